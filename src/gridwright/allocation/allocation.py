@@ -1,0 +1,183 @@
+"""``allocate``: a system's capacity, and which machine should serve which class."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..model import InputError, System, did_you_mean
+from .highs import solve_interior
+from .optimum import Floats, Optimum, Situation, optimum
+from .planner import fill, spread
+from .simplex import FAILED
+
+__all__ = ["METHODS", "Allocation", "allocate", "situation"]
+
+LARGE = 1500
+"""A problem of more classes × groups than this is worth loading the compiler for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """An optimal solution of a system's allocation LP, and what it says about the system."""
+
+    system: System
+    method: str
+    down: tuple[str, ...]
+    """The machines taken to be down."""
+    capacity: float
+    """λ*: the factor by which all arrivals could grow before no policy can keep up."""
+    shares: Floats
+    """δ* [class, machine]: the share of each machine's time for each class."""
+    class_prices: Floats
+    """How much capacity one task per time unit more of a class costs, times 1/λ*."""
+    left_out: tuple[str, ...]
+    """Classes that no machine now up can run."""
+
+    @property
+    def load(self) -> float:
+        """1/λ*: the load of the busiest machine under the best allocation."""
+        return 1 / self.capacity if self.capacity > 0 else np.inf
+
+    @cached_property
+    def machine_prices(self) -> Floats:
+        """How much capacity a unit of each machine's time is worth; 0 off the bottleneck."""
+        worth = (self.class_prices[:, None] * self.system.nominal).max(axis=0)
+        return np.where(worth > 1e-9 * worth.max(initial=0), worth, 0)
+
+    @cached_property
+    def routing(self) -> Floats:
+        """π* [class, machine]: the share of each class's tasks that each machine serves."""
+        work = self.shares * self.system.nominal
+        served = work.sum(axis=1, keepdims=True)
+        return np.divide(work, served, out=np.zeros_like(work), where=served > 0)
+
+    @property
+    def bottleneck_classes(self) -> tuple[str, ...]:
+        """The classes that limit the capacity."""
+        limits = self.class_prices * self.system.arrival_rates > 1e-9
+        return tuple(np.array(self.system.classes)[limits].tolist())
+
+    @property
+    def bottleneck_machines(self) -> tuple[str, ...]:
+        """The machines of which more would raise the capacity."""
+        up = np.isin(self.system.machines, self.down, invert=True)
+        return tuple(np.array(self.system.machines)[(self.machine_prices > 0) & up].tolist())
+
+    @property
+    def machines_per_class(self) -> tuple[int, ...]:
+        """How many machines may serve each class."""
+        return tuple(np.count_nonzero(self.shares, axis=1).tolist())
+
+    def information(self, at_most: int | None = None) -> float:
+        """N_s, the mean number of machines asked per arrival: LPAS, or LPAS-2/k with at_most=2."""
+        asked = np.minimum(self.machines_per_class, at_most or np.inf)
+        return float(np.average(asked, weights=self.system.arrival_rates))
+
+    def discount(self, at_most: int | None = None) -> float:
+        """Return the share of state information saved against asking every machine."""
+        return 1 - self.information(at_most) / len(self.system.machines)
+
+    @cached_property
+    def long_run_capacity(self) -> float:
+        """λ* with every machine there only for the share of time that it is up."""
+        if self.system.failures is None:
+            return self.capacity
+        now = situation(self.system, self.down)
+        return _solve(now._replace(availability=now.availability * self.system.up_fraction)).capacity
+
+
+METHODS: dict[str, Callable[[Situation, Floats], Floats]] = {
+    "grouped": spread,
+    "vertex": fill,
+    "interior": spread,
+}
+"""How each method spreads the groups' optimum over the machines."""
+
+
+def allocate(system: System, method: str = "grouped", down: Sequence[str | int] = ()) -> Allocation:
+    """Solve the allocation LP of a system.
+
+    Parameters
+    ----------
+    system
+        The system; its true rates, arrivals and mean availabilities count. For what planners
+        believe, give ``system.believed``.
+    method
+        ``grouped`` (machines with equal rates share alike), ``vertex`` (a basic solution, with at
+        most classes + machines − 1 non-zeros) or ``interior`` (all that an optimum may use).
+    down
+        Machines that are down, by name or by number from 1.
+
+    Examples
+    --------
+    >>> system = System(arrivals=[5, 8], rates=[[8, 3], [4, 10]])
+    >>> best = allocate(system)
+    >>> round(best.capacity, 4), round(best.load, 4)
+    (1.3333, 0.75)
+    >>> best.shares.round(4)
+    array([[0.8333, 0.    ],
+           [0.1667, 1.    ]])
+    """
+    if method not in METHODS:
+        known = ", ".join(METHODS)
+        raise InputError(f"no method {method!r}{did_you_mean(method, METHODS)} (known: {known})")
+    names = tuple(system.machines[_machine(system, machine)] for machine in down)
+    now = situation(system, names)
+    best = solve_interior(now) if method == "interior" else _solve(now)
+    served = set(best.totals.classes.tolist())
+    return Allocation(
+        system=system,
+        method=method,
+        down=names,
+        capacity=float(best.capacity),
+        shares=METHODS[method](now, best.time),
+        class_prices=best.price,
+        left_out=tuple(name for i, name in enumerate(system.classes) if i not in served),
+    )
+
+
+def situation(system: System, down: Sequence[str] = ()) -> Situation:
+    """Describe a system to a planner, with some machines down."""
+    up = np.isin(system.machines, list(down), invert=True)
+    return Situation(
+        rates=system.nominal,
+        arrivals=system.arrival_rates,
+        availability=system.mean_availability * up,
+        group=_groups(system),
+    )
+
+
+def _groups(system: System) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Number the machines' rate vectors in the order in which they first come."""
+    numbers: dict[bytes, int] = {}
+    columns = [
+        numbers.setdefault(np.ascontiguousarray(rates).tobytes(), len(numbers))
+        for rates in system.rates.T
+    ]
+    return np.array(columns, dtype=np.int64)[system.column]
+
+
+def _solve(now: Situation) -> Optimum:
+    solve = optimum
+    if now.rates.shape[0] * (now.group.max() + 1) > LARGE:
+        from ..link import link
+
+        solve = link(optimum)
+    best = solve(now)
+    if best.capacity == FAILED:
+        raise RuntimeError("the simplex method did not end; please report this system")
+    return best
+
+
+def _machine(system: System, machine: str | int) -> int:
+    """Find a machine by name, or by number from 1."""
+    name = str(machine)
+    if name in system.machines:
+        return system.machines.index(name)
+    if name.isdecimal() and 1 <= int(name) <= len(system.machines):
+        return int(name) - 1
+    hint = did_you_mean(name, system.machines) or f"; there are {len(system.machines)} machines"
+    raise InputError(f"no machine {name!r}{hint}")

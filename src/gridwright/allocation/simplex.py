@@ -1,0 +1,289 @@
+"""The allocation LP solved by a simplex method made for its shape.
+
+    maximise λ  subject to  Σ_g w[i, g] x[i, g] ≥ λ for every class i,
+                            Σ_i x[i, g] ≤ 1 for every group g,  x ≥ 0.
+
+Every x[i, g] stands in just one of the group constraints, so each group keeps one of its basic
+variables apart as its *key* (generalised upper bounding), and the rest of the basis is no larger
+than the number of classes, however many groups there are. That small working basis is inverted
+anew at every step, so errors do not build up.
+
+The functions are plain Python and compile as they are; loops are spelt out because they compile
+faster than array expressions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FAILED", "solve"]
+
+GAIN = 1e-12
+"""A gain in price below this is no gain; prices and weights are scaled to about 1."""
+ZERO = 1e-13
+"""A step or a pivot below this counts as none."""
+FAILED = -1.0
+"""Returned in place of λ if the method does not end (never seen; better than a hang)."""
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Tableau(NamedTuple):
+    """The scaled problem, and the basis at work on it.
+
+    A variable is a number: group * (classes + 1) + class for a share, the same with class =
+    classes for the group's idle time, then λ, then the surplus of every class. λ is always basic
+    and stands first in the working basis.
+    """
+
+    weight: Floats  # [group, class], every class scaled to a largest weight of 1
+    key: Integers  # [group], the class (or idle time) kept apart
+    matrix: Floats  # [place, 2 * place], the working basis, its inverse on the right
+    row: NDArray[np.void]  # [class or place], a ROW each
+
+
+ROW = np.dtype(
+    [
+        ("demand", "f8"),  # of a class: what one unit of λ asks for on the scale of the weights
+        ("price", "f8"),  # of a class
+        ("column", "f8"),  # of a class: what one unit of the entering variable adds to it
+        ("work", "i8"),  # of a place in the working basis: its variable
+        ("value", "f8"),  # of a place: the value of its variable
+        ("fall", "f8"),  # of a place: how fast that falls as the entering variable rises
+    ],
+    align=True,
+)
+
+
+def solve(weights: Floats) -> tuple[float, Floats, Floats]:
+    """Return λ, the shares x[class, group] and the class prices, which sum to 1.
+
+    >>> capacity, shares, prices = solve(np.array([[1.6, 0.6], [0.5, 1.25]]))
+    >>> round(capacity, 4), shares.round(4).tolist(), prices.round(4).tolist()
+    (1.3333, [[0.8333, 0.0], [0.1667, 1.0]], [0.2381, 0.7619])
+    """
+    classes, groups = weights.shape
+    t = _tableau(weights)
+    idle_steps = 0
+    for _ in range(50 * (classes + groups) + 1000):
+        _invert(t)
+        careful = idle_steps > classes + groups
+        entering = _entering(t, careful)
+        if entering < 0:
+            return _answer(t, weights)
+        step = _pivot(t, entering, careful)
+        idle_steps = idle_steps + 1 if step < ZERO else 0
+    return FAILED, np.zeros((classes, groups)), np.zeros(classes)
+
+
+def _tableau(weights: Floats) -> Tableau:
+    """Scale the problem, and start from a basis that is easy to find."""
+    classes, groups = weights.shape
+    t = Tableau(
+        np.empty((groups, classes)),
+        np.zeros(groups, np.int64),
+        np.empty((classes, 2 * classes)),
+        np.empty(classes, ROW),
+    )
+    least = np.inf
+    for i in range(classes):
+        largest = 0.0
+        for g in range(groups):
+            largest = max(largest, weights[i, g])
+        t.row[i]["demand"] = largest
+        least = min(least, largest)
+        for g in range(groups):
+            t.weight[g, i] = weights[i, g] / largest
+    for i in range(classes):
+        t.row[i]["demand"] = least / t.row[i]["demand"]
+    _start(t)
+    return t
+
+
+def _start(t: Tableau) -> None:
+    """Give every group to the class it serves best; λ and the surpluses make up the basis."""
+    groups, classes = t.weight.shape
+    for g in range(groups):
+        for i in range(1, classes):
+            if t.weight[g, i] > t.weight[g, t.key[g]]:
+                t.key[g] = i
+    _serve(t)
+    scarce = 0
+    for i in range(1, classes):
+        if t.row[i]["value"] * t.row[scarce]["demand"] < t.row[scarce]["value"] * t.row[i]["demand"]:
+            scarce = i
+    surplus = groups * (classes + 1) + 1
+    for k in range(classes):
+        t.row[k]["work"] = surplus + k
+    t.row[scarce]["work"] = surplus
+    t.row[0]["work"] = surplus - 1
+
+
+def _serve(t: Tableau) -> None:
+    """Write into the values what every class gets when the keys take their whole groups."""
+    groups, classes = t.weight.shape
+    for i in range(classes):
+        t.row[i]["value"] = 0.0
+    for g in range(groups):
+        if t.key[g] < classes:
+            t.row[t.key[g]]["value"] += t.weight[g, t.key[g]]
+
+
+def _add_column(t: Tableau, variable: int) -> None:
+    """Write what one unit of a variable adds to every class, taken from the key of its group."""
+    groups, classes = t.weight.shape
+    shares = groups * (classes + 1)
+    for i in range(classes):
+        t.row[i]["column"] = -t.row[i]["demand"] if variable == shares else 0.0
+    if variable > shares:
+        t.row[variable - shares - 1]["column"] = -1.0
+    if variable < shares:
+        g, i = variable // (classes + 1), variable % (classes + 1)
+        if i < classes:
+            t.row[i]["column"] += t.weight[g, i]
+        if t.key[g] < classes:
+            t.row[t.key[g]]["column"] -= t.weight[g, t.key[g]]
+
+
+def _invert(t: Tableau) -> None:
+    """Invert the working basis; find its values and the class prices."""
+    size = len(t.row)
+    for k in range(size):
+        _add_column(t, t.row[k]["work"])
+        for i in range(size):
+            t.matrix[i, k] = t.row[i]["column"]
+            t.matrix[k, size + i] = 1.0 if i == k else 0.0
+    _eliminate(t.matrix)
+    _serve(t)
+    for k in range(size):
+        t.row[k]["column"] = t.row[k]["value"]
+        t.row[k]["price"] = -t.matrix[0, size + k]
+    for k in range(size):
+        t.row[k]["value"] = 0.0
+        for i in range(size):
+            t.row[k]["value"] -= t.matrix[k, size + i] * t.row[i]["column"]
+
+
+def _eliminate(matrix: Floats) -> None:
+    """Turn [B | I] into [I | B⁻¹], exchanging rows for the largest pivot."""
+    size, width = matrix.shape
+    for k in range(size):
+        best = k
+        for row in range(k + 1, size):
+            if abs(matrix[row, k]) > abs(matrix[best, k]):
+                best = row
+        for c in range(k, width):
+            matrix[k, c], matrix[best, c] = matrix[best, c], matrix[k, c]
+        scale = 1.0 / matrix[k, k]
+        for c in range(k, width):
+            matrix[k, c] *= scale
+        for row in range(size):
+            factor = matrix[row, k]
+            if row != k and factor != 0.0:
+                for c in range(k, width):
+                    matrix[row, c] -= factor * matrix[k, c]
+
+
+def _entering(t: Tableau, careful: bool) -> int:
+    """Choose the variable with the largest gain, or the first with any when careful; −1: none."""
+    weight, row = t.weight, t.row
+    groups, classes = weight.shape
+    best, gain = -1, GAIN
+    for g in range(groups):
+        key = t.key[g]
+        worth = row[key]["price"] * weight[g, key] if key < classes else 0.0
+        for i in range(classes):
+            more = row[i]["price"] * weight[g, i] - worth
+            if more > gain:
+                best, gain = g * (classes + 1) + i, more
+        if -worth > gain:
+            best, gain = g * (classes + 1) + classes, -worth
+        if careful and best >= 0:
+            return best
+    for i in range(classes):
+        if -row[i]["price"] > gain:
+            best, gain = groups * (classes + 1) + 1 + i, -row[i]["price"]
+    return best
+
+
+def _pivot(t: Tableau, entering: int, careful: bool) -> float:
+    """Bring a variable into the basis, drop the one that reaches 0 first, return the step.
+
+    As the entering variable rises, variables of the working basis fall (never λ), and so may the
+    keys of the groups that they or the entering variable belong to.
+    """
+    size = len(t.row)
+    _add_column(t, entering)
+    for k in range(size):
+        t.row[k]["fall"] = 0.0
+        for i in range(size):
+            t.row[k]["fall"] += t.matrix[k, size + i] * t.row[i]["column"]
+    step, fastest, leaving, place = np.inf, 0.0, -1, -1
+    for k in range(1, 2 * size):
+        if k < size:
+            variable, value, fall = t.row[k]["work"], t.row[k]["value"], t.row[k]["fall"]
+        else:
+            variable, value, fall = _key_of(t, t.row[k - size]["work"] if k > size else entering, entering)
+        if fall <= ZERO:
+            continue
+        ratio = max(value, 0.0) / fall
+        tied = ratio <= step + ZERO
+        if ratio < step - ZERO or (tied and (variable < leaving if careful else fall > fastest)):
+            step, fastest, leaving, place = min(ratio, step), fall, variable, k
+    _exchange(t, entering, leaving, place)
+    return step
+
+
+def _key_of(t: Tableau, member: int, entering: int) -> tuple[int, float, float]:
+    """Return the key of a variable's group, its value, and how fast it falls."""
+    groups, classes = t.weight.shape
+    if member >= groups * (classes + 1):
+        return -1, 0.0, 0.0
+    g = member // (classes + 1)
+    value, fall = 1.0, 1.0 if entering // (classes + 1) == g else 0.0
+    for k in range(1, classes):
+        if t.row[k]["work"] // (classes + 1) == g:
+            value -= t.row[k]["value"]
+            fall -= t.row[k]["fall"]
+    return g * (classes + 1) + t.key[g], value, fall
+
+
+def _exchange(t: Tableau, entering: int, leaving: int, place: int) -> None:
+    """Put the entering variable where the leaving one was, as the key of its group if need be."""
+    size, per_group = len(t.row), len(t.row) + 1
+    if place < size:
+        t.row[place]["work"] = entering
+        return
+    g = leaving // per_group
+    if entering // per_group == g:
+        t.key[g] = entering % per_group
+    else:
+        t.key[g] = t.row[place - size]["work"] % per_group
+        t.row[place - size]["work"] = entering
+
+
+def _answer(t: Tableau, weights: Floats) -> tuple[float, Floats, Floats]:
+    """Read λ, the shares and the prices off an optimal basis, on the problem's own scale."""
+    groups, classes = t.weight.shape
+    shares = np.zeros((classes, groups))
+    for g in range(groups):
+        key, rest = t.key[g], 1.0
+        for k in range(1, classes):
+            if t.row[k]["work"] // (classes + 1) == g:
+                rest -= t.row[k]["value"]
+                if t.row[k]["work"] % (classes + 1) < classes:
+                    shares[t.row[k]["work"] % (classes + 1), g] = max(t.row[k]["value"], 0.0)
+        if key < classes:
+            shares[key, g] = max(rest, 0.0)
+    # λ of the shares themselves, so that it is never more than they deliver
+    capacity = np.inf
+    prices = np.empty(classes)
+    for i in range(classes):
+        served = 0.0
+        for g in range(groups):
+            served += weights[i, g] * shares[i, g]
+        capacity = min(capacity, served)
+        prices[i] = max(t.row[i]["price"] * t.row[i]["demand"], 0.0)
+    return capacity, shares, prices

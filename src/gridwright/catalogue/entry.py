@@ -1,0 +1,119 @@
+"""The catalogue of published systems: found by name, listed, and shown as printed."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..model import InputError, System, did_you_mean
+
+__all__ = ["Entry", "entries", "find", "load"]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One published system, or one case of it."""
+
+    name: str
+    source: str
+    """The key of the source: A, K, S, D or W."""
+    where: str
+    parts: dict[str, Any] | None
+    """What a system file would say; None where the source prints too little for one."""
+    note: str = ""
+    horizon: float | None = None
+    """The published length of a run, in time units."""
+    down: tuple[str, ...] = ()
+    """Machines that are down in this example."""
+    expected_capacity: float | None = None
+    """λ* as printed."""
+    expected_allocation: tuple[tuple[float, ...], ...] | None = None
+    """δ* as printed, one column a column of the rates."""
+    printed: dict[str, Any] = field(default_factory=dict)
+    """What else the source prints, by the names of ``published/README.md``."""
+
+    @cached_property
+    def system(self) -> System:
+        """The system itself."""
+        if self.parts is None:
+            raise InputError(
+                f"{self.name} can be shown ('gridwright systems {self.name}') but not solved: "
+                "what is printed of it is no system of rates and arrivals"
+            )
+        return System(name=self.name, **self.parts)
+
+
+def find(name: str) -> Entry:
+    """Find an entry by its name; a name with several cases is told which they are.
+
+    >>> find("2.B").expected_capacity
+    1.3333
+    """
+    catalogue = _catalogue()
+    if name in catalogue:
+        return catalogue[name]
+    cases = [key for key in catalogue if key.startswith(f"{name}:")]
+    if len(cases) == 1:
+        return catalogue[cases[0]]
+    if cases:
+        raise InputError(f"{name} has several cases, name one: {', '.join(cases)}")
+    hint = did_you_mean(name, [*catalogue, *_files()]) or "; 'gridwright systems' lists them"
+    raise InputError(f"no system {name!r} in the catalogue{hint}")
+
+
+def entries() -> list[Entry]:
+    """List every entry of the catalogue, in the order of their names."""
+    return list(_catalogue().values())
+
+
+def load(name: str) -> System:
+    """Get a system by its name in the catalogue, or by the path of a system file.
+
+    >>> load("2.B")
+    System('2.B': 2 classes, 2 machines, arrivals [5, 8])
+    """
+    return System.from_file(name) if is_path(name) else find(name).system
+
+
+def is_path(name: str) -> bool:
+    """Tell the path of a system file from a name of the catalogue."""
+    return "/" in name or "\\" in name or name.endswith(".toml") or Path(name).is_file()
+
+
+@cache
+def _catalogue() -> dict[str, Entry]:
+    return {entry.name: entry for name in _files() for entry in _read(name)}
+
+
+@cache
+def _files() -> tuple[str, ...]:
+    folder = files(__package__) / "systems"
+    return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir()))
+
+
+def _read(name: str) -> Iterator[Entry]:
+    text = (files(__package__) / "systems" / f"{name}.toml").read_text("utf-8")
+    table = tomllib.loads(text)
+    cases = table.pop("case", {})
+    if not cases:
+        yield _entry(name, table)
+    for case, changes in cases.items():
+        merged = {**table, **changes}
+        for key in ("system", "printed"):
+            merged[key] = {**table.get(key, {}), **changes.get(key, {})}
+        yield _entry(f"{name}:{case}", merged)
+
+
+def _entry(name: str, table: dict[str, Any]) -> Entry:
+    parts = table.pop("system", None)
+    down, allocation = table.pop("down", ()), table.pop("expected_allocation", None)
+    return Entry(
+        name=name,
+        parts=parts,
+        down=tuple(down),
+        expected_allocation=allocation and tuple(map(tuple, allocation)),
+        **table,
+    )

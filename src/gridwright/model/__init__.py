@@ -1,0 +1,44 @@
+"""Plain data: systems, distributions, and the matrices that describe unequal machines."""
+
+from .assumed import Assumed, Inaccuracy
+from .availability import MarkovChain
+from .distribution import (
+    Deterministic,
+    Distribution,
+    Erlang,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lognormal,
+    Pmf,
+    Uniform,
+    Weibull,
+)
+from .error import InputError, did_you_mean
+from .failures import Failures
+from .heterogeneity import Heterogeneity, heterogeneity
+from . import etc
+from .system import System
+
+__all__ = [
+    "Assumed",
+    "Deterministic",
+    "Distribution",
+    "Erlang",
+    "Exponential",
+    "Failures",
+    "Gamma",
+    "Heterogeneity",
+    "Hyperexponential",
+    "Inaccuracy",
+    "InputError",
+    "Lognormal",
+    "MarkovChain",
+    "Pmf",
+    "System",
+    "Uniform",
+    "Weibull",
+    "did_you_mean",
+    "etc",
+    "heterogeneity",
+]

@@ -1,0 +1,298 @@
+"""Distributions of times: each one small class with its mean, its variance and a sampler.
+
+In a system a distribution is a *shape*. Rates, mean up-times and mean repair times say how long
+things take on average; the distribution says how they vary around that average. A shape that is
+described by its variability alone has mean 1; a system scales any of them to the mean it needs.
+
+To add one, write one class with a docstring, its parameters, ``mean`` (if not 1), ``variance``
+and ``sample``. It may stand in this file, or in a file of your own that a system names:
+``execution = { kind = "./mine.py:Triangular", mode = 0.2 }``.
+"""
+
+from abc import abstractmethod
+from math import exp, gamma, log1p, sqrt
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field, model_validator
+
+from .record import Count, NonNegative, Positive, Record
+
+__all__ = [
+    "KINDS",
+    "Deterministic",
+    "Distribution",
+    "Erlang",
+    "Exponential",
+    "Gamma",
+    "Hyperexponential",
+    "Lognormal",
+    "Pmf",
+    "Uniform",
+    "Weibull",
+]
+
+
+class Distribution(Record):
+    """A distribution of times, none of them negative. Subclass it to add one.
+
+    >>> class Triangular(Distribution):
+    ...     "Between 0 and 1, most often near the mode."
+    ...
+    ...     mode: float = 0.5
+    ...
+    ...     @property
+    ...     def mean(self):
+    ...         return (1 + self.mode) / 3
+    ...
+    ...     @property
+    ...     def variance(self):
+    ...         return (1 - self.mode + self.mode**2) / 18
+    ...
+    ...     def sample(self, rng, size=None):
+    ...         return rng.triangular(0, self.mode, 1, size)
+    >>> round(Triangular(mode=0.2).variance, 4)
+    0.0467
+    """
+
+    @property
+    def mean(self) -> float:
+        """The mean of a draw."""
+        return 1.0
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance of a draw."""
+
+    @abstractmethod
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        """Draw one number, or an array of them."""
+
+
+class Exponential(Distribution):
+    """Memoryless times.
+
+    >>> Exponential().variance
+    1.0
+    """
+
+    @property
+    def variance(self) -> float:
+        return 1.0
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return rng.standard_exponential(size)
+
+
+class Deterministic(Distribution):
+    """Always the mean.
+
+    >>> Deterministic().variance
+    0.0
+    """
+
+    @property
+    def variance(self) -> float:
+        return 0.0
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return 1.0 if size is None else np.ones(size)
+
+
+class Hyperexponential(Distribution):
+    """A mixture of exponentials: more variable than one of them alone.
+
+    Give ``scv``, the squared coefficient of variation (1 or more), for two phases with balanced
+    means (p₁m₁ = p₂m₂) and mean 1; or the ``probabilities`` and ``means`` of the phases. Waiting
+    times depend on the third moment too, so a result should state the phases.
+
+    >>> Hyperexponential(scv=2).variance
+    2.0
+    >>> Hyperexponential(probabilities=[0.5, 0.5], means=[1, 3]).mean
+    2.0
+    """
+
+    scv: Annotated[float | None, Field(strict=True, ge=1, allow_inf_nan=False)] = None
+    probabilities: tuple[NonNegative, ...] = ()
+    means: tuple[Positive, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_description(self) -> Self:
+        if (self.scv is None) == (not self.probabilities and not self.means):
+            raise ValueError("give either scv, or probabilities and means")
+        if self.scv is None:
+            _check_weights(self.probabilities, self.means, "means")
+        return self
+
+    @property
+    def phases(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The probabilities of the phases, and their means."""
+        if self.scv is None:
+            return self.probabilities, self.means
+        p = (1 + sqrt((self.scv - 1) / (self.scv + 1))) / 2
+        return (p, 1 - p), (1 / (2 * p), 1 / (2 * (1 - p)))
+
+    @property
+    def mean(self) -> float:
+        return float(np.dot(*self.phases))
+
+    @property
+    def variance(self) -> float:
+        if self.scv is not None:
+            return self.scv
+        return 2 * float(np.dot(self.probabilities, np.square(self.means))) - self.mean**2
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        probabilities, means = self.phases
+        return _pick(rng, probabilities, means, size) * rng.standard_exponential(size)
+
+
+class Gamma(Distribution):
+    """Gamma times of mean 1; the squared coefficient of variation is 1/shape.
+
+    >>> Gamma(shape=4).variance
+    0.25
+    """
+
+    shape: Positive
+
+    @property
+    def variance(self) -> float:
+        return 1 / self.shape
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return rng.standard_gamma(self.shape, size) / self.shape
+
+
+class Erlang(Distribution):
+    """The sum of equal exponential stages, of mean 1 together.
+
+    >>> Erlang(stages=5).variance
+    0.2
+    """
+
+    stages: Count
+
+    @property
+    def variance(self) -> float:
+        return 1 / self.stages
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return rng.standard_gamma(self.stages, size) / self.stages
+
+
+class Weibull(Distribution):
+    """Weibull times of mean 1; a shape below 1 is heavy-tailed, 1 is exponential.
+
+    >>> round(Weibull(shape=0.6).variance, 3)
+    3.091
+    """
+
+    shape: Annotated[float, Field(strict=True, ge=0.1, allow_inf_nan=False)]
+
+    @property
+    def variance(self) -> float:
+        return gamma(1 + 2 / self.shape) / gamma(1 + 1 / self.shape) ** 2 - 1
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return rng.weibull(self.shape, size) / gamma(1 + 1 / self.shape)
+
+
+class Lognormal(Distribution):
+    """Lognormal times of mean 1 with a given squared coefficient of variation.
+
+    >>> Lognormal(scv=3).variance
+    3.0
+    """
+
+    scv: Positive
+
+    @property
+    def variance(self) -> float:
+        return self.scv
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        sigma = sqrt(log1p(self.scv))
+        return np.exp(sigma * rng.standard_normal(size)) * exp(-(sigma**2) / 2)
+
+
+class Uniform(Distribution):
+    """Uniform times between two bounds.
+
+    >>> Uniform(low=1, high=3).mean
+    2.0
+    """
+
+    low: NonNegative = 0.0
+    high: Positive = 2.0
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError(f"low is {self.low:g}; expected less than high, which is {self.high:g}")
+        return self
+
+    @property
+    def mean(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def variance(self) -> float:
+        return (self.high - self.low) ** 2 / 12
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return rng.uniform(self.low, self.high, size)
+
+
+class Pmf(Distribution):
+    """An empirical distribution: values and their probabilities.
+
+    >>> Pmf(values=[1, 2, 6], probabilities=[0.5, 0.25, 0.25]).mean
+    2.5
+    """
+
+    values: tuple[NonNegative, ...]
+    probabilities: tuple[NonNegative, ...]
+
+    @model_validator(mode="after")
+    def _weights_fit(self) -> Self:
+        _check_weights(self.probabilities, self.values, "values")
+        if self.mean <= 0:
+            raise ValueError("the mean is 0; expected a value > 0 with a probability > 0")
+        return self
+
+    @property
+    def mean(self) -> float:
+        return float(np.dot(self.probabilities, self.values))
+
+    @property
+    def variance(self) -> float:
+        return float(np.dot(self.probabilities, (np.array(self.values) - self.mean) ** 2))
+
+    def sample(self, rng: Generator, size: int | None = None) -> Any:
+        return _pick(rng, self.probabilities, self.values, size)
+
+
+KINDS: dict[str, type[Distribution]] = {
+    kind.__name__.lower(): kind for kind in Distribution.__subclasses__()
+}
+"""The distributions of this file by the name that a system file gives them."""
+
+
+def _check_weights(
+    probabilities: tuple[float, ...], others: tuple[float, ...], name: str
+) -> None:
+    if len(probabilities) != len(others):
+        raise ValueError(f"{len(probabilities)} probabilities for {len(others)} {name}")
+    if abs(sum(probabilities) - 1) > 1e-9:
+        raise ValueError(f"the probabilities sum to {sum(probabilities):.10g}; expected 1")
+
+
+def _pick(
+    rng: Generator, probabilities: tuple[float, ...], values: tuple[float, ...], size: int | None
+) -> Any:
+    """Draw values by inversion."""
+    steps = np.cumsum(probabilities[:-1])
+    return np.array(values)[np.searchsorted(steps, rng.random(size), side="right")]

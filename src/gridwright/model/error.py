@@ -1,0 +1,21 @@
+"""The one error that means "what you gave me is wrong", and close matches for a wrong word."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["InputError", "did_you_mean"]
+
+
+class InputError(ValueError):
+    """Wrong input, told in one line: what was wrong, where, and what was expected."""
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return a hint at the choices closest to a wrong word, or an empty text.
+
+    >>> did_you_mean("rate", ["rates", "counts"])
+    "; did you mean 'rates'?"
+    """
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = [by_lower[match] for match in get_close_matches(word.lower(), by_lower, n=3)]
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -1,0 +1,143 @@
+"""Matrices of estimated times to compute (ETC): rows are tasks or classes, columns machines.
+
+Two ways to draw them, the forms they come in, and entries that say a machine cannot run a task
+(infinity). ``1 / etc`` are the rates of a system: ``system(etc, arrivals)``.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from .error import InputError
+from .system import System
+
+__all__ = [
+    "consistent",
+    "cvb",
+    "cvb_transposed",
+    "range_based",
+    "semi_consistent",
+    "system",
+    "with_gaps",
+]
+
+Floats = NDArray[np.float64]
+
+
+def range_based(
+    shape: tuple[int, int], rng: Generator, *, task_range: float, machine_range: float
+) -> Floats:
+    """Draw entry (i, j) as τ_i × U(1, machine_range), with τ_i from U(1, task_range).
+
+    Ranges of 3,000 and 1,000 are usual for high heterogeneity of tasks and machines, 100 and 10
+    for low.
+
+    >>> range_based((3, 2), np.random.default_rng(1), task_range=100, machine_range=10).shape
+    (3, 2)
+    """
+    _check(shape, task_range=task_range - 1, machine_range=machine_range - 1)
+    return rng.uniform(1, task_range, (shape[0], 1)) * rng.uniform(1, machine_range, shape)
+
+
+def cvb(
+    shape: tuple[int, int], rng: Generator, *, mean: float, task_cv: float, machine_cv: float
+) -> Floats:
+    """Draw a matrix by the coefficient-of-variation method.
+
+    Every task has a mean time q_i from a gamma distribution with the given mean and coefficient
+    of variation ``task_cv``; its time on each machine is gamma with mean q_i and coefficient of
+    variation ``machine_cv``.
+
+    >>> matrix = cvb((200, 50), np.random.default_rng(1), mean=20, task_cv=0.6, machine_cv=0.1)
+    >>> round(float(matrix.mean()))
+    20
+    """
+    _check(shape, mean=mean, task_cv=task_cv, machine_cv=machine_cv)
+    return _gamma(rng, _gamma(rng, np.full((shape[0], 1), mean), task_cv), machine_cv, shape)
+
+
+def cvb_transposed(
+    shape: tuple[int, int], rng: Generator, *, mean: float, task_cv: float, machine_cv: float
+) -> Floats:
+    """Draw a matrix by the same method with tasks and machines exchanged.
+
+    The means belong to the machines, so that tasks are alike on one machine while machines
+    differ: the way to low task and high machine heterogeneity, where ``cvb`` gives tasks that
+    differ as much as the machines do.
+
+    >>> matrix = cvb_transposed((9, 4), np.random.default_rng(1), mean=20, task_cv=0.1, machine_cv=0.6)
+    >>> matrix.shape
+    (9, 4)
+    """
+    return cvb(shape[::-1], rng, mean=mean, task_cv=machine_cv, machine_cv=task_cv).T
+
+
+def consistent(etc: Floats) -> Floats:
+    """Sort every row, so that a machine that is faster on one task is faster on all.
+
+    >>> consistent(np.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]))
+    array([[1., 2., 3.],
+           [4., 5., 6.]])
+    """
+    return np.sort(etc, axis=1)
+
+
+def semi_consistent(etc: Floats) -> Floats:
+    """Sort the first, third, fifth … entry of every row; the rest stay as they are.
+
+    >>> semi_consistent(np.array([[3.0, 1.0, 2.0, 9.0]]))
+    array([[2., 1., 3., 9.]])
+    """
+    mixed = etc.copy()
+    mixed[:, ::2] = np.sort(etc[:, ::2], axis=1)
+    return mixed
+
+
+def with_gaps(etc: Floats, rng: Generator, *, share: float) -> Floats:
+    """Make a share of the entries infinite (cannot run); every task and machine keeps one.
+
+    >>> np.isinf(with_gaps(np.ones((4, 5)), np.random.default_rng(1), share=0.5)).sum()
+    np.int64(10)
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"share is {share:g}; expected at least 0 and less than 1")
+    gaps = etc.copy()
+    wanted = round(share * etc.size)
+    for place in rng.permutation(etc.size):
+        if wanted == 0:
+            break
+        row, column = divmod(int(place), etc.shape[1])
+        runs = np.isfinite(gaps)
+        if runs[row].sum() > 1 and runs[:, column].sum() > 1:
+            gaps[row, column] = np.inf
+            wanted -= 1
+    return gaps
+
+
+def system(etc: Floats, arrivals: Any, **parts: Any) -> System:
+    """Make a system of an ETC matrix: rate = 1 / time, 0 where the time is infinite.
+
+    >>> system(np.array([[0.5, np.inf], [0.25, 0.1]]), arrivals=[1, 2]).rates
+    array([[ 2.,  0.],
+           [ 4., 10.]])
+    """
+    times = np.asarray(etc, dtype=float)
+    if not (times > 0).all():
+        raise InputError("an ETC entry is not > 0; expected times, infinite where it cannot run")
+    return System(arrivals=arrivals, rates=1 / times, **parts)
+
+
+def _gamma(rng: Generator, mean: Floats, cv: float, size: tuple[int, int] | None = None) -> Floats:
+    shape = 1 / cv**2
+    return rng.standard_gamma(shape, mean.shape if size is None else size) * (mean / shape)
+
+
+def _check(shape: tuple[int, int], **positive: float) -> None:
+    if min(shape) < 1:
+        raise InputError(f"shape is {shape}; expected at least one task and one machine")
+    for name, value in positive.items():
+        if not 0 < value < np.inf:
+            limit = "1" if name.endswith("range") else "0"
+            raise InputError(f"{name} is too small or infinite; expected a number > {limit}")

@@ -1,0 +1,94 @@
+"""From a validation error to one line: where the value stands, what it is, what was expected."""
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from .error import did_you_mean
+
+__all__ = ["explain"]
+
+EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "model_attributes_type": "a table",
+    "model_type": "a table",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}
+BOUNDS = {"greater_than": ">", "greater_than_equal": "≥", "less_than": "<", "less_than_equal": "≤"}
+
+
+def explain(error: ValidationError, record: type[BaseModel]) -> str:
+    """Say in one line what the first of a record's errors is, and where.
+
+    An unknown key comes before a missing one: it is often the same key, misspelt.
+    """
+    errors = error.errors(include_url=False)
+    unknown = [each for each in errors if each["type"] == "extra_forbidden"]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return _sentence((unknown or errors)[0], record) + more
+
+
+def _sentence(error: ErrorDetails, record: type[BaseModel]) -> str:
+    kind, where = error["type"], place(error["loc"])
+    if kind == "missing":
+        return f"{where} is missing"
+    if kind == "extra_forbidden":
+        return f"unknown key {where}{did_you_mean(str(error['loc'][-1]), _keys(record, error))}"
+    if kind == "value_error":
+        text = str(error["ctx"]["error"])
+        return f"{where}: {text}" if where else text
+    if kind in BOUNDS:
+        (bound,) = error["ctx"].values()
+        expected = f"a number {BOUNDS[kind]} {bound:g}"
+    else:
+        expected = EXPECTED.get(kind, error["msg"])
+    return f"{where} is {shortened(error['input'])}; expected {expected}"
+
+
+def place(path: tuple[int | str, ...]) -> str:
+    """Name a place in a file as its reader would.
+
+    >>> place(("rates", 1, 0)), place(("failures", "uptime")), place(("availability", 2, "step"))
+    ('rates, row 2, column 1', '[failures] uptime', 'availability, entry 3, step')
+    """
+    words = ""
+    steps = [step for step in path if step not in TAGS]
+    for number, step in enumerate(steps):
+        following = steps[number + 1 :]
+        if isinstance(step, str):
+            table = following and isinstance(following[0], str)
+            words += (", " if words.endswith(DIGITS) else "") + (f"[{step}] " if table else step)
+        elif isinstance(steps[number - 1], int):
+            words += f", column {step + 1}"
+        else:
+            row = following and isinstance(following[0], int)
+            words += f", {'row' if row else 'entry'} {step + 1}"
+    return words
+
+
+DIGITS = tuple("0123456789")
+TAGS = ("one", "several", "number", "chain")
+"""Pydantic puts the chosen branch of a union into an error's path; a reader has no use for it."""
+
+
+def shortened(value: Any, length: int = 40) -> str:
+    """Show a value, cut where it would fill the line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _keys(record: type[BaseModel], error: ErrorDetails) -> list[str]:
+    """List the keys allowed where an unknown one was found."""
+    for step in error["loc"][:-1]:
+        field = record.model_fields.get(str(step))
+        for inner in getattr(field.annotation, "__args__", ()) if field else ():
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                record = inner
+    return list(record.model_fields)

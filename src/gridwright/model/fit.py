@@ -1,0 +1,112 @@
+"""Whether the parts of a system fit each other, and what stands in for parts not given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .system import System
+
+__all__ = ["check_fit", "numbered", "with_defaults"]
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Return the names of things that have none: their numbers from 1."""
+    return tuple(str(number) for number in range(1, count + 1))
+
+
+def with_defaults(values: Any) -> Any:
+    """Fill in names, counts and availability where a description leaves them out."""
+    rows = values.get("rates") if isinstance(values, dict) else None
+    if not isinstance(rows, list | tuple) or not rows or not isinstance(rows[0], list | tuple):
+        return values
+    defaults = {
+        "classes": numbered(len(rows)),
+        "groups": numbered(len(rows[0])),
+        "counts": (1,) * len(rows[0]),
+        "availability": (1.0,) * len(rows[0]),
+    }
+    return {**defaults, **values}
+
+
+def check_fit(system: System) -> None:
+    """Raise where parts of a system contradict each other."""
+    if system.rates.size == 0:
+        raise ValueError("rates is empty; expected a row for each class, a column for each machine")
+    classes, columns = system.rates.shape
+    _length("classes", system.classes, classes, "class")
+    _length("groups", system.groups, columns, "column of rates")
+    _length("counts", system.counts, columns, "column of rates")
+    _unique("classes", system.classes)
+    _unique("groups", system.groups)
+    _everything_runs(system)
+    _arrivals_fit("arrivals", system.arrivals, system)
+    _availability_fits("availability", system.availability, system)
+    for key in ("execution", "interarrival"):
+        _length(key, getattr(system, key), classes, "class")
+    if system.failures is not None:
+        for key, value in system.failures.parts().items():
+            _length(f"[failures] {key}", value, columns, "column of rates")
+    _assumptions_fit(system)
+
+
+def _length(key: str, values: Any, expected: int, per: str) -> None:
+    if isinstance(values, tuple) and len(values) != expected:
+        raise ValueError(f"{key} has {len(values)} entries; expected {expected}, one per {per}")
+
+
+def _unique(key: str, names: Sequence[str]) -> None:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise ValueError(f"{key} has {name!r} twice; expected names that differ")
+
+
+def _everything_runs(system: System) -> None:
+    for row, rates in enumerate(system.rates, start=1):
+        if not rates.any():
+            name = system.classes[row - 1]
+            raise ValueError(
+                f"rates, row {row} is all 0: no machine can run class {name!r}; "
+                "expected a rate > 0 somewhere"
+            )
+    for column, rates in enumerate(system.rates.T, start=1):
+        if not rates.any():
+            raise ValueError(
+                f"rates, column {column} is all 0: that machine can run no class; leave it out"
+            )
+
+
+def _arrivals_fit(key: str, arrivals: Any, system: System) -> None:
+    classes, machines = system.shape
+    if len(arrivals) != classes:
+        raise ValueError(f"{key} has {len(arrivals)} entries; expected {classes}, one per row of rates")
+    if arrivals.ndim == 1:
+        return
+    if arrivals.shape[1] != machines:
+        raise ValueError(f"{key} has {arrivals.shape[1]} columns; expected {machines}, one per machine")
+    for row, rates in enumerate(arrivals, start=1):
+        if not rates.any():
+            raise ValueError(f"{key}, row {row} is all 0; expected a rate > 0 somewhere")
+
+
+def _availability_fits(key: str, availability: Sequence[Any], system: System) -> None:
+    columns, machines = len(system.counts), sum(system.counts)
+    if len(availability) not in (columns, machines):
+        either = f"{columns}, one per column of rates"
+        if machines != columns:
+            either += f", or {machines}, one per machine"
+        raise ValueError(f"{key} has {len(availability)} entries; expected {either}")
+
+
+def _assumptions_fit(system: System) -> None:
+    assumed = system.assumed
+    if assumed is None:
+        return
+    if assumed.arrivals is not None:
+        _length("[assumed] arrivals", assumed.arrivals, len(system.classes), "class")
+    if assumed.rates is not None and assumed.rates.shape != system.rates.shape:
+        shapes = ["×".join(map(str, rates.shape)) for rates in (assumed.rates, system.rates)]
+        raise ValueError(f"[assumed] rates is {shapes[0]}; expected {shapes[1]}, as rates")
+    if assumed.availability is not None:
+        _availability_fits("[assumed] availability", assumed.availability, system)

@@ -1,0 +1,240 @@
+"""A system: task classes, machines, and how fast each machine serves each class."""
+
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
+
+from .assumed import Assumed
+from .availability import Availability, MarkovChain
+from .distribution import Exponential
+from .error import InputError
+from .explanation import explain
+from .failures import Failures
+from .file import document, read
+from .fit import check_fit, numbered, with_defaults
+from .kind import AnyDistribution
+from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record
+from .toml import format_toml
+
+__all__ = ["System"]
+
+Name = Annotated[str, Field(strict=True, min_length=1)]
+Floats = NDArray[np.float64]
+def _is_matrix(rows: Any) -> str:
+    nested = isinstance(rows, list | tuple) and rows and isinstance(rows[0], list | tuple)
+    return "several" if nested else "one"
+
+
+Arrivals = Annotated[
+    Annotated[tuple[Positive, ...], Tag("one")]
+    | Annotated[tuple[tuple[NonNegative, ...], ...], Tag("several")],
+    Discriminator(_is_matrix),
+]
+
+
+class System(Record):
+    """What there is to do, and the machines to do it: immutable, validated once.
+
+    Columns of ``rates`` are machines, or groups of like machines with a number of each in
+    ``counts``. Rates are tasks per time unit on a machine whose CPU is wholly available.
+
+    Parameters
+    ----------
+    arrivals
+        Tasks per time unit: one number a class, or a matrix [class, machine] where tasks arrive
+        at machines.
+    rates
+        Nominal execution rates [class, column]; 0 where the machine cannot run the class.
+    name, classes, groups
+        Names of the system, of its classes and of its columns.
+    counts
+        Machines in each column; 1 unless given.
+    availability
+        Share of the CPU in (0, 1] that tasks get, or a Markov chain of shares; one a column or
+        one a machine.
+    execution, interarrival
+        Shapes of the execution times and of the times between arrivals: one for all classes, or
+        one a class. Exponential unless given.
+    failures
+        Up-times and repair times; without it machines never fail.
+    assumed
+        What planners and policies believe where it is not the truth.
+
+    Examples
+    --------
+    >>> system = System(arrivals=[5, 8], rates=[[8, 3], [4, 10]], name="two machines")
+    >>> system
+    System('two machines': 2 classes, 2 machines, arrivals [5, 8])
+    >>> system.nominal[1, 0]
+    np.float64(4.0)
+    """
+
+    name: Annotated[str, Field(strict=True)] = ""
+    classes: tuple[Name, ...] = ()
+    groups: tuple[Name, ...] = ()
+    arrivals: Annotated[Floats, Array(Arrivals)]
+    rates: Matrix
+    counts: tuple[Count, ...] = ()
+    availability: tuple[Availability, ...] = ()
+    execution: OneOrList[AnyDistribution] = Exponential()
+    interarrival: OneOrList[AnyDistribution] = Exponential()
+    failures: Failures | None = None
+    assumed: Assumed | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            arrivals: ArrayLike,
+            rates: ArrayLike,
+            name: str = "",
+            classes: Any = (),
+            groups: Any = (),
+            counts: Any = (),
+            availability: Any = (),
+            execution: Any = "exponential",
+            interarrival: Any = "exponential",
+            failures: Any = None,
+            assumed: Any = None,
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        return with_defaults(values)
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        check_fit(self)
+        return self
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Self:
+        """Read a system file (TOML); what is wrong in it is told in one line."""
+        file = Path(path)
+        try:
+            return cls.model_validate(read(file), context={"folder": file.parent})
+        except ValidationError as error:
+            raise InputError(f"{file}: {explain(error, cls)}") from None
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from None
+
+    def to_file(self, path: str | PathLike[str]) -> None:
+        """Write a system file; reading it gives an equal system."""
+        file = Path(path)
+        file.write_text(self.to_toml(file.parent), encoding="utf-8")
+
+    def to_toml(self, folder: Path | None = None) -> str:
+        """Write the system as the text of a system file that stands in a folder."""
+        return format_toml(document(self, folder))
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some of its parts changed, validated like any other.
+
+        >>> System(arrivals=[5], rates=[[8, 3]]).replace(arrivals=[6]).arrivals
+        array([6.])
+        """
+        return type(self)(**{**self.parts(), **changes})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, System) and document(self) == document(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(document(self)))
+
+    def __repr__(self) -> str:
+        classes, machines = self.shape
+        arrivals = ", ".join(f"{rate:g}" for rate in self.arrival_rates)
+        return (
+            f"System({self.name!r}: {_number(classes, 'class', 'classes')}, "
+            f"{_number(machines, 'machine', 'machines')}, arrivals [{arrivals}])"
+        )
+
+    __str__ = __repr__
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of classes and the number of machines."""
+        return len(self.classes), sum(self.counts)
+
+    @cached_property
+    def arrival_rates(self) -> Floats:
+        """Tasks per time unit of each class, wherever they arrive."""
+        return self.arrivals if self.arrivals.ndim == 1 else self.arrivals.sum(axis=1)
+
+    @cached_property
+    def column(self) -> NDArray[np.int64]:
+        """The column of ``rates`` that each machine belongs to."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @cached_property
+    def machines(self) -> tuple[str, ...]:
+        """The name of every machine: its number, its group, or group.number in a group.
+
+        >>> System(arrivals=[5], rates=[[8, 3]], groups=["fast", "slow"], counts=[1, 2]).machines
+        ('fast', 'slow.1', 'slow.2')
+        """
+        if self.groups == numbered(len(self.groups)):
+            return numbered(len(self.column))
+        return tuple(
+            group if count == 1 else f"{group}.{number}"
+            for group, count in zip(self.groups, self.counts, strict=True)
+            for number in range(1, count + 1)
+        )
+
+    @cached_property
+    def nominal(self) -> Floats:
+        """Execution rates [class, machine] where the CPU is wholly available."""
+        return self.rates[:, self.column]
+
+    @cached_property
+    def machine_availability(self) -> tuple[float | MarkovChain, ...]:
+        """The CPU availability of every machine."""
+        return self.per_machine(self.availability)
+
+    @cached_property
+    def mean_availability(self) -> Floats:
+        """The long-run mean CPU availability of every machine."""
+        means = [a.mean if isinstance(a, MarkovChain) else a for a in self.machine_availability]
+        return np.array(means, dtype=float)
+
+    @cached_property
+    def effective(self) -> Floats:
+        """Execution rates [class, machine] at the mean CPU availability."""
+        return self.nominal * self.mean_availability
+
+    @cached_property
+    def up_fraction(self) -> Floats:
+        """The long-run share of time that every machine is up."""
+        if self.failures is None:
+            return np.ones(len(self.column))
+        up = np.array(self.per_machine(self.failures.mean_uptime), dtype=float)
+        repair = np.array(self.per_machine(self.failures.mean_repair), dtype=float)
+        return 1 / (1 + repair / up)
+
+    @property
+    def believed(self) -> Self:
+        """The system that planners and policies see, random inaccuracy aside."""
+        if self.assumed is None:
+            return self
+        stated = {key: value for key, value in self.assumed.parts().items() if value is not None}
+        del stated["inaccuracy"]
+        return self.replace(**stated, assumed=None)
+
+    def per_machine(self, values: Any) -> tuple[Any, ...]:
+        """Spread one value, or one a column, over the machines."""
+        if not isinstance(values, tuple):
+            return (values,) * len(self.column)
+        if len(values) == len(self.column):
+            return values
+        return tuple(values[column] for column in self.column)
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

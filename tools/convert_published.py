@@ -1,0 +1,230 @@
+"""Convert the published systems and results into the catalogue that the package ships.
+
+    python tools/convert_published.py [--to FOLDER]
+
+reads ``published/systems.toml`` and ``published/results.toml`` and writes, in the catalogue's
+folder, ``systems/NAME.toml`` (one file a published system, its cases inside) and
+``results.jsonl`` (one printed cell a line). Where a source contradicts its own results, the system
+holds the values that fit the results, and a note tells what is printed.
+"""
+
+import argparse
+import json
+import tomllib
+from math import gamma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridwright.model.toml import format_toml
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLISHED = ROOT / "published"
+CATALOGUE = ROOT / "src" / "gridwright" / "catalogue"
+
+POWERS_SEED = 2009
+"""Seed of the machine powers of 3.G2, which the source draws at random and does not print."""
+
+Table = dict[str, Any]
+
+
+def main() -> None:
+    """Write the catalogue."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=CATALOGUE, metavar="FOLDER")
+    folder: Path = parser.parse_args().to
+    data = tomllib.loads((PUBLISHED / "systems.toml").read_text("utf-8"))
+    results = tomllib.loads((PUBLISHED / "results.toml").read_text("utf-8"))
+    (folder / "systems").mkdir(parents=True, exist_ok=True)
+    for name, printed in data["system"].items():
+        text = format_toml(entry(name, dict(printed), data))
+        (folder / "systems" / f"{name}.toml").write_text(text, "utf-8")
+    lines = [json.dumps(cell, ensure_ascii=False) + "\n" for cell in results["cell"]]
+    (folder / "results.jsonl").write_text("".join(lines), "utf-8")
+
+
+def entry(name: str, printed: Table, data: Table) -> Table:
+    """Turn one published system into a catalogue entry; what is not understood stays as printed."""
+    printed.setdefault("where", printed["source"])
+    result = {"source": printed.pop("source")[0], "where": printed.pop("where")}
+    result |= _note(printed)
+    printed.pop("note", None)
+    result |= _run_length(name, printed, data["settings"])
+    _forget_recomputed(printed)
+    if "group_mu" in printed or "mu" in printed:
+        result |= _expected(printed)
+        result["system"] = _machines(printed) | _execution(printed)
+    elif name.startswith("3.G"):
+        result["system"] = _hosts(printed, data["hosts"])
+        if "power_values" in printed:
+            result["note"] = f"the powers, not printed, are drawn once with seed {POWERS_SEED}"
+    if "system" in result:
+        result |= _arrivals_and_cases(name, printed, result)
+    if printed:
+        result["printed"] = printed
+    return result
+
+
+def _run_length(name: str, printed: Table, settings: Table) -> Table:
+    """Find the published length of a run: the system's own, or that of its chapter."""
+    chapter = settings.get(f"chapter{name[0]}", {}) if name[1] == "." else {}
+    horizon = printed.pop("horizon", chapter.get("horizon"))
+    return {} if horizon is None else {"horizon": horizon}
+
+
+def _forget_recomputed(printed: Table) -> None:
+    """Drop what the package computes by itself, and what only repeats other keys."""
+    for key in list(printed):
+        if key.startswith("computed_") or key in ("lp_check", "group_mu_total", "machines"):
+            del printed[key]
+
+
+def _expected(printed: Table) -> Table:
+    keys = {"expected_lambda": "expected_capacity", "expected_delta": "expected_allocation"}
+    expected = {ours: printed.pop(theirs) for theirs, ours in keys.items() if theirs in printed}
+    printed.pop("optimum_unique", None)
+    return expected
+
+
+def _machines(printed: Table) -> Table:
+    printed.pop("classes")
+    if "mu" in printed:
+        return {"rates": printed.pop("mu")}
+    for key in ("index_map", "machines_by_group", "groups_note"):
+        printed.pop(key, None)
+    return {
+        "groups": printed.pop("groups"),
+        "rates": printed.pop("group_mu"),
+        "counts": printed.pop("group_counts"),
+    }
+
+
+def _execution(printed: Table) -> Table:
+    times, scv = printed.pop("execution_times", None), printed.pop("execution_scv", None)
+    return {"execution": _distribution(times, scv)} if times else {}
+
+
+def _distribution(times: str, scv: float) -> str | Table:
+    return {"kind": times, "scv": scv} if times == "hyperexponential" else times
+
+
+def _arrivals_and_cases(name: str, printed: Table, result: Table) -> Table:
+    """Add arrivals, availability and failures: of the system itself, or of each of its cases."""
+    system = result["system"]
+    by_machine, alpha = printed.pop("alpha_by_machine", None), printed.pop("alpha", None)
+    if alpha is not None:
+        system["arrivals"] = by_machine or printed.pop("alpha_consistent", alpha)
+    shares = printed.pop("cpu_availability_vector", [])
+    if set(shares) - {0.0, 1.0}:
+        system["availability"] = shares
+    down = [str(number) for number, share in enumerate(shares, start=1) if share == 0]
+    arrivals = printed.pop("arrival", {})
+    cases: Table = {}
+    for case in printed.pop("case", []):
+        key = f"{case['arrival']}:{case['n']}"
+        cases[key] = _case(case, system) if "cpu_availability_otherwise" in case else _note(case)
+        cases[key]["system"] = {"arrivals": arrivals[case["arrival"]], **cases[key].pop("system", {})}
+    for experiment in printed.pop("experiment", []):
+        cases[str(experiment["n"])] = _case(experiment, system)
+    for case in printed.pop("table_3_11_case", []):
+        cases |= _other_distributions(case, cases)
+    return {**({"down": down} if down else {}), **({"case": cases} if cases else {})}
+
+
+def _note(case: Table) -> Table:
+    return {"note": case["note"]} if "note" in case else {}
+
+
+def _case(case: Table, system: Table) -> Table:
+    """Turn a case into the parts of a system that it changes, and what else is printed of it."""
+    changes: Table = {}
+    availability = _availability(case, sum(system.get("counts", [len(system["rates"][0])])), system)
+    if availability:
+        changes["availability"] = availability
+    rate = case.get("failure_rate_consistent", case.get("failure_rate"))
+    if rate:
+        changes["failures"] = {"mean_uptime": 1 / rate, "mean_repair": case["mean_fault_time"]}
+    kept = ("label", "runs", "expected_rho", "failure_rate_printed", "failure_rate_printed_A")
+    stated = {key: value for key, value in case.items() if key in kept or key.startswith("stated_")}
+    return {
+        **_note(case),
+        **({"system": changes} if changes else {}),
+        **({"printed": stated} if stated else {}),
+    }
+
+
+def _availability(case: Table, machines: int, system: Table) -> list[float]:
+    """Give every machine its availability; an empty list where all are wholly available."""
+    copies = 100 if "cpu_availability_each_copy" in case else 1
+    keys = ("cpu_availability", "cpu_availability_A", "cpu_availability_each_copy")
+    stated = [share for key in keys for share in case.get(key, [])]
+    if not stated:
+        return []
+    shares = np.full(machines // copies, case["cpu_availability_otherwise"])
+    for share in stated:
+        shares[np.array(share["machines"]) - 1] = share["a"]
+    if copies == 1:
+        return list(shares.tolist())
+    # a system of many copies lists the machines of a group together
+    ends = np.cumsum([count // copies for count in system["counts"]])
+    return [a for part in np.split(shares, ends[:-1]) for a in np.tile(part, copies).tolist()]
+
+
+def _other_distributions(case: Table, cases: Table) -> Table:
+    """Give the cases of Table 3.11: another one's parameters, other distributions."""
+    base = cases[f"{case['arrival']}:{case['same_parameters_as_case']}"]
+    scv = case["fault_and_availability_scv"]
+    shape = _distribution(case["fault_and_availability_times"], scv)
+    found = {}
+    for times, its_scv in zip(case["execution_times"], case["execution_scv"], strict=True):
+        system = {**base["system"], "execution": _distribution(times, its_scv)}
+        if "failures" in system:
+            system["failures"] = {**system["failures"], "uptime": shape, "repair": shape}
+        found[f"table_3_11:{case['n']}:{times}"] = {"system": system}
+    return found
+
+
+def _hosts(printed: Table, hosts: Table) -> Table:
+    """Build the systems of machines measured on real hosts: a Markov chain, Weibull up-times."""
+    each, base = printed["machines_per_group"], np.array(printed["base_time"])[:, None]
+    machines = [host for host in hosts["host"] for _ in range(each)]
+    if "power_values" in printed:
+        rng = np.random.default_rng(POWERS_SEED)
+        powers = rng.choice(printed["power_values"], (len(base), len(machines)))
+        names = [f"{host['name']}.{k % each + 1}" for k, host in enumerate(machines)]
+        counts = [1] * len(machines)
+    else:
+        machines = hosts["host"]
+        powers = np.array([[host["power"] for host in machines]] * len(base))
+        names, counts = [host["name"] for host in machines], [each] * len(machines)
+    return {
+        "groups": names,
+        "rates": (powers / base).tolist(),
+        "counts": counts,
+        "availability": [_chain(host) for host in machines],
+        "failures": {
+            "mean_uptime": [_mean_uptime(host) for host in machines],
+            "mean_repair": hosts["fault_time_constant"],
+            "uptime": [{"kind": "weibull", "shape": host["weibull_shape"]} for host in machines],
+            "repair": "deterministic",
+        },
+    }
+
+
+def _mean_uptime(host: Table) -> float:
+    return float(host["weibull_scale"] * gamma(1 + 1 / host["weibull_shape"]))
+
+
+def _chain(host: Table) -> Table:
+    """Turn a host's chain into one whose rows sum to 1, without the state it never enters."""
+    rows = np.array(host["transition"])
+    used = rows.sum(axis=1) > 0
+    rows = rows[np.ix_(used, used)]
+    rows /= rows.sum(axis=1, keepdims=True)
+    states = np.array([1.0, 0.5, 0.33])[used]
+    return {"states": states.tolist(), "transition": rows.tolist(), "step": 10.0}
+
+
+if __name__ == "__main__":
+    main()
