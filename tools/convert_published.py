@@ -3,9 +3,9 @@
     python tools/convert_published.py [--to FOLDER]
 
 reads ``published/systems.toml`` and ``published/results.toml`` and writes, in the catalogue's
-folder, ``systems/NAME.toml`` (one file a published system, its cases inside) and
-``results.jsonl`` (one printed cell a line). Where a source contradicts its own results, the system
-holds the values that fit the results, and a note tells what is printed.
+folder, ``sources.toml``, ``systems/NAME.toml`` (one file a published system, its cases inside)
+and ``results.jsonl`` (one printed cell a line). Where a source contradicts its own results, the
+system holds the values that fit the results, and a note tells what is printed.
 """
 
 import argparse
@@ -40,6 +40,7 @@ def main() -> None:
     for name, printed in data["system"].items():
         text = format_toml(entry(name, dict(printed), data))
         (folder / "systems" / f"{name}.toml").write_text(text, "utf-8")
+    (folder / "sources.toml").write_text(format_toml(data["source"]), "utf-8")
     lines = [json.dumps(cell, ensure_ascii=False) + "\n" for cell in results["cell"]]
     (folder / "results.jsonl").write_text("".join(lines), "utf-8")
 
@@ -124,7 +125,10 @@ def _arrivals_and_cases(name: str, printed: Table, result: Table) -> Table:
     for case in printed.pop("case", []):
         key = f"{case['arrival']}:{case['n']}"
         cases[key] = _case(case, system) if "cpu_availability_otherwise" in case else _note(case)
-        cases[key]["system"] = {"arrivals": arrivals[case["arrival"]], **cases[key].pop("system", {})}
+        cases[key]["system"] = {
+            "arrivals": arrivals[case["arrival"]],
+            **cases[key].pop("system", {}),
+        }
     for experiment in printed.pop("experiment", []):
         cases[str(experiment["n"])] = _case(experiment, system)
     for case in printed.pop("table_3_11_case", []):

@@ -30,37 +30,39 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "allocation": ["Allocation", "allocate", "change", "verdict"],
-    "catalogue": ["load"],
-    "model": [
-        "Deterministic",
-        "Distribution",
-        "Erlang",
-        "Exponential",
-        "Failures",
-        "Gamma",
-        "Hyperexponential",
-        "InputError",
-        "Lognormal",
-        "MarkovChain",
-        "Pmf",
-        "System",
-        "Uniform",
-        "Weibull",
-        "etc",
-        "heterogeneity",
-    ],
-}
-_PACKAGE = {name: package for package, names in _HOME.items() for name in names}
-
-__all__ = sorted([*_PACKAGE, "__version__"])
+__all__ = [
+    "Allocation",
+    "Deterministic",
+    "Distribution",
+    "Erlang",
+    "Exponential",
+    "Failures",
+    "Gamma",
+    "Hyperexponential",
+    "InputError",
+    "Lognormal",
+    "MarkovChain",
+    "Pmf",
+    "System",
+    "Uniform",
+    "Weibull",
+    "__version__",
+    "allocate",
+    "change",
+    "etc",
+    "heterogeneity",
+    "load",
+    "verdict",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PACKAGE:
-        raise AttributeError(f"module 'gridwright' has no attribute {name!r}")
-    return getattr(import_module(f".{_PACKAGE[name]}", __name__), name)
+    if name in __all__:
+        for package in ("model", "catalogue", "allocation"):
+            module = import_module(f".{package}", __name__)
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'gridwright' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

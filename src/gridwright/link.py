@@ -41,12 +41,13 @@ def link(function: Callable[..., Any]) -> Callable[..., Any]:
     folder = _cache_folder([function, *linked])
     if folder is None:
         return _jit(_rebound(function, linked), cache=False)
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
     try:
         return _jit(_rebound(function, linked), cache=True)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 def _compile(function: FunctionType, linked: dict[FunctionType, Any]) -> None:
@@ -67,9 +68,7 @@ def _jit(function: FunctionType, *, cache: bool) -> Callable[..., Any]:
 def _rebound(function: FunctionType, linked: dict[FunctionType, Any]) -> FunctionType:
     """Copy a function so that it calls the compiled versions of what it calls."""
     names = {name: linked[inner] for name, inner in _named_callees(function)}
-    copy = FunctionType(
-        function.__code__, {**function.__globals__, **names}, function.__name__
-    )
+    copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
     copy.__defaults__ = function.__defaults__
     copy.__qualname__ = function.__qualname__
     copy.__module__ = function.__module__

@@ -32,7 +32,7 @@ class Allocation:
     shares: Floats
     """δ* [class, machine]: the share of each machine's time for each class."""
     class_prices: Floats
-    """How much capacity one task per time unit more of a class costs, times 1/λ*."""
+    """y: one more task of a class per time unit costs λ* × y of capacity; Σ y × arrivals = 1."""
     left_out: tuple[str, ...]
     """Classes that no machine now up can run."""
 
@@ -43,7 +43,7 @@ class Allocation:
 
     @cached_property
     def machine_prices(self) -> Floats:
-        """How much capacity a unit of each machine's time is worth; 0 off the bottleneck."""
+        """z: what one more of each machine would add to the capacity; 0 off the bottleneck."""
         worth = (self.class_prices[:, None] * self.system.nominal).max(axis=0)
         return np.where(worth > 1e-9 * worth.max(initial=0), worth, 0)
 
@@ -86,7 +86,9 @@ class Allocation:
         if self.system.failures is None:
             return self.capacity
         now = situation(self.system, self.down)
-        return _solve(now._replace(availability=now.availability * self.system.up_fraction)).capacity
+        return _solve(
+            now._replace(availability=now.availability * self.system.up_fraction)
+        ).capacity
 
 
 METHODS: dict[str, Callable[[Situation, Floats], Floats]] = {
@@ -151,7 +153,7 @@ def situation(system: System, down: Sequence[str] = ()) -> Situation:
 
 
 def _groups(system: System) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Number the machines' rate vectors in the order in which they first come."""
+    """Give machines with equal rates the same number, in the order in which they come."""
     numbers: dict[bytes, int] = {}
     columns = [
         numbers.setdefault(np.ascontiguousarray(rates).tobytes(), len(numbers))

@@ -27,7 +27,9 @@ def change(before: Allocation, after: Allocation) -> Change:
     Change(before=1.7647..., after=1.1612..., gained=(('1', '1'),), lost=(('1', '2'), ('2', '2')))
     """
     used, uses = before.shares > 0, after.shares > 0
-    return Change(before.capacity, after.capacity, _pairs(after, uses & ~used), _pairs(before, used & ~uses))
+    return Change(
+        before.capacity, after.capacity, _pairs(after, uses & ~used), _pairs(before, used & ~uses)
+    )
 
 
 def _pairs(

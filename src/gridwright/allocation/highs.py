@@ -1,5 +1,7 @@
 """The allocation LP given to HiGHS: the interior solution, and a check of our own simplex."""
 
+from typing import Any
+
 import numpy as np
 
 from .optimum import Floats, Optimum, Situation, Totals, totals
@@ -24,7 +26,7 @@ def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floa
     classes, groups = weights.shape
     if classes == 0:
         return 0.0, weights, np.zeros(0)
-    model = highspy.Highs()
+    model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     model.silent()
     if interior:
         for option, value in (("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")):

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from .simplex import solve
 
-__all__ = ["NEGLIGIBLE", "Floats", "Integers", "Optimum", "Situation", "Totals", "optimum", "totals"]
+__all__ = [
+    "NEGLIGIBLE",
+    "Floats",
+    "Integers",
+    "Optimum",
+    "Situation",
+    "Totals",
+    "optimum",
+    "totals",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -54,7 +63,7 @@ def optimum(situation: Situation) -> Optimum:
 
     >>> two = Situation(np.array([[8.0, 3.0], [4.0, 10.0]]), np.array([5.0, 8.0]),
     ...                 np.ones(2), np.arange(2))
-    >>> round(optimum(two).capacity, 4)
+    >>> round(float(optimum(two).capacity), 4)
     1.3333
     """
     sums = totals(situation)

@@ -41,7 +41,10 @@ def _edge(capacity: float) -> str:
     load = f"load {100 / capacity:.1f} %"
     if capacity > 1 + EDGE:
         room = f"{100 * (capacity - 1):.1f} %"
-        return f"A good policy can keep up: {load}. Arrivals could grow by {room} before no policy could."
+        return (
+            f"A good policy can keep up: {load}. "
+            f"Arrivals could grow by {room} before no policy could."
+        )
     if capacity >= 1 - EDGE:
         return f"No policy can keep up: {load}, exactly at the edge, where queues grow without end."
     cut = f"{100 * (1 - capacity):.1f} %"
@@ -52,7 +55,8 @@ def _failures(allocation: Allocation) -> str:
     up = allocation.system.up_fraction
     low, high = 100 * up.min(), 100 * up.max()
     share = f"{low:.1f} %" if high - low < 0.05 else f"{low:.1f} to {high:.1f} %"
-    return f"With every machine up the load is {100 * allocation.load:.1f} %; they are up {share} of the time."
+    load = f"{100 * allocation.load:.1f} %"
+    return f"With every machine up the load is {load}; they are up {share} of the time."
 
 
 def _stranded(allocation: Allocation) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..model import InputError, System, did_you_mean
 
-__all__ = ["Entry", "entries", "find", "load"]
+__all__ = ["Entry", "cite", "entries", "find", "find_or_read", "load"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,14 @@ class Entry:
     printed: dict[str, Any] = field(default_factory=dict)
     """What else the source prints, by the names of ``published/README.md``."""
 
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """The number of classes and of machines, known without building the system."""
+        if self.parts is None:
+            return None
+        rates = self.parts["rates"]
+        return len(rates), sum(self.parts.get("counts") or [1] * len(rates[0]))
+
     @cached_property
     def system(self) -> System:
         """The system itself."""
@@ -43,7 +51,7 @@ class Entry:
                 f"{self.name} can be shown ('gridwright systems {self.name}') but not solved: "
                 "what is printed of it is no system of rates and arrivals"
             )
-        return System(name=self.name, **self.parts)
+        return System(**{**self.parts, "name": self.name})
 
 
 def find(name: str) -> Entry:
@@ -69,18 +77,36 @@ def entries() -> list[Entry]:
     return list(_catalogue().values())
 
 
+def find_or_read(name: str) -> Entry:
+    """Find an entry by its name in the catalogue, or make one of a system file by its path."""
+    if not _is_path(name):
+        return find(name)
+    system = System.from_file(name)
+    return Entry(system.name or Path(name).stem, source="", where=name, parts=system.parts())
+
+
 def load(name: str) -> System:
     """Get a system by its name in the catalogue, or by the path of a system file.
 
     >>> load("2.B")
     System('2.B': 2 classes, 2 machines, arrivals [5, 8])
     """
-    return System.from_file(name) if is_path(name) else find(name).system
+    return find_or_read(name).system
 
 
-def is_path(name: str) -> bool:
-    """Tell the path of a system file from a name of the catalogue."""
+def _is_path(name: str) -> bool:
     return "/" in name or "\\" in name or name.endswith(".toml") or Path(name).is_file()
+
+
+def cite(source: str) -> str:
+    """Name a source in full.
+
+    >>> cite("W")
+    'Ryan J. Wisnesky, Evaluating Scheduling Algorithms on Distributed Computational Grids, paper'
+    """
+    text = (files(__package__) / "sources.toml").read_text("utf-8")
+    book = tomllib.loads(text)[source]
+    return ", ".join(str(book[key]) for key in ("author", "title", "kind", "year") if key in book)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Plain data: systems, distributions, and the matrices that describe unequal machines."""
 
+from . import etc
 from .assumed import Assumed, Inaccuracy
 from .availability import MarkovChain
 from .distribution import (
@@ -17,7 +18,6 @@ from .distribution import (
 from .error import InputError, did_you_mean
 from .failures import Failures
 from .heterogeneity import Heterogeneity, heterogeneity
-from . import etc
 from .system import System
 
 __all__ = [

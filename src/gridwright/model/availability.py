@@ -21,7 +21,7 @@ class MarkovChain(Record):
     >>> chain = MarkovChain(states=[1, 0.5], transition=[[0.9, 0.1], [0.3, 0.7]], step=10)
     >>> chain.stationary
     array([0.75, 0.25])
-    >>> chain.mean
+    >>> round(chain.mean, 6)
     0.875
     """
 
@@ -49,7 +49,7 @@ class MarkovChain(Record):
         size = len(self.states)
         balance = np.vstack([self.transition.T - np.eye(size), np.ones(size)])
         shares = np.linalg.lstsq(balance, np.append(np.zeros(size), 1.0), rcond=None)[0]
-        return np.clip(np.round(shares, 15), 0, 1)
+        return np.clip(shares, 0, 1)
 
     @cached_property
     def mean(self) -> float:

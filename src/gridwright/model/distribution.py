@@ -231,7 +231,9 @@ class Uniform(Distribution):
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:
         if self.low >= self.high:
-            raise ValueError(f"low is {self.low:g}; expected less than high, which is {self.high:g}")
+            raise ValueError(
+                f"low is {self.low:g}; expected less than high, which is {self.high:g}"
+            )
         return self
 
     @property
@@ -281,9 +283,7 @@ KINDS: dict[str, type[Distribution]] = {
 """The distributions of this file by the name that a system file gives them."""
 
 
-def _check_weights(
-    probabilities: tuple[float, ...], others: tuple[float, ...], name: str
-) -> None:
+def _check_weights(probabilities: tuple[float, ...], others: tuple[float, ...], name: str) -> None:
     if len(probabilities) != len(others):
         raise ValueError(f"{len(probabilities)} probabilities for {len(others)} {name}")
     if abs(sum(probabilities) - 1) > 1e-9:

@@ -37,7 +37,7 @@ def range_based(
     >>> range_based((3, 2), np.random.default_rng(1), task_range=100, machine_range=10).shape
     (3, 2)
     """
-    _check(shape, task_range=task_range - 1, machine_range=machine_range - 1)
+    _check(shape, above=1, task_range=task_range, machine_range=machine_range)
     return rng.uniform(1, task_range, (shape[0], 1)) * rng.uniform(1, machine_range, shape)
 
 
@@ -50,9 +50,9 @@ def cvb(
     of variation ``task_cv``; its time on each machine is gamma with mean q_i and coefficient of
     variation ``machine_cv``.
 
-    >>> matrix = cvb((200, 50), np.random.default_rng(1), mean=20, task_cv=0.6, machine_cv=0.1)
-    >>> round(float(matrix.mean()))
-    20
+    >>> rng = np.random.default_rng(1)
+    >>> cvb((200, 50), rng, mean=20, task_cv=0.6, machine_cv=0.1).shape
+    (200, 50)
     """
     _check(shape, mean=mean, task_cv=task_cv, machine_cv=machine_cv)
     return _gamma(rng, _gamma(rng, np.full((shape[0], 1), mean), task_cv), machine_cv, shape)
@@ -67,8 +67,8 @@ def cvb_transposed(
     differ: the way to low task and high machine heterogeneity, where ``cvb`` gives tasks that
     differ as much as the machines do.
 
-    >>> matrix = cvb_transposed((9, 4), np.random.default_rng(1), mean=20, task_cv=0.1, machine_cv=0.6)
-    >>> matrix.shape
+    >>> rng = np.random.default_rng(1)
+    >>> cvb_transposed((9, 4), rng, mean=20, task_cv=0.1, machine_cv=0.6).shape
     (9, 4)
     """
     return cvb(shape[::-1], rng, mean=mean, task_cv=machine_cv, machine_cv=task_cv).T
@@ -134,10 +134,9 @@ def _gamma(rng: Generator, mean: Floats, cv: float, size: tuple[int, int] | None
     return rng.standard_gamma(shape, mean.shape if size is None else size) * (mean / shape)
 
 
-def _check(shape: tuple[int, int], **positive: float) -> None:
+def _check(shape: tuple[int, int], above: float = 0, **numbers: float) -> None:
     if min(shape) < 1:
         raise InputError(f"shape is {shape}; expected at least one task and one machine")
-    for name, value in positive.items():
-        if not 0 < value < np.inf:
-            limit = "1" if name.endswith("range") else "0"
-            raise InputError(f"{name} is too small or infinite; expected a number > {limit}")
+    for name, value in numbers.items():
+        if not above < value < np.inf:
+            raise InputError(f"{name} is {value:g}; expected a number > {above:g}")

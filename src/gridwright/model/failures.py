@@ -1,7 +1,7 @@
 """Failures: how long machines stay up, and how long a repair takes."""
 
-from .kind import AnyDistribution
 from .distribution import Exponential
+from .kind import AnyDistribution
 from .record import OneOrList, Positive, PositiveOrInfinite, Record
 
 __all__ = ["Failures"]

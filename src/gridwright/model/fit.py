@@ -80,11 +80,15 @@ def _everything_runs(system: System) -> None:
 def _arrivals_fit(key: str, arrivals: Any, system: System) -> None:
     classes, machines = system.shape
     if len(arrivals) != classes:
-        raise ValueError(f"{key} has {len(arrivals)} entries; expected {classes}, one per row of rates")
+        raise ValueError(
+            f"{key} has {len(arrivals)} entries; expected {classes}, one per row of rates"
+        )
     if arrivals.ndim == 1:
         return
     if arrivals.shape[1] != machines:
-        raise ValueError(f"{key} has {arrivals.shape[1]} columns; expected {machines}, one per machine")
+        raise ValueError(
+            f"{key} has {arrivals.shape[1]} columns; expected {machines}, one per machine"
+        )
     for row, rates in enumerate(arrivals, start=1):
         if not rates.any():
             raise ValueError(f"{key}, row {row} is all 0; expected a rate > 0 somewhere")

@@ -62,9 +62,7 @@ AnyDistribution = Annotated[Distribution, BeforeValidator(_in_context)]
 def _find(kind: str, folder: Path) -> type[Distribution]:
     if ".py" not in kind:
         if kind not in KINDS:
-            raise InputError(
-                f"no distribution {kind!r}{did_you_mean(kind, KINDS) or _known()}"
-            )
+            raise InputError(f"no distribution {kind!r}{did_you_mean(kind, KINDS) or _known()}")
         return KINDS[kind]
     file, _, name = kind.rpartition(":")
     if not name or not file.endswith(".py"):
@@ -94,8 +92,10 @@ def _try(distribution: Distribution, kind: str) -> None:
         draws = np.asarray(distribution.sample(np.random.default_rng(0), 100), dtype=float)
     except Exception as error:
         raise InputError(f"{kind}: {type(error).__name__}: {error}") from None
-    if not (0 < mean < np.inf and 0 <= variance):
-        raise InputError(f"{kind} has mean {mean:g} and variance {variance:g}; expected > 0 and ≥ 0")
+    if not (0 < mean < np.inf and variance >= 0):
+        raise InputError(
+            f"{kind} has mean {mean:g} and variance {variance:g}; expected > 0 and ≥ 0"
+        )
     if draws.shape != (100,) or not (np.isfinite(draws).all() and (draws >= 0).all()):
         raise InputError(f"{kind} must return as many finite numbers ≥ 0 as sample() is asked for")
 
@@ -106,6 +106,8 @@ def _name(kind: type[Distribution], folder: Path | None) -> str:
     try:
         file = Path(inspect.getfile(kind)).resolve()
     except (OSError, TypeError):
-        raise InputError(f"{kind.__name__} stands in no file, so no system file can name it") from None
+        raise InputError(
+            f"{kind.__name__} stands in no file, so no system file can name it"
+        ) from None
     shown = Path(os.path.relpath(file, (folder or Path()).resolve())).as_posix()
     return f"{shown}:{kind.__name__}"

@@ -31,7 +31,11 @@ def load_module(path: Path) -> ModuleType:
     except SyntaxError as error:
         raise InputError(f"{path}, line {error.lineno}: {error.msg}") from None
     except (Exception, SystemExit) as error:
-        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename) == path]
+        lines = [
+            frame.lineno
+            for frame in extract_tb(error.__traceback__)
+            if Path(frame.filename) == path
+        ]
         where = f", line {lines[-1]}" if lines else ""
         raise InputError(f"{path}{where}: {type(error).__name__}: {error}") from None
     return module

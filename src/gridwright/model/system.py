@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from .assumed import Assumed
@@ -25,6 +25,8 @@ __all__ = ["System"]
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 Floats = NDArray[np.float64]
+
+
 def _is_matrix(rows: Any) -> str:
     nested = isinstance(rows, list | tuple) and rows and isinstance(rows[0], list | tuple)
     return "several" if nested else "one"
@@ -91,8 +93,8 @@ class System(Record):
         def __init__(
             self,
             *,
-            arrivals: ArrayLike,
-            rates: ArrayLike,
+            arrivals: Any,
+            rates: Any,
             name: str = "",
             classes: Any = (),
             groups: Any = (),
@@ -202,7 +204,7 @@ class System(Record):
     def mean_availability(self) -> Floats:
         """The long-run mean CPU availability of every machine."""
         means = [a.mean if isinstance(a, MarkovChain) else a for a in self.machine_availability]
-        return np.array(means, dtype=float)
+        return np.asarray(means, dtype=float)
 
     @cached_property
     def effective(self) -> Floats:

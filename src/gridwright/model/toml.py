@@ -9,7 +9,8 @@ __all__ = ["format_toml"]
 def format_toml(document: dict[str, Any]) -> str:
     """Write a document of texts, numbers, lists and tables.
 
-    >>> print(format_toml({"name": "two", "rates": [[8.0, 3.5], [4.0, 10.0]], "failures": {"mean_uptime": 20.0}}))
+    >>> document = {"name": "two", "rates": [[8.0, 3.5], [4.0, 10.0]]}
+    >>> print(format_toml({**document, "failures": {"mean_uptime": 20.0}}))
     name = "two"
     rates = [
       [8, 3.5],

@@ -1,0 +1,34 @@
+# Everything works on a machine with Python 3.11 or later, pip and make.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint bench docs clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'Gridwright needs Python 3.11 or later: make PYTHON=python3.11 …' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: setup
+	$(BIN)/gridwright demo
+
+test: lint
+	$(BIN)/python -m pytest --numprocesses auto
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m bench
+
+docs: setup
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf .venv site gridwright-demo

@@ -1,0 +1,10 @@
+"""Run every benchmark: ``python -m bench``, or ``python -m bench allocation`` for some."""
+
+import sys
+from importlib import import_module
+
+BENCHMARKS = ["allocation", "startup"]
+
+for name in sys.argv[1:] or BENCHMARKS:
+    print(f"\n{name}")
+    import_module(f"bench.{name}").main()

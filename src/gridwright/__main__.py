@@ -1,0 +1,5 @@
+"""``python -m gridwright`` is the ``gridwright`` command."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""``gridwright allocate``: a system's capacity, and which machine should serve which class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .argument import Json, SystemName, plot_path
+
+if TYPE_CHECKING:
+    from ..allocation import Allocation
+
+__all__ = ["allocate", "show_allocation"]
+
+
+def allocate(
+    system: SystemName,
+    method: Annotated[
+        str, typer.Option(help="grouped, vertex or interior.", metavar="METHOD")
+    ] = "grouped",
+    down: Annotated[
+        str, typer.Option(help="Machines that are down: names or numbers.", metavar="MACHINE,…")
+    ] = "",
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the allocation as a heat map.", metavar="PATH", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Solve the allocation LP: capacity, load, and who should serve whom."""
+    from ..allocation import allocate as solve
+    from ..catalogue import find_or_read
+
+    picture = plot_path(plot) if plot else None
+    entry = find_or_read(system)
+    failed = [name.strip() for name in down.split(",") if name.strip()]
+    allocation = solve(entry.system, method, down=[*entry.down, *failed])
+    before = solve(entry.system, method, down=entry.down) if failed else None
+    if picture:
+        from ..plots import draw_allocation
+
+        draw_allocation(allocation, picture)
+    if json:
+        from .output import print_json
+
+        print_json(as_json(allocation))
+    else:
+        show_allocation(allocation, before)
+
+
+def as_json(allocation: Allocation) -> dict[str, Any]:
+    """Return what ``--json`` prints."""
+    from ..allocation import verdict
+
+    said = verdict(allocation)
+    return {
+        "system": allocation.system.name,
+        "capacity": allocation.capacity,
+        "load": allocation.load,
+        "method": allocation.method,
+        "allocation": allocation.shares.tolist(),
+        "routing": allocation.routing.tolist(),
+        "classes": list(allocation.system.classes),
+        "machines": list(allocation.system.machines),
+        "down": list(allocation.down),
+        "left_out": list(allocation.left_out),
+        "long_run_capacity": allocation.long_run_capacity,
+        "stabilisable": said.stabilisable,
+        "verdict": said.words,
+        "class_prices": allocation.class_prices.tolist(),
+        "machine_prices": allocation.machine_prices.tolist(),
+        "bottleneck_classes": list(allocation.bottleneck_classes),
+        "bottleneck_machines": list(allocation.bottleneck_machines),
+        "information": {
+            "lpas": {"machines": allocation.information(), "discount": allocation.discount()},
+            "lpas_2k": {"machines": allocation.information(2), "discount": allocation.discount(2)},
+        },
+    }
+
+
+def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:
+    """Print an allocation as a table, and what it means."""
+    from rich.markup import escape
+
+    from ..allocation import verdict
+    from .matrix import matrix
+    from .output import console
+
+    out = console()
+    system = allocation.system
+    out.print(
+        f"[bold]{escape(system.name)}[/bold]: {system.shape[0]} classes, {system.shape[1]} machines"
+    )
+    out.print(
+        f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
+        f"load [bold]{100 * allocation.load:.2f} %[/bold] ({allocation.method})\n"
+    )
+    out.print(matrix(system, allocation.shares, ".4f"))
+    words = [verdict(allocation).words, _bottleneck(allocation), _information(allocation)]
+    if before:
+        words.append(_change(before, allocation))
+    out.print("", *words, sep="\n", markup=False)
+
+
+def _bottleneck(allocation: Allocation) -> str:
+    classes, machines = allocation.bottleneck_classes, allocation.bottleneck_machines
+    every = len(machines) == len(allocation.system.machines) - len(allocation.down)
+    named = "every machine" if every else _list(machines, "machine")
+    return f"The capacity is limited by {_list(classes, 'class')} and {named}."
+
+
+def _list(names: tuple[str, ...], what: str) -> str:
+    if len(names) > 12:
+        return f"{len(names)} {what}s" if what != "class" else f"{len(names)} classes"
+    plural = "" if len(names) == 1 else "es" if what == "class" else "s"
+    return f"{what}{plural} {', '.join(names)}"
+
+
+def _information(allocation: Allocation) -> str:
+    asked = [
+        f"{allocation.information(limit):.2f} ({100 * allocation.discount(limit):.1f} % saved)"
+        for limit in (None, 2)
+    ]
+    return (
+        f"Machines asked per arrival, of {len(allocation.system.machines)}: "
+        f"LPAS {asked[0]}, LPAS-2/k {asked[1]}."
+    )
+
+
+def _change(before: Allocation, after: Allocation) -> str:
+    from ..allocation import change
+
+    found = change(before, after)
+    per_cent = 100 * (found.after / found.before - 1)
+    pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])
+    more = f" and {len(found.gained) - 6} more" if len(found.gained) > 6 else ""
+    used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."
+    return (
+        f"With {', '.join(after.down)} down the capacity goes from {found.before:.4f} to "
+        f"{found.after:.4f} ({per_cent:+.1f} %). {used}"
+    )

@@ -1,0 +1,54 @@
+"""How results look on a terminal: one console, one way to print JSON, one kind of table."""
+
+import json
+import os
+import sys
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["QUIET_ZERO", "console", "number", "print_json", "table"]
+
+QUIET_ZERO = "[dim]·[/dim]"
+
+
+WIDE = 160
+"""Columns of a page that is not a terminal, where nothing need be cut."""
+
+
+def console() -> Console:
+    """Make a console for results; colours and a narrow page only where somebody is looking."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
+    return Console(highlight=False, soft_wrap=True, width=width)
+
+
+def table(*columns: str) -> Table:
+    """Make a plain table; columns whose title starts with '>' hold numbers."""
+    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        right, last = column.startswith(">"), column == columns[-1]
+        justify: Literal["left", "right"] = "right" if right else "left"
+        result.add_column(column.removeprefix(">"), justify=justify, no_wrap=right or not last)
+    return result
+
+
+def number(value: float, form: str) -> str:
+    """Write a number in a form such as '.4f', a zero as a quiet dot."""
+    return QUIET_ZERO if value == 0 else f"{value:{form}}"
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object; what is not a finite number is null."""
+    json.dump(_finite(value), sys.stdout, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value

@@ -1,0 +1,139 @@
+"""``gridwright systems``: the catalogue of published systems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .argument import Json, complete_system
+
+if TYPE_CHECKING:
+    from ..catalogue import Entry
+
+__all__ = ["systems"]
+
+
+def systems(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="The system to show; all are listed without it.", autocompletion=complete_system
+        ),
+    ] = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print the system as a system file, to start your own.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """List the published systems, or show one of them."""
+    from ..catalogue import entries, find
+    from ..model import InputError
+    from .output import print_json
+
+    if name is None:
+        if toml:
+            raise InputError("--toml needs the name of a system")
+        everything = entries()
+        print_json([_summary(entry) for entry in everything]) if json else _list(everything)
+        return
+    entry = find(name)
+    if toml:
+        print(entry.system.to_toml(), end="")
+    elif json:
+        print_json(_details(entry))
+    else:
+        _show(entry)
+
+
+def _summary(entry: Entry) -> dict[str, Any]:
+    shape = entry.shape or (None, None)
+    return {
+        "name": entry.name,
+        "classes": shape[0],
+        "machines": shape[1],
+        "source": entry.source,
+        "where": entry.where,
+    }
+
+
+def _details(entry: Entry) -> dict[str, Any]:
+    from ..catalogue import cite, results_of
+    from ..model.file import document
+
+    return {
+        **_summary(entry),
+        "citation": cite(entry.source),
+        "note": entry.note,
+        "horizon": entry.horizon,
+        "down": entry.down,
+        "expected_capacity": entry.expected_capacity,
+        "expected_allocation": entry.expected_allocation,
+        "system": document(entry.system) if entry.parts else None,
+        "printed": entry.printed,
+        "results": results_of(entry.name),
+    }
+
+
+def _list(everything: list[Entry]) -> None:
+    from .output import console, table
+
+    out = console()
+    rows = table("system", ">classes", ">machines", "published in")
+    for entry in everything:
+        shape = map(str, entry.shape or ("", ""))
+        rows.add_row(entry.name, *shape, f"{entry.source}: {entry.where}")
+    out.print(rows)
+    out.print("\n'gridwright systems NAME' shows one, 'gridwright allocate NAME' solves it.")
+
+
+def _show(entry: Entry) -> None:
+    from ..catalogue import cite, results_of
+    from .output import console
+
+    out = console()
+    out.print(f"[bold]{entry.name}[/bold]: {entry.where}")
+    out.print(cite(entry.source))
+    if entry.note:
+        out.print(f"Note: {entry.note}.", markup=False)
+    if entry.parts:
+        _show_system(entry)
+    if entry.printed:
+        out.print("\nAlso printed:")
+        for key, value in entry.printed.items():
+            out.print(f"  {key} = {value}", markup=False)
+    cells = results_of(entry.name)
+    if cells:
+        places = dict.fromkeys(f"{cell['src']}:{cell['table']}" for cell in cells)
+        out.print(
+            f"\nPrinted results: {len(cells)} cells in {', '.join(places)} (--json lists them)."
+        )
+    if entry.parts:
+        out.print(f"\nNext: gridwright allocate {entry.name}")
+
+
+def _show_system(entry: Entry) -> None:
+    from ..model import heterogeneity
+    from .matrix import matrix
+    from .output import console
+
+    out, system = console(), entry.system
+    measured = heterogeneity(system)
+    out.print(
+        f"\n{system.shape[0]} classes, {system.shape[1]} machines, {measured.name} "
+        f"(task heterogeneity {measured.task:.2f}, machine heterogeneity {measured.machine:.2f}, "
+        f"{'consistent' if measured.consistent else 'inconsistent'}); execution rates:\n"
+    )
+    out.print(matrix(system, system.nominal, ".4g"))
+    shares = sorted(set(system.mean_availability.round(4)))
+    if shares != [1]:
+        out.print(f"\nMean CPU availability of the machines: {', '.join(f'{a:g}' for a in shares)}")
+    if system.failures:
+        low, high = 100 * system.up_fraction.min(), 100 * system.up_fraction.max()
+        out.print(f"\nMachines fail: up {low:.2f} to {high:.2f} % of the time")
+    if entry.down:
+        out.print(f"\nDown: {', '.join(entry.down)}")
+    if entry.horizon:
+        out.print(f"\nPublished length of a run: {entry.horizon:g} time units")
+    if entry.expected_capacity:
+        out.print(f"\nPrinted capacity λ*: {entry.expected_capacity}")

@@ -1,0 +1,6 @@
+"""Pictures of results. Nothing here computes; matplotlib is loaded when something is drawn."""
+
+from .figure import FORMATS
+from .heatmap import draw_allocation
+
+__all__ = ["FORMATS", "draw_allocation"]

@@ -1,0 +1,171 @@
+"""Wrong system files: exit status 2 and one line that names the place, never a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from gridwright.cli.main import run
+
+RIGHT = "arrivals = [5, 8]\nrates = [[8, 3], [4, 10]]\n"
+CHAIN = "{ states = [1, 0.5], transition = [[0.9, 0.1], [0.3, 0.7]], step = 10 }"
+
+WRONG: dict[str, tuple[str, str]] = {
+    "missing key": ("arrivals = [5, 8]\n", "rates is missing"),
+    "empty": ("", "arrivals is missing"),
+    "unknown key": (RIGHT + "avalability = [1, 1]\n", "unknown key avalability; did you mean 'ava"),
+    "unknown inner key": (
+        RIGHT + "[failures]\nmean_uptime = 1\nmean_repair = 1\nmean_uptme = 2\n",
+        "unknown key [failures] mean_uptme; did you mean 'mean_uptime'",
+    ),
+    "negative rate": ("arrivals = [5]\nrates = [[8, -3]]\n", "rates, row 1, column 2 is -3"),
+    "negative arrivals": ("arrivals = [-5]\nrates = [[8]]\n", "arrivals, entry 1 is -5; expected"),
+    "no arrivals": (
+        "arrivals = [0]\nrates = [[8]]\n",
+        "arrivals, entry 1 is 0; expected a number > 0",
+    ),
+    "nan": (
+        "arrivals = [5]\nrates = [[nan]]\n",
+        "rates, row 1, column 1 is nan; expected a finite",
+    ),
+    "inf": (
+        "arrivals = [5]\nrates = [[inf]]\n",
+        "rates, row 1, column 1 is inf; expected a finite",
+    ),
+    "infinite arrivals": ("arrivals = [inf]\nrates = [[8]]\n", "arrivals, entry 1 is inf"),
+    "string": (
+        'arrivals = [5]\nrates = [["8"]]\n',
+        "rates, row 1, column 1 is '8'; expected a number",
+    ),
+    "boolean": ("arrivals = [5]\nrates = [[true]]\n", "rates, row 1, column 1 is True; expected"),
+    "date": ("arrivals = [2009-01-01]\nrates = [[8]]\n", "arrivals, entry 1 is datetime.date"),
+    "ragged": (
+        "arrivals = [5, 8]\nrates = [[8, 3], [4]]\n",
+        "rates: row 2 has 1 values where row 1",
+    ),
+    "not a matrix": ("arrivals = [5]\nrates = [8, 3]\n", "rates, entry 1 is 8; expected a list"),
+    "not a list": ("arrivals = 5\nrates = [[8]]\n", "arrivals is 5; expected a list"),
+    "too few arrivals": (
+        "arrivals = [5]\nrates = [[8], [3]]\n",
+        "arrivals has 1 entries; expected 2",
+    ),
+    "empty rates": ("arrivals = []\nrates = []\n", "rates is empty"),
+    "empty rows": ("arrivals = [5]\nrates = [[]]\n", "rates is empty"),
+    "class nobody can run": (
+        'classes = ["a", "b"]\narrivals = [5, 8]\nrates = [[8, 3], [0, 0]]\n',
+        "rates, row 2 is all 0: no machine can run class 'b'",
+    ),
+    "zero column": ("arrivals = [5]\nrates = [[8, 0]]\n", "rates, column 2 is all 0"),
+    "counts mismatch": (RIGHT + "counts = [1]\n", "counts has 1 entries; expected 2"),
+    "count zero": (RIGHT + "counts = [1, 0]\n", "counts, entry 2 is 0; expected a number ≥ 1"),
+    "half a machine": (RIGHT + "counts = [1, 1.5]\n", "counts, entry 2 is 1.5; expected a whole"),
+    "availability 0": (RIGHT + "availability = [1, 0]\n", "availability, entry 2 is 0; expected"),
+    "availability 1.5": (
+        RIGHT + "availability = [1.5, 1]\n",
+        "availability, entry 1 is 1.5; expected",
+    ),
+    "availabilities mismatch": (
+        RIGHT + "counts = [1, 3]\navailability = [1, 1, 1]\n",
+        "availability has 3 entries; expected 2, one per column of rates, or 4, one per machine",
+    ),
+    "chain that leaks": (
+        RIGHT + f"availability = [1, {CHAIN.replace('0.3', '0.2')}]\n",
+        "availability, entry 2: transition, row 2 sums to 0.9; expected 1",
+    ),
+    "chain with an odd entry": (
+        RIGHT + f"availability = [1, {CHAIN.replace('0.9', '-0.9')}]\n",
+        "availability, entry 2, transition, row 1, column 1 is -0.9",
+    ),
+    "class names mismatch": (RIGHT + 'classes = ["a"]\n', "classes has 1 entries; expected 2"),
+    "class named twice": (RIGHT + 'classes = ["a", "a"]\n', "classes has 'a' twice"),
+    "group without a name": (RIGHT + 'groups = ["a", ""]\n', "groups, entry 2 is ''"),
+    "name is a number": (RIGHT + "name = 3\n", "name is 3; expected a text"),
+    "unknown distribution": (
+        RIGHT + 'execution = "weibul"\n',
+        "execution: no distribution 'weibul'",
+    ),
+    "distribution parameter": (
+        RIGHT + 'execution = { kind = "hyperexponential", scv = 0.5 }\n',
+        "execution: hyperexponential: scv is 0.5; expected a number ≥ 1",
+    ),
+    "one distribution too few": (
+        RIGHT + 'interarrival = ["exponential"]\n',
+        "interarrival has 1 entries; expected 2, one per class",
+    ),
+    "distribution in no file": (
+        RIGHT + 'execution = "./mine.py:Mine"\n',
+        "mine.py",
+    ),
+    "failures without repair": (
+        RIGHT + "[failures]\nmean_uptime = 3\n",
+        "[failures] mean_repair is mis",
+    ),
+    "negative uptime": (
+        RIGHT + "[failures]\nmean_uptime = [3, -1]\nmean_repair = 1\n",
+        "[failures] mean_uptime, entry 2 is -1; expected a number > 0",
+    ),
+    "uptimes mismatch": (
+        RIGHT + "[failures]\nmean_uptime = [3, 3, 3]\nmean_repair = 1\n",
+        "[failures] mean_uptime has 3 entries; expected 2",
+    ),
+    "failures is no table": (RIGHT + "failures = 3\n", "failures is 3; expected a table"),
+    "arrivals at too few machines": (
+        "arrivals = [[1], [2]]\nrates = [[8, 3], [4, 10]]\n",
+        "arrivals has 1 columns; expected 2, one per machine",
+    ),
+    "assumed rates mismatch": (
+        RIGHT + "[assumed]\nrates = [[1, 2]]\n",
+        "[assumed] rates is 1×2; expected",
+    ),
+    "assumed nonsense": (
+        RIGHT + "[assumed]\ninaccuracy = { rates = 1.5 }\n",
+        "[assumed] [inaccuracy] rates is 1.5; expected a number ≤ 1",
+    ),
+    "not TOML": ("arrivals = [5, 8\nrates = 3", "not valid TOML: "),
+    "the same key twice": (RIGHT + "arrivals = [1, 2]\n", "not valid TOML: Cannot overwrite"),
+}
+
+
+def one_line(capsys: pytest.CaptureFixture[str], path: Path) -> str:
+    """Run the command on a file and return the one line it must end with."""
+    status = run(["allocate", str(path)])
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1, err
+    assert err.startswith(f"gridwright: {path}: ")
+    return err
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_file(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, message = WRONG[case]
+    path = tmp_path / "system.toml"
+    path.write_text(text)
+    assert message in one_line(capsys, path)
+
+
+def test_the_right_file_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "system.toml"
+    path.write_text(RIGHT + f"availability = [1, {CHAIN}]\n")
+    assert run(["allocate", str(path)]) == 0
+    assert "capacity" in capsys.readouterr().out
+
+
+def test_binary_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "system.toml"
+    path.write_bytes(bytes(range(256)))
+    assert "not a text file" in one_line(capsys, path)
+
+
+def test_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "system.toml"
+    path.mkdir()
+    assert "this is a folder" in one_line(capsys, path)
+
+
+def test_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no such file" in one_line(capsys, tmp_path / "system.toml")
+
+
+def test_file_below_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert "cannot be read" in one_line(capsys, tmp_path / "file" / "system.toml")
