@@ -1,0 +1,107 @@
+"""Every code block of README and docs is run, and shows what it really prints.
+
+- ``toml`` and ``python`` blocks with a title are files in the page's folder;
+- ``console`` blocks: the lines after ``$ command`` are its output, where a lone or trailing ``…``
+  stands for anything;
+- ``python`` blocks without a title are sessions, checked as doctests;
+- ``sh`` blocks hold ``make`` commands, whose targets must exist.
+"""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    language: str
+    title: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        language, _, rest = match["info"].partition(" ")
+        title = re.search(r'title="([^"]+)"', rest)
+        line = text.count("\n", 0, match.start()) + 1
+        found.append(Block(language, title[1] if title else "", match["text"], line))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    bin_folder = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    session: dict[str, object] = {}
+    for block in blocks(page):
+        where = f"{page.name}, line {block.line}"
+        if block.title:
+            (tmp_path / block.title).write_text(block.text, "utf-8")
+        elif block.language == "console":
+            run_console(block.text, where)
+        elif block.language == "python":
+            run_session(block, session, where)
+        elif block.language == "sh":
+            check_targets(block.text, where)
+        else:
+            raise AssertionError(f"{where}: a {block.language or 'nameless'} block is not run")
+
+
+def run_console(text: str, where: str) -> None:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300
+        )
+        shown = "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).splitlines())
+        pattern = "".join(map(line_pattern, expected.rstrip().splitlines()))
+        assert re.fullmatch(pattern, shown), f"{where}: $ {command}\n{shown}"
+
+
+def line_pattern(line: str) -> str:
+    if line == "…":
+        return r"(?:.*\n)*?"
+    start, dots, rest = line.partition("…")
+    return (
+        re.escape(start if dots and not rest else line)
+        + (".*" if dots and not rest else "")
+        + r"\n"
+    )
+
+
+def run_session(block: Block, session: dict[str, object], where: str) -> None:
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    test = doctest.DocTestParser().get_doctest(block.text, session, where, where, block.line)
+    assert test.examples, f"{where}: a python block without a title is a session with >>>"
+    messages: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=flags)
+    failed, _ = runner.run(test, out=messages.append, clear_globs=False)
+    session.update(test.globs)
+    assert not failed, "".join(messages)
+
+
+def check_targets(text: str, where: str) -> None:
+    for line in text.splitlines():
+        command = line.partition("#")[0].split()
+        assert command[0] == "make", f"{where}: {line}"
+        subprocess.run(
+            ["make", "-n", "-C", str(ROOT), *command[1:]], check=True, capture_output=True
+        )
+
+
+def test_the_check_finds_blocks() -> None:
+    assert sum(len(blocks(page)) for page in PAGES) > 25
