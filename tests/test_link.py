@@ -1,12 +1,16 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from gridwright.link import link
+import gridwright.link as link_module
+from gridwright.link import bind, hook, link
 
 OUTER = """
 import inner
@@ -68,6 +72,90 @@ def test_callees_are_compiled_too() -> None:
     compiled = link(total)
     assert compiled(np.arange(4.0)) == 14.0
     assert link(total) is compiled
+
+
+@hook
+def chosen(x: float) -> float:
+    return x
+
+
+def through(x: float) -> float:
+    return chosen(x)
+
+
+def add_one(x: float) -> float:
+    return x + 1.0
+
+
+def add_two(x: float) -> float:
+    return x + 2.0
+
+
+def test_hooks_are_filled() -> None:
+    assert link(through, chosen=add_one)(1.0) == bind(through, chosen=add_one)(1.0) == 2.0
+    assert link(through, chosen=add_two)(1.0) == 3.0
+    assert link(through)(1.0) == 1.0
+
+
+def test_hooks_that_differ_only_in_a_default_are_told_apart() -> None:
+    def make(value: float) -> Callable[..., float]:
+        def shifted(x: float, by: float = value) -> float:
+            return x + by
+
+        return shifted
+
+    results = [link(through, chosen=make(value))(1.0) for value in (1.0, 5.0)]
+    assert results == [2.0, 6.0]
+
+
+def test_a_hook_that_is_not_there() -> None:
+    with pytest.raises(TypeError, match="through has no hook chsen"):
+        link(through, chsen=add_one)
+
+
+def again(x: float) -> float:
+    return again(x - 1.0) if x > 0.0 else x
+
+
+def test_recursion_and_closures_are_refused() -> None:
+    with pytest.raises(TypeError, match="again calls itself"):
+        link(again)
+    step = 3.0
+
+    def outer(x: float) -> float:
+        return x + step
+
+    with pytest.raises(TypeError, match="outer uses variables of a function around it"):
+        link(outer)
+
+
+def test_a_changed_constant_of_another_file_is_seen(tmp_path: Path) -> None:
+    folder, cache = tmp_path / "code", tmp_path / "cache"
+    folder.mkdir()
+    (folder / "outer.py").write_text("from con import K\n\ndef outer(x):\n    return x * K\n")
+    for value in ("2.0", "3.0"):
+        (folder / "con.py").write_text(f"K = {value}\n")
+        assert run(folder, cache, CALL) == str(2 * float(value))
+
+
+def test_old_folders_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "KEPT_FOLDERS", 3)
+    for number in range(6):
+        (tmp_path / str(number)).mkdir()
+        os.utime(tmp_path / str(number), (number, number))
+    link_module._prune(tmp_path)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["3", "4", "5"]
+
+
+def test_threads_leave_the_settings_alone() -> None:
+    import numba
+
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    functions = [lambda x, k=k: x + k for k in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(link, functions))) == 40
+    assert before == config.CACHE_DIR
 
 
 def test_a_function_typed_at_a_prompt_compiles() -> None:

@@ -2,29 +2,48 @@
 
 Numba's own cache looks at one file: it serves old code when a function that was inlined from
 another file changes. Here a plain function is compiled together with every plain function that it
-calls, into a cache folder named by a digest of all the files they stand in.
+calls, into a cache folder named by a digest of all their code and of the constants they use. A
+function marked as a *hook* is a place for another one, given by its name: that is how a policy gets
+into a loop.
 """
 
+import atexit
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from types import CodeType, FunctionType
 from typing import Any
 
-import numba
+import numpy as np
 
-__all__ = ["link"]
+__all__ = ["bind", "hook", "link"]
 
 KEPT_FOLDERS = 64
-FOREIGN = ("math", "numba", "numpy")
+_LOCK = Lock()
+FOREIGN = ("builtins", "math", "numba", "numpy")
+
+CONSTANT = (bool, int, float, str, tuple, np.dtype)
+
+Function = Callable[..., Any]
+
+INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""A function that only compiled code calls needs no way in from Python: half the compiling."""
+
+
+def hook(function: Function) -> Function:
+    """Mark a function as a place that another one of its name can be put into."""
+    function.is_hook = True  # type: ignore[attr-defined]
+    return function
 
 
 @cache
-def link(function: Callable[..., Any]) -> Callable[..., Any]:
+def link(function: Function, **hooks: Function) -> Function:
     """Compile a plain function and, recursively, the plain functions that it calls.
 
     >>> def twice(x):
@@ -34,56 +53,96 @@ def link(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> link(fourfold)(1.5)
     6.0
     """
-    assert isinstance(function, FunctionType)
-    linked: dict[FunctionType, Any] = {}
-    for inner in _callees(function):
-        _compile(inner, linked)
-    folder = _cache_folder([function, *linked])
+    import numba
+
+    options: dict[str, Any] = INNER
+    linked = _linked(function, hooks, lambda inner: numba.njit(inner, **options, **_options(inner)))
+    folder = _cache_folder(function, linked)
+    outer = _rebound(function, linked, hooks)
     if folder is None:
-        return _jit(_rebound(function, linked), cache=False)
+        return numba.njit(outer, **_options(outer))
     config: Any = numba.config
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
-    try:
-        return _jit(_rebound(function, linked), cache=True)
-    finally:
-        config.CACHE_DIR = before
+    with _LOCK:
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        try:
+            return numba.njit(outer, cache=True, **_options(outer))
+        finally:
+            config.CACHE_DIR = before
 
 
-def _compile(function: FunctionType, linked: dict[FunctionType, Any]) -> None:
-    if function in linked:
-        return
-    for inner in _callees(function):
-        _compile(inner, linked)
-    linked[function] = _jit(_rebound(function, linked), cache=False)
+def _options(function: Function) -> dict[str, Any]:
+    """Compile without reference counting where a module says that its functions allocate nothing.
+
+    That is quicker to compile and two to four times quicker to run.
+    """
+    counting = not function.__globals__.get("ALLOCATES_NOTHING", False)
+    return {"nogil": True, "error_model": "numpy", "_nrt": counting}
 
 
-def _jit(function: FunctionType, *, cache: bool) -> Callable[..., Any]:
-    compiled: Callable[..., Any] = numba.njit(
-        function, cache=cache, nogil=True, error_model="numpy"
-    )
-    return compiled
+def bind(function: Function, **hooks: Function) -> Function:
+    """Return the function with its hooks filled, in plain Python: slow, and easy to step through.
+
+    >>> @hook
+    ... def answer():
+    ...     return 0
+    >>> def ask():
+    ...     return answer()
+    >>> bind(ask, answer=lambda: 42)()
+    42
+    """
+    return _rebound(function, _linked(function, hooks, lambda inner: inner), hooks)
 
 
-def _rebound(function: FunctionType, linked: dict[FunctionType, Any]) -> FunctionType:
-    """Copy a function so that it calls the compiled versions of what it calls."""
-    names = {name: linked[inner] for name, inner in _named_callees(function)}
+def _linked(
+    function: Function, hooks: dict[str, Function], treat: Callable[[FunctionType], Any]
+) -> dict[FunctionType, Any]:
+    """Treat every function that a function calls, those called by others first."""
+    linked: dict[FunctionType, Any] = {}
+    used: set[str] = set()
+
+    def visit(inner: FunctionType, above: tuple[FunctionType, ...]) -> None:
+        if inner in above:
+            raise TypeError(f"{inner.__name__} calls itself, which cannot be compiled here")
+        if inner.__closure__:
+            raise TypeError(f"{inner.__name__} uses variables of a function around it")
+        callees = _callees(inner, hooks)
+        used.update(hooks.keys() & callees.keys())
+        for callee in callees.values():
+            if callee not in linked:
+                visit(callee, (*above, inner))
+        if above:
+            linked[inner] = treat(_rebound(inner, linked, hooks))
+
+    assert isinstance(function, FunctionType)
+    visit(function, ())
+    if unknown := hooks.keys() - used:
+        raise TypeError(f"{function.__name__} has no hook {', '.join(sorted(unknown))}")
+    return linked
+
+
+def _rebound(
+    function: Function, linked: dict[FunctionType, Any], hooks: dict[str, Function]
+) -> FunctionType:
+    """Copy a function so that it calls the treated versions of what it calls."""
+    assert isinstance(function, FunctionType)
+    names = {name: linked[inner] for name, inner in _callees(function, hooks).items()}
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
-    copy.__defaults__ = function.__defaults__
-    copy.__qualname__ = function.__qualname__
-    copy.__module__ = function.__module__
+    copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     return copy
 
 
-def _callees(function: FunctionType) -> list[FunctionType]:
-    return [inner for _, inner in _named_callees(function)]
-
-
-def _named_callees(function: FunctionType) -> Iterator[tuple[str, FunctionType]]:
+def _callees(function: Function, hooks: dict[str, Function]) -> dict[str, FunctionType]:
+    """Name the plain functions that a function calls, hooks in place of what they replace."""
+    assert isinstance(function, FunctionType)
+    found = {}
     for name in _names(function.__code__):
-        found = function.__globals__.get(name)
-        if isinstance(found, FunctionType) and found.__module__.split(".")[0] not in FOREIGN:
-            yield name, found
+        callee = function.__globals__.get(name)
+        if getattr(callee, "is_hook", False):
+            callee = hooks.get(name, callee)
+        if isinstance(callee, FunctionType) and callee.__module__.split(".")[0] not in FOREIGN:
+            found[name] = callee
+    return found
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -93,37 +152,60 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _cache_folder(functions: list[FunctionType]) -> Path | None:
-    """Make the folder for code from these functions; None where they stand in no file."""
-    files = sorted({function.__code__.co_filename for function in functions})
+def _cache_folder(function: Function, linked: dict[FunctionType, Any]) -> Path | None:
+    """Make the folder for code from these functions; None where one stands in no file."""
+    assert isinstance(function, FunctionType)
     digest = blake2b(digest_size=12)
-    for file in files:
-        if not Path(file).is_file():
+    for each in (function, *linked):
+        if not Path(each.__code__.co_filename).is_file():
             return None
-        digest.update(Path(file).read_bytes())
+        digest.update(_fingerprint(each).encode())
     folder = _cache_root() / digest.hexdigest()
-    if not folder.exists():
-        folder.mkdir()
-        _prune(folder.parent)
-    os.utime(folder)
+    with suppress(OSError):
+        if not folder.exists():
+            _prune(folder.parent)
+        folder.mkdir(exist_ok=True)
+        os.utime(folder)
     return folder
+
+
+def _fingerprint(function: FunctionType) -> str:
+    """Describe all that a function's machine code depends on but the functions it calls."""
+    code = function.__code__
+    names = {
+        name: repr(value)
+        for name in sorted(set(_names(code)))
+        if isinstance(value := function.__globals__.get(name), CONSTANT)
+    }
+    where = f"{code.co_filename}:{code.co_firstlineno}:{function.__qualname__}"
+    return f"{where} {_body(code)} {function.__defaults__!r} {names!r};"
+
+
+def _body(code: CodeType) -> str:
+    constants = [_body(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code!r} {constants}"
 
 
 @cache
 def _cache_root() -> Path:
     """Find a folder for compiled code; a read-only home falls back to a private one."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    root = Path(home) / "gridwright"
     try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        root = Path(home) / "gridwright"
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):
             return root
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="gridwright-"))
+    except (OSError, RuntimeError):
+        private = Path(tempfile.mkdtemp(prefix="gridwright-"))
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return private
 
 
 def _prune(root: Path) -> None:
-    """Drop the folders that have gone unused longest."""
-    by_age = sorted(root.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for folder in by_age[KEPT_FOLDERS:]:
+    """Drop the folders that have gone unused longest; another process may be at it too."""
+    ages = {}
+    for folder in root.iterdir():
+        with suppress(OSError):
+            ages[folder] = folder.stat().st_mtime
+    for folder in sorted(ages, key=lambda folder: ages[folder], reverse=True)[KEPT_FOLDERS:]:
         shutil.rmtree(folder, ignore_errors=True)

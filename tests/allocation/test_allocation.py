@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gridwright import InputError, System, allocate, load
 from gridwright.allocation import change, grouped, interior, situation, verdict, vertex
+from gridwright.allocation.highs import solve_highs
 from gridwright.allocation.optimum import Situation, optimum
 from gridwright.allocation.planner import fill
 from gridwright.catalogue import Entry, entries
@@ -216,6 +217,46 @@ def test_interior_uses_every_pair_that_an_optimum_may_use() -> None:
     alike = System(arrivals=[1, 1], rates=[[2, 2], [2, 2]])
     assert (allocate(alike, "interior").shares > 0).all()
     assert interior(situation(alike)).tolist() == allocate(alike, "interior").shares.tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e6, 1e9])
+def test_the_time_unit_does_not_matter(method: str, factor: float) -> None:
+    system = load("2.D")
+    base = allocate(system, method)
+    scaled = allocate(system.replace(arrivals=system.arrivals * factor), method)
+    assert scaled.capacity * factor == pytest.approx(base.capacity, rel=1e-9)
+    assert np.array_equal(scaled.shares > 0, base.shares > 0)
+
+
+def test_a_system_spread_over_many_decades() -> None:
+    system = System(
+        arrivals=[10, 1e-4, 100, 100], rates=[[9e3, 4e-4], [2e3, 4e-4], [0, 2e-4], [4e3, 2e-4]]
+    )
+    assert allocate(system).capacity == pytest.approx(2e-6)
+    tiny = System(arrivals=[1e-5, 100], rates=[[100, 100], [100, 100]])
+    assert all(count > 0 for count in allocate(tiny, "interior").machines_per_class)
+
+
+def test_many_classes_on_few_machines() -> None:
+    rates = np.random.default_rng(1).uniform(1, 10, (120, 7))
+    found = allocate(System(arrivals=np.ones(120), rates=rates))
+    assert found.capacity == pytest.approx(solve_highs(rates)[0], rel=1e-7)
+
+
+def test_down_takes_names_numbers_and_groups() -> None:
+    system = System(arrivals=[1], rates=[[3, 1]], groups=["2", "b"], counts=[1, 2])
+    assert allocate(system, down=["2"]).capacity == pytest.approx(2)
+    assert allocate(system, down=[2]).capacity == pytest.approx(4)
+    assert allocate(system, down=["b"]).capacity == pytest.approx(3)
+    assert allocate(system, down=["b", "b.1", 2, 2]).down == (1, 2)
+    with pytest.raises(InputError, match="expected a list of machines"):
+        allocate(system, down="12")
+
+
+def test_a_verdict_with_machines_down_speaks_of_the_others() -> None:
+    system = load("3.A:alpha1:5")
+    assert "With the others up the load is" in verdict(allocate(system, down=["T.1"])).words
 
 
 def test_large_systems_use_the_compiled_simplex() -> None:

@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.simplex import FAILED, solve
+from gridwright.allocation.optimum import tableau
+from gridwright.allocation.simplex import FAILED
+from gridwright.allocation.simplex import solve as solve_in_place
 from gridwright.link import link
 
 Floats = NDArray[np.float64]
+
+
+def solve(weights: Floats, solver: Any = solve_in_place) -> tuple[float, Floats, Floats]:
+    """Return λ, the shares and the prices."""
+    room = tableau(*weights.shape)
+    return solver(weights, room), room.share, room.row["price"]
 
 
 @st.composite
@@ -64,7 +72,8 @@ def test_highs_agrees(weights: Floats) -> None:
 @given(problems())
 @settings(deadline=None, max_examples=150)
 def test_compiled_and_interpreted_are_bit_identical(weights: Floats) -> None:
-    pairs: Any = zip(solve(weights), link(solve)(weights), strict=True)
+    compiled = solve(weights, link(solve_in_place))
+    pairs: Any = zip(solve(weights), compiled, strict=True)
     for ours, theirs in pairs:
         assert np.array_equal(ours, theirs)
 
@@ -72,19 +81,18 @@ def test_compiled_and_interpreted_are_bit_identical(weights: Floats) -> None:
 @pytest.mark.parametrize(("classes", "groups"), [(4, 300), (12, 60), (30, 30), (1, 1), (40, 3)])
 def test_larger_problems(classes: int, groups: int) -> None:
     weights = np.random.default_rng(classes).gamma(1, 1, (classes, groups))
-    capacity, _, _ = link(solve)(weights)
+    capacity, _, _ = solve(weights, link(solve_in_place))
     assert capacity == pytest.approx(solve_highs(weights)[0], rel=1e-6)
 
 
 def test_thousands_of_random_problems_end() -> None:
     rng = np.random.default_rng(5)
-    compiled = link(solve)
     for trial in range(20_000):
         shape = rng.integers(1, 7), rng.integers(1, 10)
         # small whole numbers make as many ties, and so degenerate steps, as there can be
         weights = rng.integers(0, 3, shape).astype(float) if trial % 2 else rng.gamma(1, 1, shape)
         weights[:, 0] += weights.sum(axis=1) == 0
-        capacity, _, prices = compiled(weights)
+        capacity, _, prices = solve(weights, link(solve_in_place))
         assert capacity > 0
         assert (prices[:, None] * weights).max(axis=0).sum() == pytest.approx(capacity, rel=1e-8)
 
@@ -100,3 +108,17 @@ def test_identity() -> None:
     assert capacity == pytest.approx(1)
     assert prices.tolist() == pytest.approx([1, 0, 0])
     assert shares[0, 0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("decades", [2, 4, 6, 8, 10, 12])
+def test_badly_scaled_problems_are_right_or_refused(decades: int) -> None:
+    rng = np.random.default_rng(decades)
+    for _ in range(300):
+        shape = rng.integers(2, 6), rng.integers(1, 5)
+        weights = rng.uniform(0.5, 2, shape) * 10.0 ** rng.uniform(-decades / 2, decades / 2, shape)
+        capacity, shares, prices = solve(weights, link(solve_in_place))
+        if capacity == FAILED:
+            assert decades > 6
+            continue
+        assert (shares.sum(axis=0) <= 1 + 1e-6).all()
+        assert (prices[:, None] * weights).max(axis=0).sum() == pytest.approx(capacity, rel=1e-5)

@@ -1,6 +1,7 @@
 """Whole-program tests: the commands as users and scripts see them."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,7 +48,9 @@ def test_version_and_help(gridwright: Run) -> None:
 
 
 def test_no_arguments_shows_the_help(gridwright: Run) -> None:
-    assert "Usage" in gridwright().stdout
+    done = gridwright()
+    assert "Usage" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_allocate_json_has_the_contracts_keys(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,6 +121,9 @@ def test_allocate_plot(
         (["allocate", "2.B", "--down", "9"], "no machine '9'"),
         (["allocate", "2.B", "--plot", "picture.gif"], "expected a file that ends in .png"),
         (["allocate", "2.B", "--plot", "no/such/picture.png"], "there is no folder"),
+        (["systems", "2.B", "--toml", "--json"], "choose one"),
+        (["allocate", "x" * 300], "no system"),
+        (["allocate", "2.B", "--down", "9" * 5000], "no machine"),
         (["systems", "--toml"], "--toml needs the name of a system"),
         (["systems", "Smith", "--toml"], "can be shown"),
         (["systems", "2.b"], "did you mean '2.B'"),
@@ -139,6 +145,35 @@ def test_names_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixtu
     text = output(capsys, "allocate", str(path), "--down", "[x]")
     for name in ("[bold]odd", "[red]a", "[/b]", "[x]"):
         assert name in text
+
+
+def test_odd_names_in_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text('classes = ["$x_{", "$$"]\narrivals = [1, 1]\nrates = [[1, 2], [3, 4]]\n')
+    output(capsys, "allocate", str(path), "--plot", str(tmp_path / "odd.png"))
+    assert (tmp_path / "odd.png").exists()
+
+
+def test_pictures_are_the_same_every_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = [tmp_path / "a.svg", tmp_path / "b.svg"]
+    for picture in pictures:
+        output(capsys, "allocate", "2.B", "--plot", str(picture))
+    assert pictures[0].read_bytes() == pictures[1].read_bytes()
+
+
+def test_a_terminal_that_cannot_show_everything(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gridwright", "allocate", "2.B"]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_nothing_is_cut_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "systems", "3.G2:alpha1:1")
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert "taz.20" in text
 
 
 def test_systems_lists_everything(capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,12 +222,12 @@ def test_a_failure_that_is_not_the_users_has_status_1(
     assert run(["systems"]) == 1
     err = capsys.readouterr().err
     assert err == "gridwright: ZeroDivisionError: division by zero (--debug shows where)\n"
-    with pytest.raises(ZeroDivisionError):
-        run(["--debug", "systems"])
+    assert run(["systems", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_seen_enough() -> None:
-    command = f"{sys.executable} -m gridwright systems | head -n 1"
+    command = f"set -o pipefail; {sys.executable} -m gridwright systems | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""

@@ -37,7 +37,10 @@ WRONG: dict[str, tuple[str, str]] = {
         "rates, row 1, column 1 is '8'; expected a number",
     ),
     "boolean": ("arrivals = [5]\nrates = [[true]]\n", "rates, row 1, column 1 is True; expected"),
-    "date": ("arrivals = [2009-01-01]\nrates = [[8]]\n", "arrivals, entry 1 is datetime.date"),
+    "date": (
+        "arrivals = [2009-01-01]\nrates = [[8]]\n",
+        "arrivals, entry 1 is 2009-01-01; expected a number",
+    ),
     "ragged": (
         "arrivals = [5, 8]\nrates = [[8, 3], [4]]\n",
         "rates: row 2 has 1 values where row 1",
@@ -120,6 +123,28 @@ WRONG: dict[str, tuple[str, str]] = {
         RIGHT + "[assumed]\ninaccuracy = { rates = 1.5 }\n",
         "[assumed] [inaccuracy] rates is 1.5; expected a number ≤ 1",
     ),
+    "too large": (
+        "arrivals = [1e308]\nrates = [[1]]\n",
+        "arrivals, entry 1: 1e+308 is out of range",
+    ),
+    "too small": ("arrivals = [1]\nrates = [[1e-300]]\n", "rates, row 1, column 1: 1e-300 is out"),
+    "very many machines": (RIGHT + "counts = [1000000000, 1]\n", "counts, entry 1 is 1000000000"),
+    "too many machines": (RIGHT + "counts = [90000, 90000]\n", "counts add up to 180,000 machines"),
+    "a machine named twice": (
+        RIGHT + 'groups = ["a", "a.1"]\ncounts = [2, 1]\n',
+        "groups and counts give machines of which the name has 'a.1' twice",
+    ),
+    "a key like a union's tag": (RIGHT + "one = 1\n", "unknown key one"),
+    "line break in a name": (RIGHT + 'classes = ["a\\nb", "c"]\n', "has control characters"),
+    "number of 5000 digits": (f"arrivals = [{'9' * 5000}]\nrates = [[1]]\n", "not valid TOML"),
+    "nested 3000 deep": (
+        "arrivals = " + "[" * 3000 + "]" * 3000 + "\nrates = [[1]]\n",
+        "not valid",
+    ),
+    "assumed rates of nothing": (
+        RIGHT + "[assumed]\nrates = [[1, 2], [0, 0]]\n",
+        "[assumed] rates, row 2 is all 0",
+    ),
     "not TOML": ("arrivals = [5, 8\nrates = 3", "not valid TOML: "),
     "the same key twice": (RIGHT + "arrivals = [1, 2]\n", "not valid TOML: Cannot overwrite"),
 }
@@ -164,6 +189,19 @@ def test_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no such file" in one_line(capsys, tmp_path / "system.toml")
+
+
+def test_not_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "not a regular file" in one_line(capsys, Path("/dev/zero"))
+
+
+def test_a_byte_order_mark_is_no_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "system.toml"
+    path.write_text(RIGHT, "utf-8-sig")
+    assert run(["allocate", str(path)]) == 0
+    capsys.readouterr()
 
 
 def test_file_below_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def test_a_state_that_is_left_for_good_does_not_count() -> None:
         ({"transition": [[0.9, 0.2], [0.3, 0.7]]}, "transition, row 1 sums to 1.1; expected 1"),
         ({"transition": [[1, 0], [0, 1]]}, "falls into parts that never meet"),
         ({"step": 0}, "step is 0; expected a number > 0"),
-        ({"states": []}, "expected 0×0"),
+        ({"states": []}, "states is empty"),
     ],
 )
 def test_wrong_chains(changes: dict[str, object], message: str) -> None:

@@ -100,7 +100,7 @@ def test_balanced_hyperexponential(scv: float) -> None:
         ({"shape": 2}, "is not a distribution; expected a name"),
         (3, "3 is not a distribution"),
         ("./mine.py", "'./mine.py' names no class; expected 'FILE.py:CLASS'"),
-        ("./mine.py:Mine", "no file"),
+        ("./mine.py:Mine", "mine.py cannot be read: No such file"),
     ],
 )
 def test_wrong_descriptions(given_: object, message: str, tmp_path: Path) -> None:

@@ -7,15 +7,16 @@ from gridwright.model.explanation import place, shortened
     ("path", "words"),
     [
         (("name",), "name"),
-        (("arrivals", "one", 1), "arrivals, entry 2"),
-        (("arrivals", "several", 1, 0), "arrivals, row 2, column 1"),
-        (("failures", "mean_uptime", "several", 2), "[failures] mean_uptime, entry 3"),
+        (("arrivals", "\0one", 1), "arrivals, entry 2"),
+        (("arrivals", "\0several", 1, 0), "arrivals, row 2, column 1"),
+        (("failures", "mean_uptime", "\0several", 2), "[failures] mean_uptime, entry 3"),
         (
-            ("availability", 1, "chain", "transition", 0, 1),
+            ("availability", 1, "\0chain", "transition", 0, 1),
             "availability, entry 2, transition, row 1, column 2",
         ),
         (("assumed", "inaccuracy", "rates"), "[assumed] [inaccuracy] rates"),
         ((), ""),
+        (("chain",), "chain"),
     ],
 )
 def test_place(path: tuple[int | str, ...], words: str) -> None:

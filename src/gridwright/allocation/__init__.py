@@ -1,6 +1,6 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
-from .allocation import Allocation, allocate, situation
+from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
 from .optimum import Situation
 from .planner import grouped, interior, vertex
@@ -14,6 +14,7 @@ __all__ = [
     "allocate",
     "change",
     "grouped",
+    "groups_of",
     "interior",
     "situation",
     "verdict",

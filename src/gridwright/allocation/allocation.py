@@ -3,20 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model import InputError, System, did_you_mean
-from .highs import solve_interior
-from .optimum import Floats, Optimum, Situation, optimum
+from .highs import solve_general, solve_interior
+from .optimum import Floats, Integers, Optimum, Situation, optimum
 from .planner import fill, spread
 from .simplex import FAILED
 
-__all__ = ["METHODS", "Allocation", "allocate", "situation"]
+__all__ = ["METHODS", "Allocation", "allocate", "groups_of", "situation"]
 
-LARGE = 1500
-"""A problem of more classes × groups than this is worth loading the compiler for."""
+LARGE = 500_000
+"""About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +25,8 @@ class Allocation:
 
     system: System
     method: str
-    down: tuple[str, ...]
-    """The machines taken to be down."""
+    down: tuple[int, ...]
+    """The machines taken to be down, by index."""
     capacity: float
     """λ*: the factor by which all arrivals could grow before no policy can keep up."""
     shares: Floats
@@ -63,8 +63,15 @@ class Allocation:
     @property
     def bottleneck_machines(self) -> tuple[str, ...]:
         """The machines of which more would raise the capacity."""
-        up = np.isin(self.system.machines, self.down, invert=True)
-        return tuple(np.array(self.system.machines)[(self.machine_prices > 0) & up].tolist())
+        limits = (self.machine_prices > 0) & self.up
+        return tuple(np.array(self.system.machines)[limits].tolist())
+
+    @property
+    def up(self) -> NDArray[np.bool_]:
+        """Which machines are not down."""
+        up = np.ones(len(self.system.machines), dtype=bool)
+        up[list(self.down)] = False
+        return up
 
     @property
     def machines_per_class(self) -> tuple[int, ...]:
@@ -111,7 +118,7 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
         ``grouped`` (machines with equal rates share alike), ``vertex`` (a basic solution, with at
         most classes + machines − 1 non-zeros) or ``interior`` (all that an optimum may use).
     down
-        Machines that are down, by name or by number from 1.
+        Machines that are down: the name of one or of a group, or a number from 1.
 
     Examples
     --------
@@ -126,14 +133,16 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     if method not in METHODS:
         known = ", ".join(METHODS)
         raise InputError(f"no method {method!r}{did_you_mean(method, METHODS)} (known: {known})")
-    names = tuple(system.machines[_machine(system, machine)] for machine in down)
-    now = situation(system, names)
+    if isinstance(down, str):
+        raise InputError(f"down is {down!r}; expected a list of machines")
+    failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
+    now = situation(system, failed)
     best = solve_interior(now) if method == "interior" else _solve(now)
     served = set(best.totals.classes.tolist())
     return Allocation(
         system=system,
         method=method,
-        down=names,
+        down=failed,
         capacity=float(best.capacity),
         shares=METHODS[method](now, best.time),
         class_prices=best.price,
@@ -141,45 +150,44 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     )
 
 
-def situation(system: System, down: Sequence[str] = ()) -> Situation:
-    """Describe a system to a planner, with some machines down."""
-    up = np.isin(system.machines, list(down), invert=True)
+def situation(system: System, down: Sequence[int] = ()) -> Situation:
+    """Describe a system to a planner, with some machines, by index, down."""
+    up = np.ones(len(system.machines), dtype=bool)
+    up[list(down)] = False
     return Situation(
         rates=system.nominal,
         arrivals=system.arrival_rates,
         availability=system.mean_availability * up,
-        group=_groups(system),
+        group=groups_of(system.nominal),
     )
 
 
-def _groups(system: System) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Give machines with equal rates the same number, in the order in which they come."""
+def groups_of(rates: Floats) -> Integers:
+    """Give machines with equal rates [class, machine] the same number, in order of appearance."""
     numbers: dict[bytes, int] = {}
-    columns = [
-        numbers.setdefault(np.ascontiguousarray(rates).tobytes(), len(numbers))
-        for rates in system.rates.T
-    ]
-    return np.array(columns, dtype=np.int64)[system.column]
+    columns = np.ascontiguousarray(rates.T)
+    return np.array([numbers.setdefault(c.tobytes(), len(numbers)) for c in columns], np.int64)
 
 
 def _solve(now: Situation) -> Optimum:
     solve = optimum
-    if now.rates.shape[0] * (now.group.max() + 1) > LARGE:
+    classes, groups = now.rates.shape[0], int(now.group.max()) + 1
+    if (classes**3 + classes * groups) * (classes + groups) > LARGE:
         from ..link import link
 
         solve = link(optimum)
     best = solve(now)
-    if best.capacity == FAILED:
-        raise RuntimeError("the simplex method did not end; please report this system")
-    return best
+    return solve_general(now) if best.capacity == FAILED else best
 
 
-def _machine(system: System, machine: str | int) -> int:
-    """Find a machine by name, or by number from 1."""
+def _machines(system: System, machine: str | int) -> list[int]:
+    """Find a machine or a group by name, or a machine by its number from 1."""
     name = str(machine)
-    if name in system.machines:
-        return system.machines.index(name)
-    if name.isdecimal() and 1 <= int(name) <= len(system.machines):
-        return int(name) - 1
+    if isinstance(machine, str) and name in system.machines:
+        return [system.machines.index(name)]
+    if isinstance(machine, str) and name in system.groups and system.groups != system.machines:
+        return np.flatnonzero(system.column == system.groups.index(name)).tolist()
+    if len(name) < 9 and name.isdecimal() and 1 <= int(name) <= len(system.machines):
+        return [int(name) - 1]
     hint = did_you_mean(name, system.machines) or f"; there are {len(system.machines)} machines"
     raise InputError(f"no machine {name!r}{hint}")

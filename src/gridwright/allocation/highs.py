@@ -4,19 +4,35 @@ from typing import Any
 
 import numpy as np
 
-from .optimum import Floats, Optimum, Situation, Totals, totals
+from .optimum import Floats, Optimum, Situation, Totals, optimum, totals
 
-__all__ = ["solve_highs", "solve_interior"]
+__all__ = ["solve_general", "solve_highs", "solve_interior"]
 
 POSITIVE = 1e-6
-"""An interior-point solution is only near the optimum: a smaller share of time counts as 0."""
+"""An interior-point solution is only near the optimum: less than this share of the group's time
+and of the class's work counts as 0."""
 
 
 def solve_interior(situation: Situation) -> Optimum:
     """Solve by an interior-point method without crossover: the solution with most non-zeros."""
     sums = totals(situation)
-    capacity, shares, prices = solve_highs(sums.weights, interior=True)
-    return _on_groups(situation, sums, capacity, np.where(shares > POSITIVE, shares, 0), prices)
+    capacity = optimum(situation).capacity
+    if capacity <= 0:
+        capacity = solve_general(situation).capacity
+    scaled = sums.weights / (capacity or 1.0)
+    _, shares, prices = solve_highs(scaled, interior=True)
+    some = (shares > POSITIVE) | (shares * scaled > POSITIVE)
+    return _on_groups(situation, sums, capacity, np.where(some, shares, 0), prices)
+
+
+def solve_general(situation: Situation) -> Optimum:
+    """Solve by a general simplex method, where our own has lost its way."""
+    sums = totals(situation)
+    largest = sums.weights.max(axis=1, initial=0).min(initial=1)
+    capacity, shares, prices = solve_highs(sums.weights / largest)
+    return _on_groups(
+        situation, sums, capacity * largest, np.where(shares > 1e-12, shares, 0), prices
+    )
 
 
 def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floats, Floats]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .simplex import solve
+from .simplex import ROW, Tableau, solve
 
 __all__ = [
     "NEGLIGIBLE",
@@ -67,19 +67,29 @@ def optimum(situation: Situation) -> Optimum:
     1.3333
     """
     sums = totals(situation)
-    capacity, shares, prices = 0.0, sums.weights, np.zeros(len(sums.classes))
-    if len(sums.classes) > 0:
-        capacity, shares, prices = solve(sums.weights)
+    room = tableau(len(sums.classes), len(sums.groups))
+    capacity = solve(sums.weights, room) if len(sums.classes) > 0 else 0.0
     time = np.zeros(sums.rates.shape)
     price = np.zeros(len(situation.arrivals))
     for k in range(len(sums.classes)):
         i = sums.classes[k]
-        price[i] = prices[k] / situation.arrivals[i]
+        price[i] = room.row[k]["price"] / situation.arrivals[i]
         for h in range(len(sums.groups)):
-            work = shares[k, h] * sums.weights[k, h]
-            if shares[k, h] > NEGLIGIBLE or work > NEGLIGIBLE * capacity:
-                time[i, sums.groups[h]] = shares[k, h] * sums.capacity[sums.groups[h]]
+            share = room.share[k, h]
+            if share > NEGLIGIBLE or share * sums.weights[k, h] > NEGLIGIBLE * capacity:
+                time[i, sums.groups[h]] = share * sums.capacity[sums.groups[h]]
     return Optimum(capacity, time, price, sums)
+
+
+def tableau(classes: int, groups: int) -> Tableau:
+    """Make room for a problem."""
+    return Tableau(
+        np.empty((groups, classes)),
+        np.empty(groups, np.int64),
+        np.empty((classes, 2 * classes)),
+        np.empty(classes, ROW),
+        np.empty((classes, groups)),
+    )
 
 
 def totals(situation: Situation) -> Totals:

@@ -17,14 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAILED", "solve"]
+__all__ = ["FAILED", "Tableau", "solve"]
+
+ALLOCATES_NOTHING = True
 
 GAIN = 1e-12
 """A gain in price below this is no gain; prices and weights are scaled to about 1."""
 ZERO = 1e-13
 """A step or a pivot below this counts as none."""
+DUALITY = 1e-6
+"""A relative gap between λ and the value of the prices from here on means a wrong answer."""
 FAILED = -1.0
-"""Returned in place of λ if the method does not end (never seen; better than a hang)."""
+"""Returned in place of λ when rounding errors won: rates spread over very many decades."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,6 +46,7 @@ class Tableau(NamedTuple):
     key: Integers  # [group], the class (or idle time) kept apart
     matrix: Floats  # [place, 2 * place], the working basis, its inverse on the right
     row: NDArray[np.void]  # [class or place], a ROW each
+    share: Floats  # [class, group], the answer
 
 
 ROW = np.dtype(
@@ -57,55 +62,57 @@ ROW = np.dtype(
 )
 
 
-def solve(weights: Floats) -> tuple[float, Floats, Floats]:
-    """Return λ, the shares x[class, group] and the class prices, which sum to 1.
+def solve(weights: Floats, t: Tableau) -> float:
+    """Return λ; the shares and the prices, which sum to 1, are left in the tableau.
 
-    >>> capacity, shares, prices = solve(np.array([[1.6, 0.6], [0.5, 1.25]]))
-    >>> shares.round(4).tolist(), prices.round(4).tolist()
+    >>> from gridwright.allocation.optimum import tableau
+    >>> weights = np.array([[1.6, 0.6], [0.5, 1.25]])
+    >>> room = tableau(2, 2)
+    >>> round(float(solve(weights, room)), 4)
+    1.3333
+    >>> room.share.round(4).tolist(), room.row["price"].round(4).tolist()
     ([[0.8333, 0.0], [0.1667, 1.0]], [0.2381, 0.7619])
     """
     classes, groups = weights.shape
-    t = _tableau(weights)
+    _scale(t, weights)
+    _start(t)
     idle_steps = 0
     for _ in range(50 * (classes + groups) + 1000):
         _invert(t)
         careful = idle_steps > classes + groups
         entering = _entering(t, careful)
         if entering < 0:
+            _rekey(t)
+            _invert(t)
             return _answer(t, weights)
         step = _pivot(t, entering, careful)
         idle_steps = idle_steps + 1 if step < ZERO else 0
-    return FAILED, np.zeros((classes, groups)), np.zeros(classes)
+    return FAILED
 
 
-def _tableau(weights: Floats) -> Tableau:
-    """Scale the problem, and start from a basis that is easy to find."""
+def _scale(t: Tableau, weights: Floats) -> None:
+    """Scale the weights of every class to a largest one of 1, and its demand with them."""
     classes, groups = weights.shape
-    t = Tableau(
-        np.empty((groups, classes)),
-        np.zeros(groups, np.int64),
-        np.empty((classes, 2 * classes)),
-        np.empty(classes, ROW),
-    )
     least = np.inf
     for i in range(classes):
         largest = 0.0
         for g in range(groups):
-            largest = max(largest, weights[i, g])
+            if weights[i, g] > largest:
+                largest = weights[i, g]
         t.row[i]["demand"] = largest
-        least = min(least, largest)
+        if largest < least:
+            least = largest
         for g in range(groups):
             t.weight[g, i] = weights[i, g] / largest
     for i in range(classes):
         t.row[i]["demand"] = least / t.row[i]["demand"]
-    _start(t)
-    return t
 
 
 def _start(t: Tableau) -> None:
     """Give every group to the class it serves best; λ and the surpluses make up the basis."""
     groups, classes = t.weight.shape
     for g in range(groups):
+        t.key[g] = 0
         for i in range(1, classes):
             if t.weight[g, i] > t.weight[g, t.key[g]]:
                 t.key[g] = i
@@ -269,26 +276,58 @@ def _exchange(t: Tableau, entering: int, leaving: int, place: int) -> None:
         t.row[place - size]["work"] = entering
 
 
-def _answer(t: Tableau, weights: Floats) -> tuple[float, Floats, Floats]:
-    """Read λ, the shares and the prices off an optimal basis, on the problem's own scale."""
+def _rekey(t: Tableau) -> None:
+    """Make the largest variable of every group its key: the key is what the others leave.
+
+    A small one found as 1 less the others would be lost in their rounding errors.
+    """
     groups, classes = t.weight.shape
-    shares = np.zeros((classes, groups))
     for g in range(groups):
-        key, rest = t.key[g], 1.0
+        rest, largest, place = 1.0, 0.0, -1
         for k in range(1, classes):
             if t.row[k]["work"] // (classes + 1) == g:
                 rest -= t.row[k]["value"]
-                if t.row[k]["work"] % (classes + 1) < classes:
-                    shares[t.row[k]["work"] % (classes + 1), g] = max(t.row[k]["value"], 0.0)
-        if key < classes:
-            shares[key, g] = max(rest, 0.0)
-    # λ of the shares themselves, so that it is never more than they deliver
-    capacity = np.inf
-    prices = np.empty(classes)
+                if t.row[k]["value"] > largest:
+                    largest, place = t.row[k]["value"], k
+        if largest > rest:
+            variable = t.row[place]["work"]
+            t.row[place]["work"] = g * (classes + 1) + t.key[g]
+            t.key[g] = variable % (classes + 1)
+
+
+def _answer(t: Tableau, weights: Floats) -> float:
+    """Write the shares and prices of an optimal basis down, on the problem's own scale."""
+    groups, classes = t.weight.shape
+    for g in range(groups):
+        rest = 1.0
+        for i in range(classes):
+            t.share[i, g] = 0.0
+        for k in range(1, classes):
+            variable = t.row[k]["work"]
+            if variable // (classes + 1) == g:
+                rest -= t.row[k]["value"]
+                if variable % (classes + 1) < classes and t.row[k]["value"] > 0.0:
+                    t.share[variable % (classes + 1), g] = t.row[k]["value"]
+        if t.key[g] < classes and rest > 0.0:
+            t.share[t.key[g], g] = rest
+    # λ of the shares themselves, so that it is never more than they deliver, checked by the prices
+    capacity, worth = np.inf, 0.0
     for i in range(classes):
         served = 0.0
         for g in range(groups):
-            served += weights[i, g] * shares[i, g]
-        capacity = min(capacity, served)
-        prices[i] = max(t.row[i]["price"] * t.row[i]["demand"], 0.0)
-    return capacity, shares, prices
+            served += weights[i, g] * t.share[i, g]
+        if served < capacity:
+            capacity = served
+        t.row[i]["price"] *= t.row[i]["demand"]
+        if t.row[i]["price"] < 0.0:
+            t.row[i]["price"] = 0.0
+    for g in range(groups):
+        most, used = 0.0, 0.0
+        for i in range(classes):
+            used += t.share[i, g]
+            if t.row[i]["price"] * weights[i, g] > most:
+                most = t.row[i]["price"] * weights[i, g]
+        worth += most
+        if used > 1.0 + DUALITY:
+            return FAILED
+    return capacity if capacity >= worth * (1.0 - DUALITY) else FAILED

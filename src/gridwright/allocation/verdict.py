@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from .allocation import Allocation
+from .optimum import Floats
 
-__all__ = ["Verdict", "verdict"]
+__all__ = ["Verdict", "span", "verdict"]
 
 EDGE = 1e-9
 """A capacity this close to 1 counts as 1."""
@@ -52,11 +53,23 @@ def _edge(capacity: float) -> str:
 
 
 def _failures(allocation: Allocation) -> str:
-    up = allocation.system.up_fraction
-    low, high = 100 * up.min(), 100 * up.max()
-    share = f"{low:.1f} %" if high - low < 0.05 else f"{low:.1f} to {high:.1f} %"
+    up = allocation.system.up_fraction[allocation.up]
+    if not len(up):
+        return "Every machine is down."
+    which = "With the others up" if allocation.down else "With every machine up"
     load = f"{100 * allocation.load:.1f} %"
-    return f"With every machine up the load is {load}; they are up {share} of the time."
+    return f"{which} the load is {load}; they are up {span(100 * up)} % of the time."
+
+
+def span(values: Floats) -> str:
+    """Write the smallest and the largest of some numbers, or the one that they all are.
+
+    >>> import numpy as np
+    >>> span(np.array([80.0, 100.0])), span(np.array([80.0, 80.01]))
+    ('80.0 to 100.0', '80.0')
+    """
+    low, high = f"{values.min():.1f}", f"{values.max():.1f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _stranded(allocation: Allocation) -> str:

@@ -95,7 +95,9 @@ def load(name: str) -> System:
 
 
 def _is_path(name: str) -> bool:
-    return "/" in name or "\\" in name or name.endswith(".toml") or Path(name).is_file()
+    if "/" in name or "\\" in name or name.endswith(".toml"):
+        return True
+    return len(name) < 200 and Path(name).is_file()
 
 
 def cite(source: str) -> str:

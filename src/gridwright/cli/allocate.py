@@ -21,8 +21,13 @@ def allocate(
         str, typer.Option(help="grouped, vertex or interior.", metavar="METHOD")
     ] = "grouped",
     down: Annotated[
-        str, typer.Option(help="Machines that are down: names or numbers.", metavar="MACHINE,…")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            help="Machines that are down: names, groups or numbers.",
+            metavar="MACHINE,…",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw the allocation as a heat map.", metavar="PATH", show_default=False),
@@ -35,7 +40,7 @@ def allocate(
 
     picture = plot_path(plot) if plot else None
     entry = find_or_read(system)
-    failed = [name.strip() for name in down.split(",") if name.strip()]
+    failed = [name.strip() for words in down or () for name in words.split(",") if name.strip()]
     allocation = solve(entry.system, method, down=[*entry.down, *failed])
     before = solve(entry.system, method, down=entry.down) if failed else None
     if picture:
@@ -64,7 +69,7 @@ def as_json(allocation: Allocation) -> dict[str, Any]:
         "routing": allocation.routing.tolist(),
         "classes": list(allocation.system.classes),
         "machines": list(allocation.system.machines),
-        "down": list(allocation.down),
+        "down": [allocation.system.machines[j] for j in allocation.down],
         "left_out": list(allocation.left_out),
         "long_run_capacity": allocation.long_run_capacity,
         "stabilisable": said.stabilisable,
@@ -86,20 +91,22 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
 
     from ..allocation import verdict
     from .matrix import matrix
-    from .output import console
+    from .output import console, counted, show
 
     out = console()
     system = allocation.system
-    out.print(
-        f"[bold]{escape(system.name)}[/bold]: {system.shape[0]} classes, {system.shape[1]} machines"
-    )
+    size = counted(system.shape[0], "class", "classes")
+    size += ", " + counted(system.shape[1], "machine", "machines")
+    out.print(f"[bold]{escape(system.name)}[/bold]: {size}")
     out.print(
         f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
         f"load [bold]{100 * allocation.load:.2f} %[/bold] ({allocation.method})\n"
     )
-    out.print(matrix(system, allocation.shares, ".4f"))
-    words = [verdict(allocation).words, _bottleneck(allocation), _information(allocation)]
-    if before:
+    show(out, matrix(system, allocation.shares, ".4f"))
+    words = [verdict(allocation).words]
+    if allocation.capacity > 0:
+        words += [_bottleneck(allocation), _information(allocation)]
+    if before and allocation.capacity > 0:
         words.append(_change(before, allocation))
     out.print("", *words, sep="\n", markup=False)
 
@@ -118,6 +125,10 @@ def _list(names: tuple[str, ...], what: str) -> str:
     return f"{what}{plural} {', '.join(names)}"
 
 
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
+
+
 def _information(allocation: Allocation) -> str:
     asked = [
         f"{allocation.information(limit):.2f} ({100 * allocation.discount(limit):.1f} % saved)"
@@ -134,10 +145,11 @@ def _change(before: Allocation, after: Allocation) -> str:
 
     found = change(before, after)
     per_cent = 100 * (found.after / found.before - 1)
+    down = _shortened([after.system.machines[j] for j in after.down])
     pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])
     more = f" and {len(found.gained) - 6} more" if len(found.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."
     return (
-        f"With {', '.join(after.down)} down the capacity goes from {found.before:.4f} to "
+        f"With {down} down the capacity goes from {found.before:.4f} to "
         f"{found.after:.4f} ({per_cent:+.1f} %). {used}"
     )

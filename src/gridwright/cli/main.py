@@ -2,6 +2,8 @@
 
 import os
 import sys
+from io import TextIOWrapper
+from traceback import print_exc
 from typing import Annotated
 
 import typer
@@ -17,8 +19,8 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="gridwright",
     help="Manage work on unequal machines: allocation, scheduling policies, simulation.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(systems)
 app.command()(allocate)
@@ -33,27 +35,50 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
     debug = "--debug" in arguments
+    arguments = [word for word in arguments if word != "--debug"]
+    _prepare_output()
     try:
         status = typer.main.get_command(app).main(
-            arguments, prog_name="gridwright", standalone_mode=False
+            arguments or ["--help"], prog_name="gridwright", standalone_mode=False
         )
         sys.stdout.flush()
-        return status if isinstance(status, int) else 0
     except TyperException as error:
         return _fail(error.format_message(), 2)
-    except KeyboardInterrupt:
-        return _fail("stopped", 130)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _reader_left()
+    except BrokenPipeError:
+        return _reader_left()
     except Exception as error:
         from ..model import InputError
 
         if debug:
-            raise
+            print_exc()
         if isinstance(error, InputError):
             return _fail(str(error), 2)
         return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1)
+    if status == STOPPED:
+        return _fail("stopped", STOPPED)
+    return status if isinstance(status, int) else 0
+
+
+STOPPED = 130
+"""The exit status after Ctrl-C."""
+
+
+def _prepare_output() -> None:
+    """Print what the terminal cannot show as a question mark, and into nothing if it is closed."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _reader_left() -> int:
+    """End quietly: the reader, such as `head`, has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _fail(message: str, status: int) -> int:

@@ -12,8 +12,8 @@ from .output import number, table
 
 __all__ = ["matrix"]
 
-WIDE = 10
-"""With more columns than this the table is turned on its side: machines as rows."""
+MANY = 10
+"""With more columns than this, the longer side of the matrix goes down the page."""
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def matrix(system: System, values: Floats, form: str) -> Table:
         f"{escape(name)} ({rate:g}/t)"
         for name, rate in zip(system.classes, system.arrival_rates, strict=True)
     ]
-    if len(runs) <= WIDE:
+    if len(runs) <= max(len(classes), MANY):
         result = table("class (arrivals)", *(f">{name}" for name in names))
         for name, row in zip(classes, columns, strict=True):
             result.add_row(name, *(number(value, form) for value in row))

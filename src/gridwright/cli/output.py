@@ -8,19 +8,36 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["QUIET_ZERO", "console", "number", "print_json", "table"]
+__all__ = ["QUIET_ZERO", "console", "counted", "number", "print_json", "show", "table"]
 
 QUIET_ZERO = "[dim]·[/dim]"
 
 
-WIDE = 160
+ENDLESS = 10_000
 """Columns of a page that is not a terminal, where nothing need be cut."""
 
 
 def console() -> Console:
     """Make a console for results; colours and a narrow page only where somebody is looking."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
-    return Console(highlight=False, soft_wrap=True, width=width)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else ENDLESS
+    return Console(highlight=False, soft_wrap=True, width=width, emoji=False)
+
+
+def show(out: Console, rows: Table) -> None:
+    """Print a table, without the spaces that fill its lines up."""
+    with out.capture() as page:
+        out.print(rows)
+    for line in page.get().splitlines():
+        print(line.rstrip())
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "class", "classes"), counted(3, "class", "classes")
+    ('1 class', '3 classes')
+    """
+    return f"{count} {one if count == 1 else many}"
 
 
 def table(*columns: str) -> Table:

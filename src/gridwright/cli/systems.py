@@ -37,8 +37,12 @@ def systems(
         everything = entries()
         print_json([_summary(entry) for entry in everything]) if json else _list(everything)
         return
+    if toml and json:
+        raise InputError("--toml and --json are two forms of the same; choose one")
     entry = find(name)
     if toml:
+        if entry.down:
+            print(f"# in this example down: allocate it with --down {','.join(entry.down)}")
         print(entry.system.to_toml(), end="")
     elif json:
         print_json(_details(entry))
@@ -76,14 +80,14 @@ def _details(entry: Entry) -> dict[str, Any]:
 
 
 def _list(everything: list[Entry]) -> None:
-    from .output import console, table
+    from .output import console, show, table
 
     out = console()
     rows = table("system", ">classes", ">machines", "published in")
     for entry in everything:
         shape = map(str, entry.shape or ("", ""))
         rows.add_row(entry.name, *shape, f"{entry.source}: {entry.where}")
-    out.print(rows)
+    show(out, rows)
     out.print("\n'gridwright systems NAME' shows one, 'gridwright allocate NAME' solves it.")
 
 
@@ -113,24 +117,25 @@ def _show(entry: Entry) -> None:
 
 
 def _show_system(entry: Entry) -> None:
+    from ..allocation.verdict import span
     from ..model import heterogeneity
     from .matrix import matrix
-    from .output import console
+    from .output import console, counted, show
 
     out, system = console(), entry.system
     measured = heterogeneity(system)
     out.print(
-        f"\n{system.shape[0]} classes, {system.shape[1]} machines, {measured.name} "
+        f"\n{counted(system.shape[0], 'class', 'classes')}, "
+        f"{counted(system.shape[1], 'machine', 'machines')}, {measured.name} "
         f"(task heterogeneity {measured.task:.2f}, machine heterogeneity {measured.machine:.2f}, "
         f"{'consistent' if measured.consistent else 'inconsistent'}); execution rates:\n"
     )
-    out.print(matrix(system, system.nominal, ".4g"))
+    show(out, matrix(system, system.nominal, ".4g"))
     shares = sorted(set(system.mean_availability.round(4)))
     if shares != [1]:
         out.print(f"\nMean CPU availability of the machines: {', '.join(f'{a:g}' for a in shares)}")
     if system.failures:
-        low, high = 100 * system.up_fraction.min(), 100 * system.up_fraction.max()
-        out.print(f"\nMachines fail: up {low:.2f} to {high:.2f} % of the time")
+        out.print(f"\nMachines fail: up {span(100 * system.up_fraction)} % of the time")
     if entry.down:
         out.print(f"\nDown: {', '.join(entry.down)}")
     if entry.horizon:

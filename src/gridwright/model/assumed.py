@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from .availability import Availability
-from .record import Matrix, NonNegative, Record
+from .record import Matrix, Positive, Record
 
 __all__ = ["Assumed", "Inaccuracy"]
 
@@ -27,7 +27,7 @@ class Assumed(Record):
     0.3
     """
 
-    arrivals: tuple[NonNegative, ...] | None = None
+    arrivals: tuple[Positive, ...] | None = None
     rates: Matrix | None = None
     availability: tuple[Availability, ...] | None = None
     inaccuracy: Inaccuracy = Inaccuracy()

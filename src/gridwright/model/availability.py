@@ -32,7 +32,9 @@ class MarkovChain(Record):
     @model_validator(mode="after")
     def _is_a_chain(self) -> Self:
         size = len(self.states)
-        if self.transition.shape != (size, size) or not size:
+        if not size:
+            raise ValueError("states is empty; expected at least one")
+        if self.transition.shape != (size, size):
             shape = "×".join(map(str, self.transition.shape))
             raise ValueError(f"transition is {shape}; expected {size}×{size}, a row per state")
         for row, total in enumerate(self.transition.sum(axis=1), start=1):
@@ -58,6 +60,6 @@ class MarkovChain(Record):
 
 
 Availability = Annotated[
-    Annotated[Fraction, Tag("number")] | Annotated[MarkovChain, Tag("chain")],
-    Discriminator(lambda value: "chain" if isinstance(value, dict | MarkovChain) else "number"),
+    Annotated[Fraction, Tag("\0number")] | Annotated[MarkovChain, Tag("\0chain")],
+    Discriminator(lambda value: "\0chain" if isinstance(value, dict | MarkovChain) else "\0number"),
 ]

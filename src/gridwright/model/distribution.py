@@ -114,7 +114,7 @@ class Hyperexponential(Distribution):
     2.0
     """
 
-    scv: Annotated[float | None, Field(strict=True, ge=1, allow_inf_nan=False)] = None
+    scv: Annotated[float | None, Field(strict=True, ge=1, le=1e9)] = None
     probabilities: tuple[NonNegative, ...] = ()
     means: tuple[Positive, ...] = ()
 
@@ -131,8 +131,9 @@ class Hyperexponential(Distribution):
         """The probabilities of the phases, and their means."""
         if self.scv is None:
             return self.probabilities, self.means
-        p = (1 + sqrt((self.scv - 1) / (self.scv + 1))) / 2
-        return (p, 1 - p), (1 / (2 * p), 1 / (2 * (1 - p)))
+        root = sqrt((self.scv - 1) / (self.scv + 1))
+        p, q = (1 + root) / 2, 1 / ((self.scv + 1) * (1 + root))  # q = 1 − p, kept exact
+        return (p, q), (1 / (2 * p), 1 / (2 * q))
 
     @property
     def mean(self) -> float:
@@ -156,7 +157,7 @@ class Gamma(Distribution):
     0.25
     """
 
-    shape: Positive
+    shape: Annotated[float, Field(strict=True, ge=0.01, le=1e9)]
 
     @property
     def variance(self) -> float:

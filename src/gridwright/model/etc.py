@@ -54,7 +54,8 @@ def cvb(
     >>> cvb((200, 50), rng, mean=20, task_cv=0.6, machine_cv=0.1).shape
     (200, 50)
     """
-    _check(shape, mean=mean, task_cv=task_cv, machine_cv=machine_cv)
+    _check(shape, mean=mean)
+    _check(shape, above=1e-6, task_cv=task_cv, machine_cv=machine_cv)
     return _gamma(rng, _gamma(rng, np.full((shape[0], 1), mean), task_cv), machine_cv, shape)
 
 
@@ -81,7 +82,7 @@ def consistent(etc: Floats) -> Floats:
     array([[1., 2., 3.],
            [4., 5., 6.]])
     """
-    return np.sort(etc, axis=1)
+    return np.sort(np.asarray(etc, dtype=float), axis=1)
 
 
 def semi_consistent(etc: Floats) -> Floats:
@@ -90,28 +91,30 @@ def semi_consistent(etc: Floats) -> Floats:
     >>> semi_consistent(np.array([[3.0, 1.0, 2.0, 9.0]]))
     array([[2., 1., 3., 9.]])
     """
-    mixed = etc.copy()
-    mixed[:, ::2] = np.sort(etc[:, ::2], axis=1)
+    mixed = np.array(etc, dtype=float)
+    mixed[:, ::2] = np.sort(mixed[:, ::2], axis=1)
     return mixed
 
 
 def with_gaps(etc: Floats, rng: Generator, *, share: float) -> Floats:
-    """Make a share of the entries infinite (cannot run); every task and machine keeps one.
+    """Make a share of the entries infinite (cannot run), as far as possible.
+
+    Every task keeps a machine and every machine a task, so a large share may not be reached.
 
     >>> np.isinf(with_gaps(np.ones((4, 5)), np.random.default_rng(1), share=0.5)).sum()
     np.int64(10)
     """
     if not 0 <= share < 1:
         raise InputError(f"share is {share:g}; expected at least 0 and less than 1")
-    gaps = etc.copy()
-    wanted = round(share * etc.size)
-    for place in rng.permutation(etc.size):
-        if wanted == 0:
-            break
-        row, column = divmod(int(place), etc.shape[1])
-        runs = np.isfinite(gaps)
-        if runs[row].sum() > 1 and runs[:, column].sum() > 1:
+    gaps = np.array(etc, dtype=float)
+    wanted = round(share * gaps.size)
+    in_row, in_column = np.isfinite(gaps).sum(axis=1), np.isfinite(gaps).sum(axis=0)
+    for place in rng.permutation(gaps.size):
+        row, column = divmod(int(place), gaps.shape[1])
+        if wanted and in_row[row] > 1 and in_column[column] > 1:
             gaps[row, column] = np.inf
+            in_row[row] -= 1
+            in_column[column] -= 1
             wanted -= 1
     return gaps
 
@@ -135,7 +138,7 @@ def _gamma(rng: Generator, mean: Floats, cv: float, size: tuple[int, int] | None
 
 
 def _check(shape: tuple[int, int], above: float = 0, **numbers: float) -> None:
-    if min(shape) < 1:
+    if len(shape) != 2 or min(shape) < 1:
         raise InputError(f"shape is {shape}; expected at least one task and one machine")
     for name, value in numbers.items():
         if not above < value < np.inf:

@@ -1,5 +1,6 @@
 """From a validation error to one line: where the value stands, what it is, what was expected."""
 
+from datetime import date, time
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -18,6 +19,7 @@ EXPECTED = {
     "list_type": "a list",
     "model_attributes_type": "a table",
     "model_type": "a table",
+    "string_too_short": "a text that is not empty",
     "string_type": "a text",
     "tuple_type": "a list",
 }
@@ -59,7 +61,7 @@ def place(path: tuple[int | str, ...]) -> str:
     ('rates, row 2, column 1', '[failures] uptime', 'availability, entry 3, step')
     """
     words = ""
-    steps = [step for step in path if step not in TAGS]
+    steps = [step for step in path if not _is_tag(step)]
     for number, step in enumerate(steps):
         following = steps[number + 1 :]
         if isinstance(step, str):
@@ -74,13 +76,16 @@ def place(path: tuple[int | str, ...]) -> str:
 
 
 DIGITS = tuple("0123456789")
-TAGS = ("one", "several", "number", "chain")
-"""Pydantic puts the chosen branch of a union into an error's path; a reader has no use for it."""
+
+
+def _is_tag(step: int | str) -> bool:
+    """Tell the branch of a union, which Pydantic puts into the path, from what a reader wrote."""
+    return isinstance(step, str) and step.startswith("\0")
 
 
 def shortened(value: Any, length: int = 40) -> str:
     """Show a value, cut where it would fill the line."""
-    text = " ".join(repr(value).split())
+    text = " ".join((str if isinstance(value, date | time) else repr)(value).split())
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

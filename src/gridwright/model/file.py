@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,9 @@ __all__ = ["document", "read"]
 def read(path: Path) -> dict[str, Any]:
     """Read a TOML file; the path itself is left for the caller's message."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError("this is not a regular file; expected a system file")
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError("there is no such file") from None
     except IsADirectoryError:
@@ -32,32 +35,45 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError("this is not a text file; expected TOML in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not valid TOML: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid TOML: {error}") from None
 
 
-def document(system: System, folder: Path | None = None) -> dict[str, Any]:
-    """Describe a system in the words of a system file, leaving out what goes without saying."""
-    words = _words(system, folder)
-    assert isinstance(words, dict)
-    unsaid = with_defaults({"rates": words["rates"]})
+def document(system: System, folder: Path | None = None, *, named: bool = True) -> dict[str, Any]:
+    """Describe a system in the words of a system file, leaving out what goes without saying.
+
+    With named=False it need not be readable again: a distribution may stand in no file.
+    """
+
+    def name(distribution: Distribution) -> Any:
+        return describe(distribution, folder) if named else (type(distribution), repr(distribution))
+
+    words = _words(system, name)
+    return {key: value for key, value in words.items() if key not in unsaid(system)}
+
+
+def unsaid(system: System) -> set[str]:
+    """Name the parts of a system that are what they would be if they were not given."""
+    defaults = with_defaults({"rates": system.rates.tolist()})
     return {
-        key: value
-        for key, value in words.items()
-        if key in ("arrivals", "rates") or value != plain(unsaid.get(key))
+        key
+        for key, value in defaults.items()
+        if key != "rates" and plain(getattr(system, key)) == plain(value)
     }
 
 
-def _words(value: Any, folder: Path | None) -> Any:
+def _words(value: Any, name: Callable[[Distribution], Any]) -> Any:
     if isinstance(value, Distribution):
-        return describe(value, folder)
+        return name(value)
     if isinstance(value, Record):
         fields = type(value).model_fields
         return {
-            key: _words(item, folder)
+            key: _words(item, name)
             for key, item in value.parts().items()
             if fields[key].is_required() or _differs(item, fields[key].default)
         }
     if isinstance(value, tuple):
-        return [_words(item, folder) for item in value]
+        return [_words(item, name) for item in value]
     return plain(value)
 
 

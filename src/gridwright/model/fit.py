@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_fit", "numbered", "with_defaults"]
 
+MOST_MACHINES = 100_000
+
 
 def numbered(count: int) -> tuple[str, ...]:
     """Return the names of things that have none: their numbers from 1."""
@@ -40,7 +42,11 @@ def check_fit(system: System) -> None:
     _length("counts", system.counts, columns, "column of rates")
     _unique("classes", system.classes)
     _unique("groups", system.groups)
-    _everything_runs(system)
+    if sum(system.counts) > MOST_MACHINES:
+        total = f"{sum(system.counts):,}"
+        raise ValueError(f"counts add up to {total} machines; expected at most {MOST_MACHINES:,}")
+    _unique("groups and counts give machines of which the name", system.machines)
+    _everything_runs("rates", system.rates, system.classes)
     _arrivals_fit("arrivals", system.arrivals, system)
     _availability_fits("availability", system.availability, system)
     for key in ("execution", "interarrival"):
@@ -57,23 +63,24 @@ def _length(key: str, values: Any, expected: int, per: str) -> None:
 
 
 def _unique(key: str, names: Sequence[str]) -> None:
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
             raise ValueError(f"{key} has {name!r} twice; expected names that differ")
+        seen.add(name)
 
 
-def _everything_runs(system: System) -> None:
-    for row, rates in enumerate(system.rates, start=1):
-        if not rates.any():
-            name = system.classes[row - 1]
+def _everything_runs(key: str, rates: Any, classes: Sequence[str]) -> None:
+    for number, row in enumerate(rates, start=1):
+        if not row.any():
             raise ValueError(
-                f"rates, row {row} is all 0: no machine can run class {name!r}; "
+                f"{key}, row {number} is all 0: no machine can run class {classes[number - 1]!r}; "
                 "expected a rate > 0 somewhere"
             )
-    for column, rates in enumerate(system.rates.T, start=1):
-        if not rates.any():
+    for number, column in enumerate(rates.T, start=1):
+        if not column.any():
             raise ValueError(
-                f"rates, column {column} is all 0: that machine can run no class; leave it out"
+                f"{key}, column {number} is all 0: that machine can run no class; leave it out"
             )
 
 
@@ -109,8 +116,10 @@ def _assumptions_fit(system: System) -> None:
         return
     if assumed.arrivals is not None:
         _length("[assumed] arrivals", assumed.arrivals, len(system.classes), "class")
-    if assumed.rates is not None and assumed.rates.shape != system.rates.shape:
-        shapes = ["×".join(map(str, rates.shape)) for rates in (assumed.rates, system.rates)]
-        raise ValueError(f"[assumed] rates is {shapes[0]}; expected {shapes[1]}, as rates")
+    if assumed.rates is not None:
+        if assumed.rates.shape != system.rates.shape:
+            shapes = ["×".join(map(str, rates.shape)) for rates in (assumed.rates, system.rates)]
+            raise ValueError(f"[assumed] rates is {shapes[0]}; expected {shapes[1]}, as rates")
+        _everything_runs("[assumed] rates", assumed.rates, system.classes)
     if assumed.availability is not None:
         _availability_fits("[assumed] availability", assumed.availability, system)

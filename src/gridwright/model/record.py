@@ -1,11 +1,12 @@
 """Records: immutable, validated once, with one-line errors that say where the mistake is."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -28,20 +29,32 @@ __all__ = [
     "Positive",
     "PositiveOrInfinite",
     "Record",
+    "freeze",
     "plain",
 ]
 
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-PositiveOrInfinite = Annotated[float, Field(strict=True, gt=0)]
-NonNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Fraction = Annotated[float, Field(strict=True, gt=0, le=1)]
-Count = Annotated[int, Field(strict=True, ge=1)]
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Numbers beyond these are mistakes, and would only make sums overflow or vanish."""
+
+
+def _in_range(value: float) -> float:
+    if 0 < value < SMALLEST or LARGEST < value < np.inf:
+        raise ValueError(f"{value:g} is out of range; expected {SMALLEST:g} to {LARGEST:g}")
+    return value
+
+
+InRange = AfterValidator(_in_range)
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), InRange]
+PositiveOrInfinite = Annotated[float, Field(strict=True, gt=0), InRange]
+NonNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), InRange]
+Fraction = Annotated[float, Field(strict=True, gt=0, le=1), InRange]
+Count = Annotated[int, Field(strict=True, ge=1, le=100_000)]
 
 T = TypeVar("T")
 
 OneOrList = Annotated[
-    Annotated[T, Tag("one")] | Annotated[tuple[T, ...], Tag("several")],
-    Discriminator(lambda value: "several" if isinstance(value, list | tuple) else "one"),
+    Annotated[T, Tag("\0one")] | Annotated[tuple[T, ...], Tag("\0several")],
+    Discriminator(lambda value: "\0several" if isinstance(value, list | tuple) else "\0one"),
 ]
 """One value for all, or a list of them."""
 
@@ -59,6 +72,18 @@ class Record(BaseModel):
 
     # A record inside another is validated in place, so that an error knows its whole path.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self  # it cannot change
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        for value in self.__dict__.values():
+            if isinstance(value, np.ndarray):
+                freeze(value)
 
     def parts(self) -> dict[str, Any]:
         """Return the fields and their values, without what was computed from them."""
@@ -89,7 +114,11 @@ def read_only(rows: Iterable[Any]) -> NDArray[np.float64]:
     for number, length in enumerate(lengths, start=1):
         if length != lengths[0]:
             raise ValueError(f"row {number} has {length} values where row 1 has {lengths[0]}")
-    array = np.array(rows, dtype=float)
+    return freeze(np.array(rows, dtype=float) + 0.0)  # no negative zeros
+
+
+def freeze(array: NDArray[Any]) -> NDArray[Any]:
+    """Make an array read-only."""
     array.setflags(write=False)
     return array
 

@@ -15,13 +15,18 @@ __all__ = ["load_module"]
 def load_module(path: Path) -> ModuleType:
     """Run a Python file and return it as a module; what is wrong in it is told in one line.
 
-    The file is run anew at every call, so that an edited file is never served stale.
+    A file that has not changed is run once; an edited one is run anew, as another module.
     """
     path = path.resolve()
-    if not path.is_file():
-        raise InputError(f"no file {path}")
-    digest = blake2b(str(path).encode(), digest_size=6).hexdigest()
-    spec = spec_from_file_location(f"{path.stem}_{digest}", path)
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    digest = blake2b(bytes(path) + b"\0" + contents, digest_size=8).hexdigest()
+    name = f"{path.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is not a Python file")
     module = module_from_spec(spec)
@@ -29,8 +34,10 @@ def load_module(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
+        del sys.modules[name]
         raise InputError(f"{path}, line {error.lineno}: {error.msg}") from None
     except (Exception, SystemExit) as error:
+        del sys.modules[name]
         lines = [
             frame.lineno
             for frame in extract_tb(error.__traceback__)

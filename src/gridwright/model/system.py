@@ -4,10 +4,11 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
 from .assumed import Assumed
 from .availability import Availability, MarkovChain
@@ -15,26 +16,34 @@ from .distribution import Exponential
 from .error import InputError
 from .explanation import explain
 from .failures import Failures
-from .file import document, read
+from .file import document, read, unsaid
 from .fit import check_fit, numbered, with_defaults
 from .kind import AnyDistribution
-from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record
+from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, freeze
 from .toml import format_toml
 
 __all__ = ["System"]
 
-Name = Annotated[str, Field(strict=True, min_length=1)]
+
+def _printable(name: str) -> str:
+    if any(category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
+        raise ValueError(f"{name!r} has control characters or line breaks")
+    return name
+
+
+Text = Annotated[str, Field(strict=True), AfterValidator(_printable)]
+Name = Annotated[Text, Field(min_length=1)]
 Floats = NDArray[np.float64]
 
 
 def _is_matrix(rows: Any) -> str:
     nested = isinstance(rows, list | tuple) and rows and isinstance(rows[0], list | tuple)
-    return "several" if nested else "one"
+    return "\0several" if nested else "\0one"
 
 
 Arrivals = Annotated[
-    Annotated[tuple[Positive, ...], Tag("one")]
-    | Annotated[tuple[tuple[NonNegative, ...], ...], Tag("several")],
+    Annotated[tuple[Positive, ...], Tag("\0one")]
+    | Annotated[tuple[tuple[NonNegative, ...], ...], Tag("\0several")],
     Discriminator(_is_matrix),
 ]
 
@@ -76,7 +85,7 @@ class System(Record):
     np.float64(4.0)
     """
 
-    name: Annotated[str, Field(strict=True)] = ""
+    name: Text = ""
     classes: tuple[Name, ...] = ()
     groups: tuple[Name, ...] = ()
     arrivals: Annotated[Floats, Array(Arrivals)]
@@ -142,13 +151,18 @@ class System(Record):
         >>> System(arrivals=[5], rates=[[8, 3]]).replace(arrivals=[6]).arrivals
         array([6.])
         """
-        return type(self)(**{**self.parts(), **changes})
+        given = {key: value for key, value in self.parts().items() if key not in unsaid(self)}
+        return type(self)(**{**given, **changes})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, System) and document(self) == document(other)
+        return isinstance(other, System) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(repr(document(self)))
+        return hash(self._identity)
+
+    @cached_property
+    def _identity(self) -> str:
+        return repr(document(self, named=False))
 
     def __repr__(self) -> str:
         classes, machines = self.shape
@@ -168,12 +182,12 @@ class System(Record):
     @cached_property
     def arrival_rates(self) -> Floats:
         """Tasks per time unit of each class, wherever they arrive."""
-        return self.arrivals if self.arrivals.ndim == 1 else self.arrivals.sum(axis=1)
+        return self.arrivals if self.arrivals.ndim == 1 else freeze(self.arrivals.sum(axis=1))
 
     @cached_property
     def column(self) -> NDArray[np.int64]:
         """The column of ``rates`` that each machine belongs to."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
+        return freeze(np.repeat(np.arange(len(self.counts)), self.counts))
 
     @cached_property
     def machines(self) -> tuple[str, ...]:
@@ -193,7 +207,7 @@ class System(Record):
     @cached_property
     def nominal(self) -> Floats:
         """Execution rates [class, machine] where the CPU is wholly available."""
-        return self.rates[:, self.column]
+        return freeze(np.ascontiguousarray(self.rates[:, self.column]))
 
     @cached_property
     def machine_availability(self) -> tuple[float | MarkovChain, ...]:
@@ -204,21 +218,21 @@ class System(Record):
     def mean_availability(self) -> Floats:
         """The long-run mean CPU availability of every machine."""
         means = [a.mean if isinstance(a, MarkovChain) else a for a in self.machine_availability]
-        return np.asarray(means, dtype=float)
+        return freeze(np.array(means, dtype=float))
 
     @cached_property
     def effective(self) -> Floats:
         """Execution rates [class, machine] at the mean CPU availability."""
-        return self.nominal * self.mean_availability
+        return freeze(self.nominal * self.mean_availability)
 
     @cached_property
     def up_fraction(self) -> Floats:
         """The long-run share of time that every machine is up."""
         if self.failures is None:
-            return np.ones(len(self.column))
+            return freeze(np.ones(len(self.column)))
         up = np.array(self.per_machine(self.failures.mean_uptime), dtype=float)
         repair = np.array(self.per_machine(self.failures.mean_repair), dtype=float)
-        return 1 / (1 + repair / up)
+        return freeze(1 / (1 + repair / up))
 
     @property
     def believed(self) -> Self:

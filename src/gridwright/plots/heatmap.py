@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import save
+from .figure import literal, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,13 +29,13 @@ def draw_allocation(allocation: Allocation, path: Path) -> None:
     figure = Figure(figsize=(width, 1.8 + 0.45 * classes), layout="constrained")
     axes = figure.subplots()
     shares = np.ma.masked_equal(allocation.shares, 0)
-    image = axes.imshow(shares, cmap="viridis_r", vmin=0, vmax=1, aspect="auto")
+    image = axes.imshow(shares, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
     figure.colorbar(image, ax=axes, label="share of the machine's time")
     _label(axes, allocation)
     if machines <= READABLE:
         _write_shares(axes, allocation)
     axes.set_title(
-        f"{allocation.system.name or 'allocation'} ({allocation.method}): "
+        f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
         f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
     )
     save(figure, path)
@@ -43,15 +43,18 @@ def draw_allocation(allocation: Allocation, path: Path) -> None:
 
 def _label(axes: Axes, allocation: Allocation) -> None:
     system = allocation.system
-    axes.set_yticks(range(len(system.classes)), system.classes)
+    axes.set_yticks(range(len(system.classes)), list(map(literal, system.classes)))
     axes.set_ylabel("class")
     axes.set_xlabel("machine")
     if len(system.machines) <= READABLE:
-        axes.set_xticks(range(len(system.machines)), system.machines, rotation=90, fontsize=8)
+        names = list(map(literal, system.machines))
+        axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
         return
     firsts = np.flatnonzero(np.diff(system.column, prepend=-1))
-    if len(firsts) <= READABLE:
-        axes.set_xticks(firsts, system.groups, rotation=90, fontsize=8)
+    if len(firsts) > READABLE:
+        firsts = firsts[:: len(firsts) // 20]
+    names = [literal(system.machines[first]) for first in firsts]
+    axes.set_xticks(firsts, names, rotation=90, fontsize=8)
 
 
 def _write_shares(axes: Axes, allocation: Allocation) -> None:

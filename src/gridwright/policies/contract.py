@@ -1,0 +1,203 @@
+"""What a policy is: a plain function that answers one question, its kind, and its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from types import FunctionType, MappingProxyType
+from typing import Any
+
+from ..allocation import grouped, interior, vertex
+from ..model import InputError, did_you_mean
+from .registry import register
+
+__all__ = ["PLANNERS", "Policy", "pull", "push"]
+
+PLANNERS = {"grouped": grouped, "interior": interior, "vertex": vertex}
+"""The planners that a planned policy may be given by name."""
+
+SUBJECTS = {"push": "task_class", "pull": "machine"}
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A policy with values for its parameters; call it with other values to get another one.
+
+    >>> from gridwright.policies import kpb
+    >>> str(kpb), str(kpb(k=3)), str(kpb(k=3, tie="random"))
+    ('kpb', 'kpb:k=3', 'kpb:k=3:tie=random')
+    """
+
+    decide: FunctionType
+    kind: str
+    planner: Callable[..., Any] | None
+    informed: int | None
+    """How many permitted machines it asks at most about their state; None: it counts them itself;
+    −1: all."""
+    own: MappingProxyType[str, Any]
+    """Values of the function's own parameters, in its order."""
+    planning: MappingProxyType[str, Any]
+    """Values of the planner's parameters."""
+    use_availability: bool = True
+    """Whether the planner may know the CPU availabilities."""
+
+    @property
+    def name(self) -> str:
+        """The name of the policy: that of its function."""
+        return self.decide.__name__
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The parameters as compiled code takes them: numbers and booleans only."""
+        return tuple(int(v) if isinstance(v, IntEnum) else v for v in self.own.values())
+
+    @property
+    def doc(self) -> str:
+        """What it does, in a sentence."""
+        return inspect.cleandoc(self.decide.__doc__ or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter and its value, the planner's included."""
+        values = {**self.planning, **self.own}
+        if self.planner in PLANNERS.values():
+            values["planner"] = next(k for k, v in PLANNERS.items() if v is self.planner)
+        if self.planner is not None:
+            values["use_availability"] = self.use_availability
+        return values
+
+    def __call__(self, **values: Any) -> Policy:
+        """Return the policy with other values of some parameters."""
+        known = self.parameters
+        for key, value in values.items():
+            if key not in known:
+                hint = did_you_mean(key, known) or f"; it takes {', '.join(known) or 'none'}"
+                raise InputError(f"{self.name} has no parameter {key!r}{hint}")
+            values[key] = _checked(self.name, key, value, known[key])
+        changed: dict[str, Any] = {
+            part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
+            for part in ("own", "planning")
+        }
+        planner = PLANNERS[values["planner"]] if "planner" in values else self.planner
+        use = values.get("use_availability", self.use_availability)
+        return replace(self, **changed, planner=planner, use_availability=use)
+
+    def __str__(self) -> str:
+        """Write the policy as the command line takes it."""
+        plain = _policy(self.decide, self.kind, self.original_planner, self.informed).parameters
+        return ":".join(
+            [self.name, *(f"{k}={_word(v)}" for k, v in self.parameters.items() if v != plain[k])]
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} policy {self}>"
+
+    @property
+    def original_planner(self) -> Callable[..., Any] | None:
+        """The planner that the policy was written with."""
+        planner: Callable[..., Any] | None = getattr(self.decide, "planner", None)
+        return planner
+
+
+def push(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
+) -> Any:
+    """Make a push policy of a function (task_class, view, …) that answers with a machine, or −1."""
+    return _decorate("push", decide, plan, informed)
+
+
+def pull(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+    """Make a pull policy of a function (machine, view, …) that answers with a class, or −1."""
+    return _decorate("pull", decide, plan, 0)
+
+
+def _decorate(kind: str, decide: Any, plan: Callable[..., Any] | None, informed: int | None) -> Any:
+    if decide is None:
+        return lambda function: _decorate(kind, function, plan, informed)
+    _check_signature(kind, decide)
+    decide.planner = plan
+    policy = _policy(decide, kind, plan, informed)
+    register(policy)
+    return policy
+
+
+def _policy(
+    decide: FunctionType, kind: str, plan: Callable[..., Any] | None, informed: int | None
+) -> Policy:
+    own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[2:]}
+    planning = {}
+    if plan is not None:
+        planning = {
+            p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]
+        }
+    return Policy(decide, kind, plan, informed, MappingProxyType(own), MappingProxyType(planning))
+
+
+def _check_signature(kind: str, decide: Any) -> None:
+    """Refuse a wrong signature now, when it registers, and not when it runs."""
+    if not isinstance(decide, FunctionType):
+        raise InputError(f"@{kind} takes a function; {decide!r} is none")
+    signature = inspect.signature(decide)
+    expected = f"def {decide.__name__}({SUBJECTS[kind]}, view, …parameters with defaults)"
+    parameters = list(signature.parameters.values())
+    stars = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    leading, rest = parameters[:2], parameters[2:]
+    if stars or len(leading) < 2 or any(p.default is not p.empty for p in leading):
+        raise InputError(f"{decide.__name__}{signature} is no {kind} policy; expected {expected}")
+    for parameter in rest:
+        if not isinstance(parameter.default, bool | int | float):
+            raise InputError(
+                f"{decide.__name__}: parameter {parameter.name!r} needs a default that is a "
+                f"number or a boolean; expected {expected}"
+            )
+
+
+def _checked(name: str, key: str, value: Any, default: Any) -> Any:
+    """Turn a value, perhaps a word of the command line, into one of the default's type."""
+    wrong = InputError(f"{name}: {key} is {value!r}; expected {_kind_of(key, default)}")
+    if key == "planner":
+        if value not in PLANNERS:
+            raise wrong
+        return value
+    if isinstance(default, IntEnum):
+        choices = type(default).__members__
+        if str(value) in choices:
+            return choices[str(value)]
+        if value in list(type(default)):
+            return type(default)(value)
+        raise wrong
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.lower(), value)
+        try:
+            value = float(value) if isinstance(value, str) else value
+        except ValueError:
+            raise wrong from None
+    if isinstance(default, bool) != isinstance(value, bool) or not isinstance(value, int | float):
+        raise wrong
+    if isinstance(default, bool):
+        return value
+    if value != value or abs(value) == float("inf"):
+        raise wrong
+    if isinstance(default, int) and value != int(value):
+        raise wrong
+    return int(value) if isinstance(default, int) else float(value)
+
+
+def _kind_of(key: str, default: Any) -> str:
+    if key == "planner":
+        return ", ".join(PLANNERS)
+    if isinstance(default, IntEnum):
+        return " or ".join(type(default).__members__)
+    if isinstance(default, bool):
+        return "true or false"
+    return "a whole number" if isinstance(default, int) else "a number"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

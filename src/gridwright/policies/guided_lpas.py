@@ -1,0 +1,20 @@
+"""Guided-LPAS: LPAS kept close to the allocation's routing, which makes it stable."""
+
+from ..allocation import grouped
+from .choice import Tie, least_completion
+from .contract import push
+from .guide import least_completion_within
+from .view import EXCLUDED, View
+
+
+@push(plan=grouped, informed=None)
+def guided_lpas(task_class: int, view: View, c: float = 1.0, tie: Tie = Tie.lowest) -> int:
+    """Least expected completion time among permitted machines that are not ahead of their share.
+
+    A machine is ahead when it was sent π × (tasks of the class so far) + c √now or more.
+    Source: Al-Azzoni 2009, section 2.4.
+    """
+    best = least_completion_within(task_class, view, c, tie)
+    if best != least_completion(task_class, view, 0):
+        view.tally[EXCLUDED] += 1.0
+    return best

@@ -1,0 +1,17 @@
+"""Guided-LPAS-2/k: two machines that are within their shares are asked."""
+
+from ..allocation import grouped
+from .choice import sooner
+from .contract import push
+from .guide import two_within
+from .view import View
+
+
+@push(plan=grouped, informed=None)
+def guided_lpas_2k(task_class: int, view: View, c: float = 1.0) -> int:
+    """Draw two machines that are not ahead of their share, take the one that finishes first.
+
+    Source: Al-Azzoni 2009, section 2.4.
+    """
+    first, second = two_within(task_class, view, c)
+    return sooner(task_class, view, first, second)

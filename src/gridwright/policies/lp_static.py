@@ -1,0 +1,15 @@
+"""LP-Static: the allocation's routing, blindly."""
+
+from ..allocation import grouped
+from .choice import drawn
+from .contract import push
+from .view import View
+
+
+@push(plan=grouped, informed=0)
+def lp_static(task_class: int, view: View) -> int:
+    """Send tasks at random in the allocation's proportions, asking nobody.
+
+    Source: Al-Azzoni 2009, section 2.3.
+    """
+    return drawn(task_class, view, -1)

@@ -1,0 +1,18 @@
+"""LPAS-2/k: two machines drawn by the allocation are asked."""
+
+from ..allocation import grouped
+from .choice import drawn, least_completion, permitted, sooner
+from .contract import push
+from .view import View
+
+
+@push(plan=grouped, informed=2)
+def lpas_2k(task_class: int, view: View) -> int:
+    """Draw two machines by the allocation's routing, take the one that would finish first.
+
+    Source: Al-Azzoni 2009, section 2.3.
+    """
+    if permitted(task_class, view) <= 2:
+        return least_completion(task_class, view, 0)
+    first = drawn(task_class, view, -1)
+    return sooner(task_class, view, first, drawn(task_class, view, first))

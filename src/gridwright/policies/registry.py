@@ -1,0 +1,84 @@
+"""The policies by name, and how a policy is named: by name, by callable, by file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..model import InputError, did_you_mean
+from ..model.source import load_module
+
+if TYPE_CHECKING:
+    from .contract import Policy
+
+__all__ = ["find", "policies", "register"]
+
+_REGISTRY: dict[str, Policy] = {}
+
+
+def register(policy: Policy) -> None:
+    """Add a policy under its own name; a shipped name cannot be taken."""
+    known = _REGISTRY.get(policy.name)
+    if known is None or _is_shipped(policy) or not _is_shipped(known):
+        _REGISTRY[policy.name] = policy  # else a user's file may use the name, for itself alone
+
+
+def _is_shipped(policy: Policy) -> bool:
+    return policy.decide.__module__.startswith(__package__)
+
+
+def policies() -> dict[str, Policy]:
+    """Return every registered policy by its name."""
+    return dict(sorted(_REGISTRY.items()))
+
+
+def find(policy: str | Policy) -> Policy:
+    """Find a policy: itself, its name with parameters, or a file that holds one.
+
+    >>> find("kpb:k=3")
+    <push policy kpb:k=3>
+    """
+    from .contract import Policy
+
+    if isinstance(policy, Policy):
+        return policy
+    if not isinstance(policy, str):
+        raise InputError(f"{policy!r} is no policy; decorate the function with @push or @pull")
+    name, *words = policy.strip().split(":")
+    if "/" in name or "\\" in name or name.endswith(".py"):
+        function = words.pop(0) if words and "=" not in words[0] else None
+        found = _in_file(Path(name), function)
+    elif name in _REGISTRY:
+        found = _REGISTRY[name]
+    else:
+        hint = did_you_mean(name, _REGISTRY) or "; 'gridwright policies' lists them"
+        raise InputError(f"no policy {name!r}{hint}")
+    return found(**dict(_pair(policy, word) for word in words))
+
+
+def _pair(policy: str, word: str) -> tuple[str, Any]:
+    key, equals, value = word.partition("=")
+    if not (key and equals and value):
+        raise InputError(f"policy {policy!r}: {word!r} is no parameter; expected key=value")
+    return key, value
+
+
+def _in_file(path: Path, function: str | None) -> Policy:
+    from .contract import Policy
+
+    module = load_module(path)
+    found = {
+        value.name: value
+        for value in vars(module).values()
+        if isinstance(value, Policy) and value.decide.__module__ == module.__name__
+    }
+    if function is not None:
+        if function not in found:
+            raise InputError(f"{path} has no policy {function!r}{did_you_mean(function, found)}")
+        return found[function]
+    if not found:
+        raise InputError(f"{path} has no policy; decorate its function with @push or @pull")
+    if len(found) > 1:
+        names = " or ".join(f"{path}:{name}" for name in found)
+        raise InputError(f"{path} has {len(found)} policies; name one: {names}")
+    return next(iter(found.values()))

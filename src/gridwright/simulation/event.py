@@ -1,0 +1,302 @@
+"""The loop with an event list: machines that fail, come back and change; push and pull alike.
+
+What push and pull do differently is bound when the loop is linked: ``placed`` (a task waits),
+``freed`` (a machine has nothing to do), ``returned`` (a machine failed) and ``recalled`` (there is
+a new plan).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ..link import hook
+from ..policies.view import View
+from .calendar import settle
+from .queue import append, release, take
+from .reason import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
+from .state import State
+from .trace import ARRIVE, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
+
+__all__ = ["begin", "interrupt", "loop", "shown"]
+
+ALLOCATES_NOTHING = True
+
+
+def loop(
+    s: State,
+    arguments: Any,
+    until: float,
+    warmup: float,
+    tasks: Generator,
+    faults: Generator,
+    repeats: Generator,
+    own: Generator,
+) -> int:
+    """Go on until a time, or until something is needed; return the reason."""
+    c = s.count[0]
+    tracing = len(s.trace) > 0
+    if low(s.shapes):
+        return DRAWS
+    if c.started == 0:
+        c.started = 1
+        _start(s, tasks, faults)
+        recalled(s, arguments, own)
+    while True:
+        if c.pending == MAKE_PLAN:
+            if not make_plan(s):
+                return PLAN
+            c.pending = ASK
+        if c.pending == ASK:
+            c.replans += 1
+            if tracing:
+                note(s, c.now, REPLAN, -1, -1, -1)
+            recalled(s, arguments, own)
+            c.pending = NOTHING
+        i, arrival = 0, s.stream[0].next
+        for k in range(1, len(s.stream)):
+            if s.stream[k].next < arrival:
+                i, arrival = k, s.stream[k].next
+        j = s.tree[1]
+        t = min(arrival, s.due[j])
+        if t >= until:
+            c.area += c.inside * (until - c.now)
+            c.now = until
+            return SLICE
+        if c.free < 0:
+            return POOL
+        if low(s.shapes):
+            return DRAWS
+        if tracing and c.traced + 4 * len(s.machines) + 16 > len(s.trace):
+            return TRACE
+        c.area += c.inside * (t - c.now)
+        c.now = t
+        if arrival <= s.due[j]:
+            _arrive(s, i, warmup, tasks)
+            placed(s, i, arguments, own)
+            continue
+        o = s.server[j]
+        if o.finish <= o.fault and o.finish <= o.shift:
+            _finish(s, j, warmup)
+            freed(s, j, arguments, own)
+        elif o.fault <= o.shift:
+            if s.machines[j].up:
+                _fail(s, j, faults, repeats, arguments, own)
+            else:
+                _repair(s, j, faults, arguments, own)
+        else:
+            _shift(s, j, faults)
+
+
+def shown(s: State, own: Generator) -> View:
+    """Return what a policy is shown now."""
+    return View(
+        s.count[0].now,
+        s.machines,
+        s.classes,
+        s.rate,
+        s.nominal,
+        s.assigned,
+        s.plan,
+        s.memory,
+        s.tally,
+        own,
+    )
+
+
+def begin(s: State, j: int, x: int) -> None:
+    """Start a task on a machine."""
+    c, o, ticket = s.count[0], s.server[j], s.ticket[x]
+    s.machines[j].serving = ticket.task_class
+    o.ticket = x
+    o.begun = c.now
+    o.left = ticket.work
+    o.last = c.now + o.before
+    rate = s.truth[ticket.task_class, j] * o.speed
+    o.finish = o.last + o.left / rate + o.after
+    settle(s, j)
+    if len(s.trace) > 0:
+        note(s, c.now + o.before, START, ticket.number, ticket.task_class, j)
+
+
+def interrupt(s: State, j: int, repeats: Generator) -> int:
+    """Take the task off a machine that fails; it will need a fresh execution time."""
+    c, o = s.count[0], s.server[j]
+    x = o.ticket
+    ticket = s.ticket[x]
+    o.ticket = -1
+    o.busy += c.now - o.begun
+    o.finish = np.inf
+    s.machines[j].serving = -1
+    ticket.work = shape_draw(s.shapes, s.table, s.stream[ticket.task_class].work_shape, repeats)
+    s.stream[ticket.task_class].lost += 1
+    if len(s.trace) > 0:
+        note(s, c.now, LOSE, ticket.number, ticket.task_class, j)
+    return x
+
+
+def _start(s: State, tasks: Generator, faults: Generator) -> None:
+    for i in range(len(s.stream)):
+        gap = shape_draw(s.shapes, s.table, s.stream[i].gap_shape, tasks)
+        s.stream[i].next = gap * s.stream[i].gap
+    for j in range(len(s.server)):
+        o = s.server[j]
+        o.fault = np.inf
+        if o.mean_uptime < np.inf:
+            o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+        o.shift = _sojourn(s, j, faults)
+        settle(s, j)
+
+
+def _arrive(s: State, i: int, warmup: float, tasks: Generator) -> None:
+    c, q = s.count[0], s.stream[i]
+    x = take(s)
+    ticket = s.ticket[x]
+    q.next = c.now + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+    ticket.born = c.now
+    ticket.work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
+    ticket.task_class = i
+    ticket.number = c.tasks
+    c.tasks += 1
+    c.inside += 1
+    if c.now >= warmup:
+        q.arrived += 1
+    s.classes[i].arrived += 1
+    if len(s.trace) > 0:
+        note(s, c.now, ARRIVE, ticket.number, i, -1)
+    append(s, x)
+
+
+def _finish(s: State, j: int, warmup: float) -> None:
+    c, o, m = s.count[0], s.server[j], s.machines[j]
+    ticket = s.ticket[o.ticket]
+    q = s.stream[ticket.task_class]
+    q.finished += 1
+    if ticket.born >= warmup:
+        q.responded += 1
+        q.response += c.now - ticket.born
+        q.waited += ticket.due - ticket.born
+        q.queued += o.begun - ticket.due
+    o.busy += c.now - o.begun
+    o.finish = np.inf
+    m.serving = -1
+    m.backlog -= 1
+    m.work = m.work - ticket.mean if m.backlog > 0 else 0.0
+    c.inside -= 1
+    if len(s.trace) > 0:
+        note(s, c.now, FINISH, ticket.number, ticket.task_class, j)
+    release(s, o.ticket)
+    o.ticket = -1
+    settle(s, j)
+
+
+def _fail(
+    s: State, j: int, faults: Generator, repeats: Generator, arguments: Any, own: Generator
+) -> None:
+    c, o, m = s.count[0], s.server[j], s.machines[j]
+    if len(s.trace) > 0:
+        note(s, c.now, FAIL, -1, -1, j)
+    m.up = False
+    s.present[j] = 0.0
+    o.fault = c.now + shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
+    if c.planned:
+        c.pending = MAKE_PLAN
+    returned(s, j, repeats, arguments, own)
+    m.backlog = 0
+    m.work = 0.0
+    settle(s, j)
+
+
+def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator) -> None:
+    c, o, m = s.count[0], s.server[j], s.machines[j]
+    if len(s.trace) > 0:
+        note(s, c.now, REPAIR, -1, -1, j)
+    m.up = True
+    o.fault = c.now + shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+    if o.doubt > 0.0:
+        error = (2.0 * faults.random() - 1.0) * o.doubt
+        m.availability = min(max(o.believed * (1.0 + error), 0.0), 1.0)
+        for i in range(len(s.classes)):
+            s.rate[i, j] = s.nominal[i, j] * m.availability
+    s.present[j] = m.availability if o.told else 1.0
+    settle(s, j)
+    if c.planned:
+        c.pending = MAKE_PLAN
+    freed(s, j, arguments, own)
+
+
+def _shift(s: State, j: int, faults: Generator) -> None:
+    """Move a machine's availability on; a running task keeps the work that is left of it."""
+    c, o = s.count[0], s.server[j]
+    row = o.chain + o.stage
+    u = faults.random()
+    k = 0
+    while u >= s.chain[row, 3 + k]:
+        k += 1
+    if o.ticket >= 0:
+        rate = s.truth[s.machines[j].serving, j]
+        if c.now > o.last:
+            o.left -= (c.now - o.last) * rate * o.speed
+            o.last = c.now
+        if o.left > 0.0:
+            o.finish = o.last + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
+    o.stage = k
+    o.speed = s.chain[o.chain + k, 0]
+    o.shift = c.now + _sojourn(s, j, faults)
+    if len(s.trace) > 0:
+        note(s, c.now, SHIFT, -1, -1, j)
+    settle(s, j)
+
+
+def _sojourn(s: State, j: int, faults: Generator) -> float:
+    """Draw how long a machine's availability stays as it is: a geometric number of steps."""
+    o = s.server[j]
+    if o.chain < 0:
+        return np.inf
+    stay, step = s.chain[o.chain + o.stage, 1], s.chain[o.chain + o.stage, 2]
+    if stay >= 1.0:
+        return np.inf
+    if stay <= 0.0:
+        return step
+    return step * (1.0 + np.floor(np.log(1.0 - faults.random()) / np.log(stay)))
+
+
+# Bound when the loop is linked.
+
+
+@hook
+def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Do what follows when a task of a class waits centrally."""
+
+
+@hook
+def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
+    """Do what follows when a machine has nothing to do."""
+
+
+@hook
+def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
+    """Do what follows when a machine has failed: its tasks come back."""
+
+
+@hook
+def recalled(s: State, arguments: Any, own: Generator) -> None:
+    """Do what follows when there is a new plan."""
+
+
+@hook
+def make_plan(s: State) -> bool:
+    """Make a plan, or say that only Python can."""
+    return False
+
+
+@hook
+def shape_draw(shapes: Any, table: Any, number: int, rng: Generator) -> float:
+    """Draw from a shape."""
+    return 1.0
+
+
+@hook
+def low(shapes: Any) -> bool:
+    """Tell whether a buffer of draws must be filled again."""
+    return False

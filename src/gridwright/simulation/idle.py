@@ -1,0 +1,97 @@
+"""Idle machines of a pull system: one list of all, and one for each permission pattern.
+
+Both are in the order in which machines became idle. An arrival looks at the heads of the patterns
+that may serve its class, not at every machine.
+"""
+
+import numpy as np
+
+from .state import State
+
+__all__ = ["leave", "longest_idle", "rejoin", "relist"]
+
+ALLOCATES_NOTHING = True
+
+
+def rejoin(s: State, j: int) -> None:
+    """Put a machine that has become idle at the end of the lists."""
+    c, o = s.count[0], s.server[j]
+    o.idle = True
+    o.since = c.order
+    c.order += 1
+    o.older, o.newer = c.newest, -1
+    if c.newest >= 0:
+        s.server[c.newest].newer = j
+    else:
+        c.oldest = j
+    c.newest = j
+    _list(s, j)
+
+
+def leave(s: State, j: int) -> None:
+    """Take a machine out of the lists."""
+    c, o = s.count[0], s.server[j]
+    o.idle = False
+    if o.older >= 0:
+        s.server[o.older].newer = o.newer
+    else:
+        c.oldest = o.newer
+    if o.newer >= 0:
+        s.server[o.newer].older = o.older
+    else:
+        c.newest = o.older
+    if o.prev >= 0:
+        s.server[o.prev].next = o.next
+    else:
+        s.ends[o.pattern, 1] = o.next
+    if o.next >= 0:
+        s.server[o.next].prev = o.prev
+    else:
+        s.ends[o.pattern, 2] = o.prev
+
+
+def relist(s: State) -> None:
+    """Find every machine's pattern after a new plan, and list the idle ones by pattern again."""
+    c = s.count[0]
+    c.patterns = 0
+    for j in range(len(s.machines)):
+        bits = 0
+        for i in range(len(s.classes)):
+            if s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0:
+                bits |= 1 << i
+        k = 0
+        while k < c.patterns and s.ends[k, 0] != bits:
+            k += 1
+        if k == c.patterns:
+            s.ends[k, 0], s.ends[k, 1], s.ends[k, 2] = bits, -1, -1
+            c.patterns += 1
+        s.server[j].pattern = k
+    j = c.oldest
+    while j >= 0:
+        _list(s, j)
+        j = s.server[j].newer
+
+
+def longest_idle(s: State, i: int, after: int) -> int:
+    """Return the machine that may serve a class and has been idle longest, asked ones aside."""
+    best, since = -1, np.iinfo(np.int64).max
+    for k in range(s.count[0].patterns):
+        if (s.ends[k, 0] >> i) & 1:
+            j = s.ends[k, 1]
+            while j >= 0 and s.server[j].since <= after:
+                j = s.server[j].next
+            if j >= 0 and s.server[j].since < since:
+                best, since = j, s.server[j].since
+    return best
+
+
+def _list(s: State, j: int) -> None:
+    """Put a machine at the end of its pattern's list."""
+    o = s.server[j]
+    last = s.ends[o.pattern, 2]
+    o.prev, o.next = last, -1
+    if last >= 0:
+        s.server[last].next = j
+    else:
+        s.ends[o.pattern, 1] = j
+    s.ends[o.pattern, 2] = j

@@ -1,0 +1,100 @@
+"""What makes the loop a pull system: tasks wait centrally, a free machine asks for one."""
+
+from typing import Any
+
+from numpy.random import Generator
+
+from ..link import hook
+from ..policies.view import View
+from .event import begin, interrupt, shown
+from .idle import leave, longest_idle, rejoin, relist
+from .queue import insert, pop
+from .state import State
+from .trace import ASSIGN, note
+
+__all__ = ["freed", "placed", "recalled", "returned"]
+
+ALLOCATES_NOTHING = True
+
+
+def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Let idle machines that may serve the class ask, the longest idle first."""
+    asked = -1
+    while s.stream[i].head >= 0:
+        j = longest_idle(s, i, asked)
+        if j < 0:
+            return
+        asked = s.server[j].since
+        k = answer(s, j, arguments, own)
+        if k >= 0:
+            leave(s, j)
+            assign(s, j, k)
+
+
+def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
+    """Let a free machine ask; with nothing for it, it is idle."""
+    k = answer(s, j, arguments, own)
+    if k >= 0:
+        assign(s, j, k)
+    else:
+        rejoin(s, j)
+
+
+def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
+    """Put the task of a failed machine back at the head of its class."""
+    o = s.server[j]
+    if o.idle:
+        leave(s, j)
+    if o.ticket >= 0:
+        i = s.machines[j].serving
+        insert(s, interrupt(s, j, repeats))
+        if s.count[0].planned == 0:
+            placed(s, i, arguments, own)
+
+
+def recalled(s: State, arguments: Any, own: Generator) -> None:
+    """List the machines by their new patterns; those that are idle ask, the longest idle first."""
+    relist(s)
+    j = s.count[0].oldest
+    while j >= 0:
+        following = s.server[j].newer
+        k = answer(s, j, arguments, own)
+        if k >= 0:
+            leave(s, j)
+            assign(s, j, k)
+        j = following
+
+
+def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
+    """Ask the policy what a machine should do; an impossible answer is refused and counted."""
+    c = s.count[0]
+    if (s.ends[s.server[j].pattern, 0] & c.waiting) == 0:
+        return -1
+    c.asked += 1
+    k = decide(j, shown(s, own), *arguments)
+    if k < 0:
+        return -1
+    if k >= len(s.classes) or s.stream[k].head < 0 or s.plan[k, j] <= 0.0 or s.truth[k, j] <= 0.0:
+        c.refusals += 1
+        return -1
+    return k
+
+
+def assign(s: State, j: int, i: int) -> None:
+    """Give the first task of a class to a machine."""
+    x = pop(s, i)
+    m, ticket = s.machines[j], s.ticket[x]
+    ticket.due = s.count[0].now
+    ticket.mean = 1.0 / s.rate[i, j] if s.rate[i, j] > 0.0 else 0.0
+    m.backlog = 1
+    m.work = ticket.mean
+    s.assigned[i, j] += 1
+    if len(s.trace) > 0:
+        note(s, s.count[0].now, ASSIGN, ticket.number, i, j)
+    begin(s, j, x)
+
+
+@hook
+def decide(machine: int, view: View) -> int:
+    """Stand in for the policy."""
+    return -1
