@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bind", "hook", "link"]
+__all__ = ["bind", "hook", "link", "point"]
 
 KEPT_FOLDERS = 64
 _LOCK = Lock()
@@ -57,15 +57,48 @@ def link(function: Function, **hooks: Function) -> Function:
 
     options: dict[str, Any] = INNER
     linked = _linked(function, hooks, lambda inner: numba.njit(inner, **options, **_options(inner)))
-    folder = _cache_folder(function, linked)
     outer = _rebound(function, linked, hooks)
-    if folder is None:
-        return numba.njit(outer, **_options(outer))
+    with _caching_in(_cache_folder(function, linked)) as caching:
+        return numba.njit(outer, cache=caching, **_options(outer))
+
+
+@cache
+def point(function: Function, returns: Any, *takes: Any) -> Any:
+    """Compile a function by itself, and return a pointer that compiled code can be passed.
+
+    Code that calls it through the pointer need not be compiled with it: a planner is compiled
+    once, whatever loops it runs in. An exception in it would be lost, so it must not raise.
+    """
+    import numba
+    from numba.core import types
+
+    options: dict[str, Any] = INNER
+    linked = _linked(function, {}, lambda inner: numba.njit(inner, **options, **_options(inner)))
+    outer = _rebound(function, linked, {})
+    signature = returns(*takes)
+    with _caching_in(_cache_folder(function, linked)) as caching:
+        compiled = numba.cfunc(signature, cache=caching, **_options(outer))(outer)
+
+    class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc,name-defined]
+        def __wrapper_address__(self) -> int:
+            return int(compiled.address)
+
+        def signature(self) -> Any:
+            return signature
+
+    return Pointer()
+
+
+@contextmanager
+def _caching_in(folder: Path | None) -> Iterator[bool]:
+    """Let Numba cache what is compiled now in a folder, if there is one."""
+    import numba
+
     config: Any = numba.config
     with _LOCK:
-        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
         try:
-            return numba.njit(outer, cache=True, **_options(outer))
+            yield folder is not None
         finally:
             config.CACHE_DIR = before
 

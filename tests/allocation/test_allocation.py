@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from gridwright import InputError, System, allocate, load
 from gridwright.allocation import change, grouped, interior, situation, verdict, vertex
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.optimum import Situation, optimum
-from gridwright.allocation.planner import fill
+from gridwright.allocation.optimum import Situation, make_room, optimum
+from gridwright.allocation.planner import fill, spread
 from gridwright.catalogue import Entry, entries
 from gridwright.link import link
 
@@ -120,8 +120,19 @@ def test_the_order_of_machines_does_not_matter(system: System, random: Any) -> N
 @settings(deadline=None, max_examples=100)
 def test_compiled_planners_are_bit_identical(system: System) -> None:
     now = situation(system)
-    for planner in (vertex, grouped):
-        assert np.array_equal(planner(now), link(planner)(now))
+    plans: list[Any] = []
+    for solve, give in (
+        (optimum, fill),
+        (link(optimum), link(fill)),
+        (link(optimum), link(spread)),
+    ):
+        room, plan = make_room(now), np.empty(now.rates.shape)
+        solve(now, room)
+        give(now, room, plan)
+        plans.append(plan)
+    assert np.array_equal(plans[0], plans[1])
+    assert np.array_equal(vertex(now), plans[1])
+    assert np.array_equal(grouped(now), plans[2])
 
 
 @pytest.mark.parametrize("name", ["3.A:alpha1:1", "3.A:alpha2:3", "3.F:alpha:2", "2.C1"])
@@ -138,7 +149,9 @@ def test_a_group_is_filled_in_order() -> None:
         availability=np.array([1.0, 0.5, 1.0]),
         group=np.zeros(3, np.int64),
     )
-    plan = fill(now, np.array([[1.25], [1.25]]))
+    room, plan = make_room(now), np.empty((2, 3))
+    room.time[:] = [[1.25], [1.25]]
+    fill(now, room, plan)
     assert plan.tolist() == [[1, 0.25, 0], [0, 0.25, 1]]
 
 
@@ -261,8 +274,8 @@ def test_a_verdict_with_machines_down_speaks_of_the_others() -> None:
 
 def test_large_systems_use_the_compiled_simplex() -> None:
     system = System(arrivals=np.ones(10), rates=np.random.default_rng(1).gamma(2, 1, (10, 200)))
-    found, plain = allocate(system), optimum(situation(system))
-    assert found.capacity == plain.capacity
+    now = situation(system)
+    assert allocate(system).capacity == optimum(now, make_room(now))
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 
 def solve(weights: Floats, solver: Any = solve_in_place) -> tuple[float, Floats, Floats]:
     """Return λ, the shares and the prices."""
-    room = tableau(*weights.shape)
-    return solver(weights, room), room.share, room.row["price"]
+    room = tableau(weights)
+    return solver(room), room.share, room.row["price"]
 
 
 @st.composite

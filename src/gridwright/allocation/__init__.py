@@ -2,13 +2,14 @@
 
 from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
-from .optimum import Situation
+from .optimum import Room, Situation, make_room
 from .planner import grouped, interior, vertex
 from .verdict import Verdict, verdict
 
 __all__ = [
     "Allocation",
     "Change",
+    "Room",
     "Situation",
     "Verdict",
     "allocate",
@@ -16,6 +17,7 @@ __all__ = [
     "grouped",
     "groups_of",
     "interior",
+    "make_room",
     "situation",
     "verdict",
     "vertex",

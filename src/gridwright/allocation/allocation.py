@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..model import InputError, System, did_you_mean
 from .highs import solve_general, solve_interior
-from .optimum import Floats, Integers, Optimum, Situation, optimum
+from .optimum import Floats, Integers, Room, Situation, make_room, optimum
 from .planner import fill, spread
 from .simplex import FAILED
 
@@ -93,12 +93,11 @@ class Allocation:
         if self.system.failures is None:
             return self.capacity
         now = situation(self.system, self.down)
-        return _solve(
-            now._replace(availability=now.availability * self.system.up_fraction)
-        ).capacity
+        now = now._replace(availability=now.availability * self.system.up_fraction)
+        return _solve(now, make_room(now))
 
 
-METHODS: dict[str, Callable[[Situation, Floats], Floats]] = {
+METHODS: dict[str, Callable[[Situation, Room, Floats], None]] = {
     "grouped": spread,
     "vertex": fill,
     "interior": spread,
@@ -137,15 +136,17 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
         raise InputError(f"down is {down!r}; expected a list of machines")
     failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
     now = situation(system, failed)
-    best = solve_interior(now) if method == "interior" else _solve(now)
-    served = set(best.totals.classes.tolist())
+    room, shares = make_room(now), np.empty(now.rates.shape)
+    capacity = (solve_interior if method == "interior" else _solve)(now, room)
+    served = set(room.classes[: room.tableau.size[0]].tolist())
+    METHODS[method](now, room, shares)
     return Allocation(
         system=system,
         method=method,
         down=failed,
-        capacity=float(best.capacity),
-        shares=METHODS[method](now, best.time),
-        class_prices=best.price,
+        capacity=float(capacity),
+        shares=shares,
+        class_prices=room.price,
         left_out=tuple(name for i, name in enumerate(system.classes) if i not in served),
     )
 
@@ -169,15 +170,15 @@ def groups_of(rates: Floats) -> Integers:
     return np.array([numbers.setdefault(c.tobytes(), len(numbers)) for c in columns], np.int64)
 
 
-def _solve(now: Situation) -> Optimum:
-    solve = optimum
+def _solve(now: Situation, room: Room) -> float:
+    solve: Callable[[Situation, Room], float] = optimum
     classes, groups = now.rates.shape[0], int(now.group.max()) + 1
     if (classes**3 + classes * groups) * (classes + groups) > LARGE:
         from ..link import link
 
         solve = link(optimum)
-    best = solve(now)
-    return solve_general(now) if best.capacity == FAILED else best
+    capacity = solve(now, room)
+    return solve_general(now, room) if capacity == FAILED else float(capacity)
 
 
 def _machines(system: System, machine: str | int) -> list[int]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .optimum import Floats, Optimum, Situation, Totals, optimum, totals
+from .optimum import Floats, Room, Situation, optimum
+from .simplex import FAILED
 
 __all__ = ["solve_general", "solve_highs", "solve_interior"]
 
@@ -13,26 +14,42 @@ POSITIVE = 1e-6
 and of the class's work counts as 0."""
 
 
-def solve_interior(situation: Situation) -> Optimum:
+TINY = 1e-12
+"""A share that a general simplex method leaves below this is rounding."""
+
+
+def solve_interior(situation: Situation, room: Room) -> float:
     """Solve by an interior-point method without crossover: the solution with most non-zeros."""
-    sums = totals(situation)
-    capacity = optimum(situation).capacity
-    if capacity <= 0:
-        capacity = solve_general(situation).capacity
-    scaled = sums.weights / (capacity or 1.0)
-    _, shares, prices = solve_highs(scaled, interior=True)
-    some = (shares > POSITIVE) | (shares * scaled > POSITIVE)
-    return _on_groups(situation, sums, capacity, np.where(some, shares, 0), prices)
+    capacity = optimum(situation, room)
+    if capacity == FAILED:
+        capacity = solve_general(situation, room)
+    weights = _weights(room)
+    _, shares, prices = solve_highs(weights / (capacity or 1.0), interior=True)
+    some = (shares > POSITIVE) | (shares * weights > POSITIVE * capacity)
+    _write(situation, room, np.where(some, shares, 0), prices)
+    return capacity
 
 
-def solve_general(situation: Situation) -> Optimum:
+def solve_general(situation: Situation, room: Room) -> float:
     """Solve by a general simplex method, where our own has lost its way."""
-    sums = totals(situation)
-    largest = sums.weights.max(axis=1, initial=0).min(initial=1)
-    capacity, shares, prices = solve_highs(sums.weights / largest)
-    return _on_groups(
-        situation, sums, capacity * largest, np.where(shares > 1e-12, shares, 0), prices
-    )
+    weights = _weights(room)
+    largest = weights.max(axis=1, initial=0).min(initial=1)
+    capacity, shares, prices = solve_highs(weights / largest)
+    _write(situation, room, np.where(shares > TINY, shares, 0), prices)
+    return capacity * largest
+
+
+def _weights(room: Room) -> Floats:
+    classes, groups = room.tableau.size
+    return room.tableau.given[:classes, :groups]
+
+
+def _write(situation: Situation, room: Room, shares: Floats, prices: Floats) -> None:
+    classes, groups = (room.classes[: len(shares)], room.groups[: shares.shape[1]])
+    room.time[:] = 0
+    room.time[np.ix_(classes, groups)] = shares * room.capacity[groups]
+    room.price[:] = 0
+    room.price[classes] = prices / situation.arrivals[classes]
 
 
 def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floats, Floats]:
@@ -80,13 +97,3 @@ def _problem(weights: Floats) -> object:
     pairs = np.column_stack([weights.ravel(), np.ones(classes * groups)])
     matrix.value_ = np.append(pairs.ravel(), -np.ones(classes))
     return lp
-
-
-def _on_groups(
-    situation: Situation, sums: Totals, capacity: float, shares: Floats, prices: Floats
-) -> Optimum:
-    time = np.zeros(sums.rates.shape)
-    time[np.ix_(sums.classes, sums.groups)] = shares * sums.capacity[sums.groups]
-    price = np.zeros(len(situation.arrivals))
-    price[sums.classes] = prices / situation.arrivals[sums.classes]
-    return Optimum(capacity, time, price, sums)

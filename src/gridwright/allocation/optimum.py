@@ -1,7 +1,7 @@
 """The allocation LP of a situation, solved on groups of machines with equal rates.
 
-The functions are plain Python and compile as they are, so that the same code plans for a person
-at a prompt and inside a compiled loop.
+The functions are plain Python that compiles as it is, and work in room given to them, so that the
+same code plans for a person at a prompt and inside a compiled loop.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,15 @@ __all__ = [
     "NEGLIGIBLE",
     "Floats",
     "Integers",
-    "Optimum",
+    "Room",
     "Situation",
-    "Totals",
+    "make_room",
     "optimum",
+    "tableau",
     "totals",
 ]
+
+ALLOCATES_NOTHING = True
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -39,91 +42,103 @@ class Situation(NamedTuple):
     group: Integers  # [machine], equal where the rates are equal, numbered from 0
 
 
-class Totals(NamedTuple):
-    """A situation summed up by groups."""
+class Room(NamedTuple):
+    """Room to solve a situation in, and its solution on groups."""
 
     rates: Floats  # nominal, [class, group]
     capacity: Floats  # [group], availability of the group's machines together
-    weights: Floats  # [class, group], of those that count: capacity × rate / arrivals
     classes: Integers  # the classes that count: tasks arrive and a machine that is up can run them
     groups: Integers  # the groups that count: a machine is up
-
-
-class Optimum(NamedTuple):
-    """The solution on groups. Classes that cannot run or do not arrive have no part in it."""
-
-    capacity: float
+    serving: Integers  # [group], scratch
     time: Floats  # [class, group], machine time given to the class
     price: Floats  # [class], worth of one task per time unit: Σ price × arrivals = 1
-    totals: Totals
+    tableau: Tableau  # the LP of the classes and groups that count
 
 
-def optimum(situation: Situation) -> Optimum:
-    """Solve the allocation LP.
-
-    >>> two = Situation(np.array([[8.0, 3.0], [4.0, 10.0]]), np.array([5.0, 8.0]),
-    ...                 np.ones(2), np.arange(2))
-    >>> round(float(optimum(two).capacity), 4)
-    1.3333
-    """
-    sums = totals(situation)
-    room = tableau(len(sums.classes), len(sums.groups))
-    capacity = solve(sums.weights, room) if len(sums.classes) > 0 else 0.0
-    time = np.zeros(sums.rates.shape)
-    price = np.zeros(len(situation.arrivals))
-    for k in range(len(sums.classes)):
-        i = sums.classes[k]
-        price[i] = room.row[k]["price"] / situation.arrivals[i]
-        for h in range(len(sums.groups)):
-            share = room.share[k, h]
-            if share > NEGLIGIBLE or share * sums.weights[k, h] > NEGLIGIBLE * capacity:
-                time[i, sums.groups[h]] = share * sums.capacity[sums.groups[h]]
-    return Optimum(capacity, time, price, sums)
-
-
-def tableau(classes: int, groups: int) -> Tableau:
-    """Make room for a problem."""
-    return Tableau(
-        np.empty((groups, classes)),
-        np.empty(groups, np.int64),
-        np.empty((classes, 2 * classes)),
-        np.empty(classes, ROW),
-        np.empty((classes, groups)),
+def make_room(situation: Situation) -> Room:
+    """Make room to solve a situation in, and others with the same classes and machines."""
+    classes, groups = len(situation.arrivals), int(situation.group.max()) + 1
+    return Room(
+        rates=np.zeros((classes, groups)),
+        capacity=np.zeros(groups),
+        classes=np.zeros(classes, np.int64),
+        groups=np.zeros(groups, np.int64),
+        serving=np.zeros(groups, np.int64),
+        time=np.zeros((classes, groups)),
+        price=np.zeros(classes),
+        tableau=tableau(np.zeros((classes, groups))),
     )
 
 
-def totals(situation: Situation) -> Totals:
+def tableau(weights: Floats) -> Tableau:
+    """Make room to solve a problem of such weights in."""
+    classes, groups = weights.shape
+    return Tableau(
+        given=weights,
+        size=np.array(weights.shape),
+        weight=np.empty((groups, classes)),
+        key=np.empty(groups, np.int64),
+        matrix=np.empty((classes, 2 * classes)),
+        row=np.empty(classes, ROW),
+        share=np.zeros((classes, groups)),
+    )
+
+
+def optimum(situation: Situation, room: Room) -> float:
+    """Solve the allocation LP: return the capacity, leave times and prices in the room.
+
+    Classes that cannot run or do not arrive have no part in it.
+
+    >>> two = Situation(np.array([[8.0, 3.0], [4.0, 10.0]]), np.array([5.0, 8.0]),
+    ...                 np.ones(2), np.arange(2))
+    >>> round(float(optimum(two, make_room(two))), 4)
+    1.3333
+    """
+    totals(situation, room)
+    t = room.tableau
+    capacity = solve(t) if t.size[0] > 0 else 0.0
+    for i in range(len(room.price)):
+        room.price[i] = 0.0
+        for g in range(len(room.capacity)):
+            room.time[i, g] = 0.0
+    for k in range(t.size[0]):
+        i = room.classes[k]
+        room.price[i] = t.row[k]["price"] / situation.arrivals[i]
+        for h in range(t.size[1]):
+            share = t.share[k, h]
+            if share > NEGLIGIBLE or share * t.given[k, h] > NEGLIGIBLE * capacity:
+                room.time[i, room.groups[h]] = share * room.capacity[room.groups[h]]
+    return capacity
+
+
+def totals(situation: Situation, room: Room) -> None:
     """Sum a situation up by groups; leave out what cannot run now."""
     classes, machines = situation.rates.shape
-    groups = 0
-    for j in range(machines):
-        groups = max(groups, situation.group[j] + 1)
-    rates = np.zeros((classes, groups))
-    capacity = np.zeros(groups)
+    groups = len(room.capacity)
+    size = room.tableau.size
+    for g in range(groups):
+        room.capacity[g] = 0.0
     for j in range(machines):
         g = situation.group[j]
-        capacity[g] += situation.availability[j]
-        for i in range(classes):
-            rates[i, g] = situation.rates[i, j]
-    up = np.zeros(groups, np.int64)
-    count = 0
+        if room.capacity[g] == 0.0:
+            for i in range(classes):
+                room.rates[i, g] = situation.rates[i, j]
+        room.capacity[g] += situation.availability[j]
+    size[0], size[1] = 0, 0
     for g in range(groups):
-        if capacity[g] > 0.0:
-            up[count] = g
-            count += 1
-    up = up[:count]
-    run = np.zeros(classes, np.int64)
-    count = 0
+        if room.capacity[g] > 0.0:
+            room.groups[size[1]] = g
+            size[1] += 1
     for i in range(classes):
-        most = 0.0
-        for g in up:
-            most = max(most, rates[i, g])
-        if most > 0.0 and situation.arrivals[i] > 0.0:
-            run[count] = i
-            count += 1
-    run = run[:count]
-    weights = np.zeros((len(run), len(up)))
-    for k in range(len(run)):
-        for h in range(len(up)):
-            weights[k, h] = capacity[up[h]] * rates[run[k], up[h]] / situation.arrivals[run[k]]
-    return Totals(rates, capacity, weights, run, up)
+        runs = False
+        for h in range(size[1]):
+            runs = runs or room.rates[i, room.groups[h]] > 0.0
+        if runs and situation.arrivals[i] > 0.0:
+            room.classes[size[0]] = i
+            size[0] += 1
+    for k in range(size[0]):
+        i = room.classes[k]
+        for h in range(size[1]):
+            g = room.groups[h]
+            work = room.capacity[g] * room.rates[i, g]
+            room.tableau.given[k, h] = work / situation.arrivals[i]

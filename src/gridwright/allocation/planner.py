@@ -3,9 +3,11 @@
 import numpy as np
 
 from .highs import solve_interior
-from .optimum import NEGLIGIBLE, Floats, Situation, optimum, totals
+from .optimum import NEGLIGIBLE, Floats, Room, Situation, make_room, optimum
 
 __all__ = ["fill", "grouped", "interior", "spread", "vertex"]
+
+ALLOCATES_NOTHING = True  # fill and spread; the planners are for Python
 
 
 def vertex(situation: Situation) -> Floats:
@@ -14,7 +16,10 @@ def vertex(situation: Situation) -> Floats:
     Source: Al-Azzoni 2009, chapter 3; the machines of a group are filled class by class in order
     (north-west corner).
     """
-    return fill(situation, optimum(situation).time)
+    room, plan = make_room(situation), np.empty(situation.rates.shape)
+    optimum(situation, room)
+    fill(situation, room, plan)
+    return plan
 
 
 def grouped(situation: Situation) -> Floats:
@@ -22,7 +27,10 @@ def grouped(situation: Situation) -> Floats:
 
     Source: Al-Azzoni 2009, chapter 2, Systems 2.C1 and 2.C2.
     """
-    return spread(situation, optimum(situation).time)
+    room, plan = make_room(situation), np.empty(situation.rates.shape)
+    optimum(situation, room)
+    spread(situation, room, plan)
+    return plan
 
 
 def interior(situation: Situation) -> Floats:
@@ -30,37 +38,42 @@ def interior(situation: Situation) -> Floats:
 
     Source: Al-Azzoni 2009, section 3.4.4 and Table 3.14, "modified" LPAS_DG.
     """
-    return spread(situation, solve_interior(situation).time)
+    room, plan = make_room(situation), np.empty(situation.rates.shape)
+    solve_interior(situation, room)
+    spread(situation, room, plan)
+    return plan
 
 
-def spread(situation: Situation, time: Floats) -> Floats:
+def spread(situation: Situation, room: Room, plan: Floats) -> None:
     """Give every machine its group's allocation in proportion to its availability."""
     classes, machines = situation.rates.shape
-    capacity = totals(situation).capacity
-    plan = np.zeros((classes, machines))
     for j in range(machines):
-        if situation.availability[j] > 0.0:
-            g = situation.group[j]
-            for i in range(classes):
-                plan[i, j] = time[i, g] * situation.availability[j] / capacity[g]
-    return plan
+        g, share = situation.group[j], situation.availability[j]
+        for i in range(classes):
+            plan[i, j] = room.time[i, g] * share / room.capacity[g] if share > 0.0 else 0.0
 
 
-def fill(situation: Situation, time: Floats) -> Floats:
-    """Fill the machines of every group one after the other, class by class."""
+def fill(situation: Situation, room: Room, plan: Floats) -> None:
+    """Fill the machines of every group one after the other, class by class.
+
+    The times in the room are used up on the way.
+    """
     classes, machines = situation.rates.shape
-    left = time.copy()
-    serving = np.zeros(time.shape[1], np.int64)  # the class that each group is at
-    plan = np.zeros((classes, machines))
+    for g in range(len(room.serving)):
+        room.serving[g] = 0  # the class that the group is at
     for j in range(machines):
-        g, room = situation.group[j], situation.availability[j]
-        while serving[g] < classes and room > NEGLIGIBLE * situation.availability[j]:
-            i = serving[g]
-            if left[i, g] > NEGLIGIBLE * time[i, g]:
-                given = min(left[i, g], room)
-                plan[i, j] = given
-                left[i, g] -= given
-                room -= given
-            if left[i, g] <= NEGLIGIBLE * time[i, g]:
-                serving[g] += 1
-    return plan
+        for i in range(classes):
+            plan[i, j] = 0.0
+        g, left = situation.group[j], situation.availability[j]
+        while room.serving[g] < classes and left > NEGLIGIBLE * situation.availability[j]:
+            i = room.serving[g]
+            wanted = room.time[i, g]
+            if wanted > left * (1.0 + NEGLIGIBLE):
+                plan[i, j] = left
+                room.time[i, g] = wanted - left
+                left = 0.0
+            else:
+                if wanted > 0.0:
+                    plan[i, j] = wanted if wanted < left else left
+                    left -= wanted
+                room.serving[g] += 1

@@ -42,6 +42,8 @@ class Tableau(NamedTuple):
     and stands first in the working basis.
     """
 
+    given: Floats  # [class, group], the weights; the first size[0] and size[1] of them count
+    size: Integers  # [2], classes and groups
     weight: Floats  # [group, class], every class scaled to a largest weight of 1
     key: Integers  # [group], the class (or idle time) kept apart
     matrix: Floats  # [place, 2 * place], the working basis, its inverse on the right
@@ -62,19 +64,18 @@ ROW = np.dtype(
 )
 
 
-def solve(weights: Floats, t: Tableau) -> float:
+def solve(t: Tableau) -> float:
     """Return λ; the shares and the prices, which sum to 1, are left in the tableau.
 
     >>> from gridwright.allocation.optimum import tableau
-    >>> weights = np.array([[1.6, 0.6], [0.5, 1.25]])
-    >>> room = tableau(2, 2)
-    >>> round(float(solve(weights, room)), 4)
+    >>> t = tableau(np.array([[1.6, 0.6], [0.5, 1.25]]))
+    >>> round(float(solve(t)), 4)
     1.3333
-    >>> room.share.round(4).tolist(), room.row["price"].round(4).tolist()
+    >>> t.share.round(4).tolist(), t.row["price"].round(4).tolist()
     ([[0.8333, 0.0], [0.1667, 1.0]], [0.2381, 0.7619])
     """
-    classes, groups = weights.shape
-    _scale(t, weights)
+    classes, groups = t.size
+    _scale(t)
     _start(t)
     idle_steps = 0
     for _ in range(50 * (classes + groups) + 1000):
@@ -84,15 +85,16 @@ def solve(weights: Floats, t: Tableau) -> float:
         if entering < 0:
             _rekey(t)
             _invert(t)
-            return _answer(t, weights)
+            return _answer(t)
         step = _pivot(t, entering, careful)
         idle_steps = idle_steps + 1 if step < ZERO else 0
     return FAILED
 
 
-def _scale(t: Tableau, weights: Floats) -> None:
+def _scale(t: Tableau) -> None:
     """Scale the weights of every class to a largest one of 1, and its demand with them."""
-    classes, groups = weights.shape
+    classes, groups = t.size
+    weights = t.given
     least = np.inf
     for i in range(classes):
         largest = 0.0
@@ -110,7 +112,7 @@ def _scale(t: Tableau, weights: Floats) -> None:
 
 def _start(t: Tableau) -> None:
     """Give every group to the class it serves best; λ and the surpluses make up the basis."""
-    groups, classes = t.weight.shape
+    classes, groups = t.size
     for g in range(groups):
         t.key[g] = 0
         for i in range(1, classes):
@@ -133,7 +135,7 @@ def _start(t: Tableau) -> None:
 
 def _serve(t: Tableau) -> None:
     """Write into the values what every class gets when the keys take their whole groups."""
-    groups, classes = t.weight.shape
+    classes, groups = t.size
     for i in range(classes):
         t.row[i]["value"] = 0.0
     for g in range(groups):
@@ -143,7 +145,7 @@ def _serve(t: Tableau) -> None:
 
 def _add_column(t: Tableau, variable: int) -> None:
     """Write what one unit of a variable adds to every class, taken from the key of its group."""
-    groups, classes = t.weight.shape
+    classes, groups = t.size
     shares = groups * (classes + 1)
     for i in range(classes):
         t.row[i]["column"] = -t.row[i]["demand"] if variable == shares else 0.0
@@ -159,13 +161,13 @@ def _add_column(t: Tableau, variable: int) -> None:
 
 def _invert(t: Tableau) -> None:
     """Invert the working basis; find its values and the class prices."""
-    size = len(t.row)
+    size = t.size[0]
     for k in range(size):
         _add_column(t, t.row[k]["work"])
         for i in range(size):
             t.matrix[i, k] = t.row[i]["column"]
             t.matrix[k, size + i] = 1.0 if i == k else 0.0
-    _eliminate(t.matrix)
+    _eliminate(t.matrix, size)
     _serve(t)
     for k in range(size):
         t.row[k]["column"] = t.row[k]["value"]
@@ -176,9 +178,9 @@ def _invert(t: Tableau) -> None:
             t.row[k]["value"] -= t.matrix[k, size + i] * t.row[i]["column"]
 
 
-def _eliminate(matrix: Floats) -> None:
+def _eliminate(matrix: Floats, size: int) -> None:
     """Turn [B | I] into [I | B⁻¹], exchanging rows for the largest pivot."""
-    size, width = matrix.shape
+    width = 2 * size
     for k in range(size):
         best = k
         for row in range(k + 1, size):
@@ -199,7 +201,7 @@ def _eliminate(matrix: Floats) -> None:
 def _entering(t: Tableau, careful: bool) -> int:
     """Choose the variable with the largest gain, or the first with any when careful; −1: none."""
     weight, row = t.weight, t.row
-    groups, classes = weight.shape
+    classes, groups = t.size
     best, gain = -1, GAIN
     for g in range(groups):
         key = t.key[g]
@@ -224,7 +226,7 @@ def _pivot(t: Tableau, entering: int, careful: bool) -> float:
     As the entering variable rises, variables of the working basis fall (never λ), and so may the
     keys of the groups that they or the entering variable belong to.
     """
-    size = len(t.row)
+    size = t.size[0]
     _add_column(t, entering)
     for k in range(size):
         t.row[k]["fall"] = 0.0
@@ -250,7 +252,7 @@ def _pivot(t: Tableau, entering: int, careful: bool) -> float:
 
 def _key_of(t: Tableau, member: int, entering: int) -> tuple[int, float, float]:
     """Return the key of a variable's group, its value, and how fast it falls."""
-    groups, classes = t.weight.shape
+    classes, groups = t.size
     if member >= groups * (classes + 1):
         return -1, 0.0, 0.0
     g = member // (classes + 1)
@@ -264,7 +266,7 @@ def _key_of(t: Tableau, member: int, entering: int) -> tuple[int, float, float]:
 
 def _exchange(t: Tableau, entering: int, leaving: int, place: int) -> None:
     """Put the entering variable where the leaving one was, as the key of its group if need be."""
-    size, per_group = len(t.row), len(t.row) + 1
+    size, per_group = t.size[0], t.size[0] + 1
     if place < size:
         t.row[place]["work"] = entering
         return
@@ -281,7 +283,7 @@ def _rekey(t: Tableau) -> None:
 
     A small one found as 1 less the others would be lost in their rounding errors.
     """
-    groups, classes = t.weight.shape
+    classes, groups = t.size
     for g in range(groups):
         rest, largest, place = 1.0, 0.0, -1
         for k in range(1, classes):
@@ -295,9 +297,10 @@ def _rekey(t: Tableau) -> None:
             t.key[g] = variable % (classes + 1)
 
 
-def _answer(t: Tableau, weights: Floats) -> float:
+def _answer(t: Tableau) -> float:
     """Write the shares and prices of an optimal basis down, on the problem's own scale."""
-    groups, classes = t.weight.shape
+    classes, groups = t.size
+    weights = t.given
     for g in range(groups):
         rest = 1.0
         for i in range(classes):

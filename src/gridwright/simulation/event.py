@@ -28,12 +28,17 @@ def loop(
     arguments: Any,
     until: float,
     warmup: float,
+    make_plan: Any,
+    room: Any,
     tasks: Generator,
     faults: Generator,
     repeats: Generator,
     own: Generator,
 ) -> int:
-    """Go on until a time, or until something is needed; return the reason."""
+    """Go on until a time, or until something is needed; return the reason.
+
+    ``make_plan`` makes a plan, in the room for it, or returns False where only Python can.
+    """
     c = s.count[0]
     tracing = len(s.trace) > 0
     if low(s.shapes):
@@ -44,7 +49,7 @@ def loop(
         recalled(s, arguments, own)
     while True:
         if c.pending == MAKE_PLAN:
-            if not make_plan(s):
+            if not make_plan(s, room):
                 return PLAN
             c.pending = ASK
         if c.pending == ASK:
@@ -282,12 +287,6 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
 @hook
 def recalled(s: State, arguments: Any, own: Generator) -> None:
     """Do what follows when there is a new plan."""
-
-
-@hook
-def make_plan(s: State) -> bool:
-    """Make a plan, or say that only Python can."""
-    return False
 
 
 @hook

@@ -9,10 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocation import make_room
 from ..model import InputError, System
 from ..policies import Policy
 from .reason import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
-from .setup import Delays, Streams, choose_loop, is_static, make_plan, make_state
+from .setup import (
+    Delays,
+    Streams,
+    choose_loop,
+    choose_planner,
+    is_static,
+    make_plan,
+    make_state,
+    situation_of,
+)
 from .shape import refill
 from .state import State, grow
 
@@ -93,17 +103,13 @@ def _run(
 ) -> Replication | None:
     streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
     state, distributions = make_state(system, policy, streams, delays, trace=trace)
-    loop = choose_loop(
-        policy,
-        state,
-        lazy=lazy,
-        changing=system.failures is not None,
-        interpreted=interpreted,
-    )
-    if lazy:
-        rngs = (warmup, horizon, streams.tasks, streams.policy)
-    else:
-        rngs = (warmup, streams.tasks, streams.faults, streams.repeats, streams.policy)  # type: ignore[assignment]
+    loop = choose_loop(policy, state, lazy=lazy, interpreted=interpreted)
+    rest: tuple[Any, ...] = (warmup, horizon, streams.tasks, streams.policy)
+    if not lazy:
+        changing = system.failures is not None
+        room = make_room(situation_of(state))
+        planner = choose_planner(policy, state, room, changing=changing, interpreted=interpreted)
+        rest = (warmup, planner, room, *streams[:4])
     plans: dict[bytes, Floats] = {}
     pages: list[Any] = []
     times, number = [0.0], [0.0]
@@ -112,7 +118,7 @@ def _run(
         reason = -1
         while reason != SLICE:
             before = thread_time()
-            reason = loop(state, policy.arguments, until, *rngs)
+            reason = loop(state, policy.arguments, until, *rest)
             seconds += thread_time() - before if until > 0 else 0.0
             if reason == POOL:
                 state = grow(state)

@@ -9,16 +9,25 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..allocation import Situation, grouped, groups_of, vertex
-from ..link import bind, link
+from ..allocation import Room, Situation, groups_of
+from ..link import bind, link, point
 from ..model import Distribution, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from . import event, pull, push, push_event
+from .plan import PLANS, plan_in_python
 from .shape import Shapes, draw, draw_exponential, is_low, never_low
 from .state import COUNT, EVENT, SERVER, STREAM, TICKET, State
 
-__all__ = ["Delays", "Streams", "choose_loop", "is_static", "make_plan", "make_state"]
+__all__ = [
+    "Delays",
+    "Streams",
+    "choose_loop",
+    "choose_planner",
+    "is_static",
+    "make_plan",
+    "make_state",
+]
 
 POOL = 1024
 TRACE = 65536
@@ -121,15 +130,19 @@ def make_plan(policy: Policy, state: State) -> Floats:
     """Ask the policy's planner for a plan of the situation as it is."""
     if policy.planner is None:
         return (state.nominal > 0).astype(float)
-    now = Situation(state.nominal, state.classes["arrival"].copy(), state.present, state.group)
-    return np.asarray(policy.planner(now, **policy.planning), dtype=float)
+    return np.asarray(policy.planner(situation_of(state), **policy.planning), dtype=float)
+
+
+def situation_of(state: State) -> Situation:
+    """Describe the state to a planner."""
+    return Situation(state.nominal, state.classes["arrival"].copy(), state.present, state.group)
 
 
 def choose_loop(
-    policy: Policy, shapes: State, *, lazy: bool, changing: bool, interpreted: bool
+    policy: Policy, state: State, *, lazy: bool, interpreted: bool
 ) -> Callable[..., int]:
     """Link the loop for a policy: lazy push, or with an event list."""
-    kinds = shapes.shapes["kind"]
+    kinds = state.shapes["kind"]
     hooks: dict[str, Any] = {
         "decide": policy.decide,
         "shape_draw": draw if kinds.any() else draw_exponential,
@@ -141,25 +154,19 @@ def choose_loop(
     world = pull if policy.kind == "pull" else push_event
     for name in ("placed", "freed", "returned", "recalled"):
         hooks[name] = getattr(world, name)
-    if changing and policy.planner in PLANS:
-        hooks["make_plan"] = PLANS[policy.planner]
     return make(event.loop, **hooks)
 
 
-def plan_vertex(s: State) -> bool:
-    """Plan inside the loop."""
-    s.plan[:] = vertex(Situation(s.nominal, s.classes.arrival, s.present, s.group))
-    return True
+def choose_planner(
+    policy: Policy, state: State, room: Room, *, changing: bool, interpreted: bool
+) -> Any:
+    """Return what the loop calls for a new plan: compiled code, or word that Python must do it."""
+    plan = PLANS.get(policy.planner, plan_in_python) if changing else plan_in_python
+    if interpreted:
+        return plan
+    import numba
 
-
-def plan_grouped(s: State) -> bool:
-    """Plan inside the loop."""
-    s.plan[:] = grouped(Situation(s.nominal, s.classes.arrival, s.present, s.group))
-    return True
-
-
-PLANS: dict[Any, Callable[[State], bool]] = {vertex: plan_vertex, grouped: plan_grouped}
-"""Planners that run compiled inside the loop; any other is called in Python."""
+    return point(plan, numba.types.boolean, numba.typeof(state), numba.typeof(room))
 
 
 def _truth(system: System) -> Floats:
