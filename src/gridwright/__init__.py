@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .allocation import Allocation, allocate, change, verdict
     from .catalogue import load
+    from .experiments import Comparison, Result, compare, simulate
     from .model import (
         Deterministic,
         Distribution,
@@ -27,14 +28,18 @@ if TYPE_CHECKING:
         etc,
         heterogeneity,
     )
+    from .policies import Policy, View, pull, push
+    from .statistics import Estimate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Allocation",
+    "Comparison",
     "Deterministic",
     "Distribution",
     "Erlang",
+    "Estimate",
     "Exponential",
     "Failures",
     "Gamma",
@@ -43,22 +48,32 @@ __all__ = [
     "Lognormal",
     "MarkovChain",
     "Pmf",
+    "Policy",
+    "Result",
     "System",
     "Uniform",
+    "View",
     "Weibull",
     "__version__",
     "allocate",
     "change",
+    "compare",
     "etc",
     "heterogeneity",
     "load",
+    "pull",
+    "push",
+    "simulate",
     "verdict",
 ]
 
 
+PACKAGES = ("model", "statistics", "catalogue", "allocation", "policies", "experiments")
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for package in ("model", "catalogue", "allocation"):
+        for package in PACKAGES:
             module = import_module(f".{package}", __name__)
             if name in module.__all__:
                 return getattr(module, name)

@@ -79,9 +79,9 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     with _caching_in(_cache_folder(function, linked)) as caching:
         compiled = numba.cfunc(signature, cache=caching, **_options(outer))(outer)
 
-    class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc,name-defined]
-        def __wrapper_address__(self) -> int:
-            return int(compiled.address)
+    class Pointer(types.WrapperAddressProtocol):
+        def __wrapper_address__(self) -> Any:
+            return compiled.address
 
         def signature(self) -> Any:
             return signature

@@ -7,7 +7,9 @@ import typer
 
 __all__ = ["demo"]
 
-SYSTEM = "3.A:alpha1:1"
+SYSTEM = "3.A:alpha1:5"
+POLICIES = ("fcfs", "gcmu", "lpas_dg")
+HORIZON = 1000.0
 
 
 def demo(
@@ -15,13 +17,16 @@ def demo(
         Path, typer.Option(help="The folder for the pictures.", metavar="FOLDER")
     ] = Path("gridwright-demo"),
 ) -> None:
-    """Solve a published system, System 3.A, and draw who should serve whom."""
+    """Solve a published system, System 3.A, then simulate three policies on it."""
     from ..allocation import allocate
     from ..catalogue import load
+    from ..experiments import compare
     from ..model import InputError
-    from ..plots import draw_allocation
+    from ..plots import draw_allocation, draw_results
     from .allocate import show_allocation
     from .output import console
+    from .run import progress_bar
+    from .simulate import show_comparison
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -31,4 +36,10 @@ def demo(
     show_allocation(allocation)
     picture = output / "allocation.png"
     draw_allocation(allocation, picture)
-    console().print(f"\nThe allocation as a heat map: {picture}", markup=False)
+    console().print(f"\nThe allocation as a heat map: {picture}\n", markup=False)
+    with progress_bar() as report:
+        found = compare(SYSTEM, POLICIES, horizon=HORIZON, replications=10, progress=report)
+    show_comparison(found, reference="gcmu")
+    picture = output / "policies.png"
+    draw_results(found.results, picture)
+    console().print(f"\nThe comparison as a picture: {picture}", markup=False)

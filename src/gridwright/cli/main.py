@@ -12,6 +12,8 @@ from typer.exceptions import TyperException
 from .. import __version__
 from .allocate import allocate
 from .demo import demo
+from .policies import policies
+from .simulate import compare, simulate
 from .systems import systems
 
 __all__ = ["app", "main"]
@@ -24,6 +26,9 @@ app = typer.Typer(
 )
 app.command()(systems)
 app.command()(allocate)
+app.command()(policies)
+app.command()(simulate)
+app.command()(compare)
 app.command()(demo)
 
 

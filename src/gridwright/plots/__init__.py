@@ -2,5 +2,6 @@
 
 from .figure import FORMATS
 from .heatmap import draw_allocation
+from .result import draw_results
 
-__all__ = ["FORMATS", "draw_allocation"]
+__all__ = ["FORMATS", "draw_allocation", "draw_results"]

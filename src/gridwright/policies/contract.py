@@ -13,7 +13,7 @@ from ..allocation import grouped, interior, vertex
 from ..model import InputError, did_you_mean
 from .registry import register
 
-__all__ = ["PLANNERS", "Policy", "pull", "push"]
+__all__ = ["PLANNERS", "Policy", "pull", "push", "word"]
 
 PLANNERS = {"grouped": grouped, "interior": interior, "vertex": vertex}
 """The planners that a planned policy may be given by name."""
@@ -88,7 +88,7 @@ class Policy:
         """Write the policy as the command line takes it."""
         plain = _policy(self.decide, self.kind, self.original_planner, self.informed).parameters
         return ":".join(
-            [self.name, *(f"{k}={_word(v)}" for k, v in self.parameters.items() if v != plain[k])]
+            [self.name, *(f"{k}={word(v)}" for k, v in self.parameters.items() if v != plain[k])]
         )
 
     def __repr__(self) -> str:
@@ -195,7 +195,8 @@ def _kind_of(key: str, default: Any) -> str:
     return "a whole number" if isinstance(default, int) else "a number"
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
+    """Write the value of a parameter as the command line takes it."""
     if isinstance(value, IntEnum):
         return value.name
     if isinstance(value, bool):

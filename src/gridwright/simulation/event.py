@@ -5,6 +5,7 @@ What push and pull do differently is bound when the loop is linked: ``placed`` (
 a new plan).
 """
 
+from math import log
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def _finish(s: State, j: int, warmup: float) -> None:
     o.finish = np.inf
     m.serving = -1
     m.backlog -= 1
-    m.work = m.work - ticket.mean if m.backlog > 0 else 0.0
+    m.work = m.work - ticket.expected if m.backlog > 0 else 0.0
     c.inside -= 1
     if len(s.trace) > 0:
         note(s, c.now, FINISH, ticket.number, ticket.task_class, j)
@@ -263,7 +264,7 @@ def _sojourn(s: State, j: int, faults: Generator) -> float:
         return np.inf
     if stay <= 0.0:
         return step
-    return step * (1.0 + np.floor(np.log(1.0 - faults.random()) / np.log(stay)))
+    return step * (1.0 + np.floor(log(1.0 - faults.random()) / log(stay)))
 
 
 # Bound when the loop is linked.

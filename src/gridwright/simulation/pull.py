@@ -85,9 +85,9 @@ def assign(s: State, j: int, i: int) -> None:
     x = pop(s, i)
     m, ticket = s.machines[j], s.ticket[x]
     ticket.due = s.count[0].now
-    ticket.mean = 1.0 / s.rate[i, j] if s.rate[i, j] > 0.0 else 0.0
+    ticket.expected = 1.0 / s.rate[i, j] if s.rate[i, j] > 0.0 else 0.0
     m.backlog = 1
-    m.work = ticket.mean
+    m.work = ticket.expected
     s.assigned[i, j] += 1
     if len(s.trace) > 0:
         note(s, s.count[0].now, ASSIGN, ticket.number, i, j)

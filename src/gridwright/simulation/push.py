@@ -92,7 +92,7 @@ def loop(
         c.free = ticket.next
         ticket.next = -1
         ticket.due = end
-        ticket.mean = 1.0 / s.rate[i, k]
+        ticket.expected = 1.0 / s.rate[i, k]
         if m.backlog == 0:
             o.head = x
             s.due[k] = end
@@ -100,7 +100,7 @@ def loop(
             s.ticket[o.tail].next = x
         o.tail = x
         m.backlog += 1
-        m.work += ticket.mean
+        m.work += ticket.expected
         m.serving = i if m.backlog == 1 else m.serving
         ticket.task_class = i
         s.assigned[i, k] += 1
@@ -139,7 +139,7 @@ def retire(s: State, j: int, t: float) -> int:
     x, gone = o.head, 0
     while x >= 0 and s.ticket[x].due <= t:
         ticket = s.ticket[x]
-        m.work -= ticket.mean
+        m.work -= ticket.expected
         following = ticket.next
         ticket.next = s.count[0].free
         s.count[0].free = x

@@ -149,7 +149,7 @@ def _slice_ends(system: System, horizon: float, warmup: float) -> list[float]:
     The empty one compiles the loop, so that the time of the others is the time of running.
     """
     expected = horizon * float(system.arrival_rates.sum())
-    slices = max(SLICES, int(expected / TASKS_PER_SLICE))
+    slices = max(int(min(max(expected / 100, 32), SLICES)), int(expected / TASKS_PER_SLICE))
     return sorted({*np.linspace(0, horizon, slices + 1).tolist(), warmup})
 
 
@@ -215,7 +215,7 @@ def _read_off(
         times=times,
         number=number,
         seconds=seconds,
-        trace=None if pages is None else np.concatenate(pages),
+        trace=None if pages is None else np.concatenate(pages).view(np.recarray),
     )
 
 

@@ -166,7 +166,8 @@ def choose_planner(
         return plan
     import numba
 
-    return point(plan, numba.types.boolean, numba.typeof(state), numba.typeof(room))
+    typeof: Any = numba.typeof
+    return point(plan, numba.types.boolean, typeof(state), typeof(room))
 
 
 def _truth(system: System) -> Floats:

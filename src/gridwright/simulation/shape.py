@@ -83,7 +83,7 @@ def draw(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -
     if kind == WEIBULL:
         return rng.standard_exponential() ** shape.a * shape.b
     if kind == LOGNORMAL:
-        return np.exp(rng.standard_normal() * shape.a) * shape.b
+        return exp(rng.standard_normal() * shape.a) * shape.b
     if kind == UNIFORM:
         return shape.a + rng.random() * shape.b
     if kind == BUFFERED:

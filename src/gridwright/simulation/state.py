@@ -66,7 +66,7 @@ TICKET = np.dtype(
         ("born", "f8"),
         ("work", "f8"),  # standardised
         ("due", "f8"),  # lazy push: when it leaves; else: when it was sent
-        ("mean", "f8"),  # what it adds to the machine's expected work
+        ("expected", "f8"),  # what it adds to the machine's expected work
         ("next", "i8"),
         ("task_class", "i8"),
         ("number", "i8"),

@@ -1,0 +1,37 @@
+"""``gridwright policies``: what there is to choose from."""
+
+from __future__ import annotations
+
+from .argument import Json
+
+__all__ = ["policies"]
+
+
+def policies(json: Json = False) -> None:
+    """List the policies, their parameters and what they do."""
+    from rich.markup import escape
+
+    from ..policies import policies as registered
+    from ..policies.contract import word
+    from .output import console, print_json, show, table
+
+    known = registered().values()
+    if json:
+        print_json(
+            [
+                {
+                    "name": policy.name,
+                    "kind": policy.kind,
+                    "parameters": {k: word(v) for k, v in policy.parameters.items()},
+                    "about": policy.doc,
+                }
+                for policy in known
+            ]
+        )
+        return
+    out = console()
+    rows = table("policy", "kind", "parameters", "what it does")
+    for policy in known:
+        parameters = " ".join(f"{k}={word(v)}" for k, v in policy.parameters.items())
+        rows.add_row(policy.name, policy.kind, escape(parameters), escape(policy.doc))
+    show(out, rows)

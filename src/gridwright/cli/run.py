@@ -1,0 +1,130 @@
+"""Options that simulations have in common, and what is done with them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..experiments import Result
+
+__all__ = [
+    "Csv",
+    "Horizon",
+    "Plot",
+    "Replications",
+    "Seed",
+    "Threads",
+    "Trace",
+    "Warmup",
+    "progress_bar",
+    "writable",
+    "write_csv",
+    "write_trace",
+]
+
+Horizon = Annotated[
+    float | None,
+    typer.Option(help="Length of a run: as published, else 20,000.", show_default=False),
+]
+Warmup = Annotated[float, typer.Option(help="Time at the start of a run that does not count.")]
+Replications = Annotated[int, typer.Option(help="Independent runs.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Threads = Annotated[
+    int | None, typer.Option(help="Runs at once: as many as processors.", show_default=False)
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", help="Write the replications' values.", metavar="PATH"),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(help="Draw means, classes, and the number in system.", metavar="PATH"),
+]
+Trace = Annotated[
+    Path | None,
+    typer.Option(help="Write the first replication's event log (CSV).", metavar="PATH"),
+]
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[Any, float, list[Any]], None]]:
+    """Show on stderr how far a simulation is, with its interval as it shrinks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..statistics import estimate
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[interval]}"),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+
+    def report(policy: Any, done: float, runs: list[Any]) -> None:
+        name = str(policy)
+        if name not in tasks:
+            tasks[name] = bar.add_task(name, total=1.0, interval="")
+        interval = f"mean number {estimate([r.mean_number for r in runs])}" if runs else ""
+        bar.update(tasks[name], completed=done, interval=interval)
+
+    with bar:
+        yield report
+
+
+def writable(path: Path | None, option: str) -> Path | None:
+    """Check that a file can be written, before any work is done for it."""
+    from ..model import InputError
+
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise InputError(f"{option} {path}: cannot be written there")
+    return path
+
+
+def write_csv(results: tuple[Result, ...], path: Path) -> None:
+    """Write one row a replication: what a spreadsheet needs to check the intervals."""
+    names = results[0].system.classes
+    header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
+    header += [f"mean_response {name}" for name in names]
+    header += [f"throughput {name}" for name in names]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(header)
+        for result in results:
+            overall = result.values("response")
+            for number, run in enumerate(result.replications):
+                head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
+                rows.writerow([*head, *run.response.tolist(), *run.throughput.tolist()])
+
+
+def write_trace(result: Result, path: Path) -> None:
+    """Write the event log of the first replication, in the order of time."""
+    from ..simulation import KINDS
+
+    events = result.replications[0].trace
+    system = result.system
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["time", "event", "task", "class", "machine"])
+        for event in events[events["time"].argsort(kind="stable")]:
+            rows.writerow(
+                [
+                    repr(float(event.time)),
+                    KINDS[event.kind],
+                    int(event.task) + 1 if event.task >= 0 else "",
+                    system.classes[event.task_class] if event.task_class >= 0 else "",
+                    system.machines[event.machine] if event.machine >= 0 else "",
+                ]
+            )

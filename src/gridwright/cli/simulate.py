@@ -1,0 +1,245 @@
+"""``gridwright simulate`` and ``gridwright compare``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .argument import Json, SystemName, plot_path
+from .run import (
+    Csv,
+    Horizon,
+    Plot,
+    Replications,
+    Seed,
+    Threads,
+    Trace,
+    Warmup,
+    progress_bar,
+    writable,
+    write_csv,
+    write_trace,
+)
+
+if TYPE_CHECKING:
+    from ..experiments import Comparison, Result
+
+__all__ = ["compare", "show_comparison", "simulate"]
+
+PolicyName = Annotated[
+    str,
+    typer.Option(
+        help="A policy by name ('gridwright policies'), with parameters (kpb:k=3), or by file.",
+        metavar="POLICY",
+    ),
+]
+
+
+def simulate(
+    system: SystemName,
+    policy: PolicyName,
+    horizon: Horizon = None,
+    warmup: Warmup = 0.0,
+    replications: Replications = 10,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Go on until half widths are within this share of the means."),
+    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+    csv: Csv = None,
+    trace: Trace = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Simulate a system under a policy: mean number, response times, intervals."""
+    from ..experiments import simulate as run
+
+    picture = plot_path(plot) if plot else None
+    writable(csv, "--csv")
+    writable(trace, "--trace")
+    with progress_bar() as report:
+        result = run(
+            system,
+            policy,
+            horizon,
+            replications,
+            seed,
+            warmup=warmup,
+            precision=precision,
+            threads=threads,
+            trace=trace is not None,
+            progress=lambda done, runs: report(policy, done, runs),
+        )
+    if csv:
+        write_csv((result,), csv)
+    if trace:
+        write_trace(result, trace)
+    _draw((result,), picture)
+    if json:
+        from .output import print_json
+
+        print_json(result.as_json())
+    else:
+        show_result(result)
+
+
+def compare(
+    system: SystemName,
+    policies: Annotated[
+        str, typer.Option(help="Policies, separated by commas.", metavar="POLICY,…")
+    ],
+    horizon: Horizon = None,
+    warmup: Warmup = 0.0,
+    replications: Replications = 10,
+    seed: Seed = 1,
+    threads: Threads = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(help="Print improvements over this policy.", metavar="POLICY"),
+    ] = None,
+    csv: Csv = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Compare policies on the same arrivals: who is better, beyond noise."""
+    from ..experiments import compare as run
+
+    picture = plot_path(plot) if plot else None
+    writable(csv, "--csv")
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    with progress_bar() as report:
+        found = run(
+            system,
+            names,
+            horizon,
+            replications,
+            seed,
+            warmup=warmup,
+            threads=threads,
+            progress=report,
+        )
+    if reference:
+        found.improvement(reference)
+    if csv:
+        write_csv(found.results, csv)
+    _draw(found.results, picture)
+    if json:
+        from .output import print_json
+
+        print_json(found.as_json())
+    else:
+        show_comparison(found, reference)
+
+
+def _draw(results: tuple[Result, ...], picture: Any) -> None:
+    if picture:
+        from ..plots import draw_results
+
+        draw_results(results, picture)
+
+
+def show_result(result: Result) -> None:
+    """Print a result: overall, by class, by machine."""
+    from rich.markup import escape
+
+    from .output import console, counted, show, table
+
+    out = console()
+    runs = counted(len(result.replications), "replication", "replications")
+    out.print(
+        f"[bold]{escape(result.system.name)}[/bold] under [bold]{escape(str(result.policy))}[/bold]"
+        f": {runs} of {result.horizon:g} time units, seed {result.seed}"
+    )
+    if len(result.replications) == 1:
+        out.print("One replication gives no interval; --replications 10 does.")
+    rows = table("", "mean")
+    if result.stable:
+        rows.add_row("number in system", str(result.mean_number))
+        rows.add_row("response time", str(result.mean_response))
+    else:
+        growth = f"unstable, grows by {result.stability.growth:.3g} per time unit"
+        rows.add_row("number in system", f"{result.mean_number.mean:.4g} ({growth})")
+        rows.add_row("response time", f"{result.mean_response.mean:.4g}")
+    if result.lost.mean > 0:
+        rows.add_row("tasks lost to failures", str(result.lost))
+    if result.policy.kind == "push":
+        rows.add_row("machines asked per task", str(result.information))
+    if result.refusals:
+        rows.add_row("impossible answers refused", f"{result.refusals:,}")
+    show(out, rows)
+    out.print("")
+    show(out, _class_table(result))
+    busy = [each.mean for each in result.utilisation]
+    out.print(
+        f"\nMachines are busy {100 * min(busy):.1f} to {100 * max(busy):.1f} % of the time. "
+        f"{result.tasks:,} tasks, {result.tasks / max(result.seconds, 1e-9) / 1e6:.1f} million "
+        "a second.",
+        style="dim",
+    )
+
+
+def _class_table(result: Result) -> Any:
+    from rich.markup import escape
+
+    from .output import table
+
+    rows = table("class", ">arrivals", ">response", ">waiting", ">throughput")
+    for each in result.classes:
+        rows.add_row(
+            escape(each.name),
+            f"{each.arrivals:g}",
+            str(each.mean_response),
+            str(each.mean_waiting),
+            str(each.throughput),
+        )
+    return rows
+
+
+def show_comparison(found: Comparison, reference: str | None = None) -> None:
+    """Print a comparison: a row a policy, then what differs beyond noise."""
+    from rich.markup import escape
+
+    from .output import console, counted, show, table
+
+    out = console()
+    first = found.results[0]
+    runs = counted(len(first.replications), "replication", "replications")
+    out.print(
+        f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.horizon:g} time units, "
+        f"seed {first.seed}, common random numbers\n"
+    )
+    better = found.improvement(reference) if reference else {}
+    columns = ["policy", ">number in system", ">response time", ">half width"]
+    rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))
+    for result in found.results:
+        name = str(result.policy)
+        cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
+        if not result.stable:
+            cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
+        extra = [f"{100 * better[name]:.2f} %"] if better else []
+        rows.add_row(escape(name), *cells, *extra)
+    show(out, rows)
+    out.print("")
+    for difference in found.differences:
+        if difference.metric == "mean_response":
+            out.print(_words(difference), markup=False)
+    best = found.winner
+    out.print(
+        f"\nBest: {best}" if best else "\nNo policy beats all others beyond noise.", markup=False
+    )
+
+
+def _relative(result: Result) -> str:
+    width = 100 * result.mean_response.half_width / result.mean_response.mean
+    return f"{width:.2f} %" if width == width else ""
+
+
+def _words(difference: Any) -> str:
+    gap = difference.difference
+    if difference.winner is None:
+        return f"{difference.first} and {difference.second} do not differ beyond noise ({gap})."
+    loser = difference.second if difference.winner == difference.first else difference.first
+    size = type(gap)(abs(gap.mean), abs(gap.mean) - gap.half_width, abs(gap.mean) + gap.half_width)
+    return f"{difference.winner} is faster than {loser} by {size}."

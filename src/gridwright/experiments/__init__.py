@@ -1,0 +1,15 @@
+"""Experiments: replicated simulations, and comparisons of policies."""
+
+from .compare import Comparison, Difference, compare
+from .result import ClassResult, Result
+from .simulate import HORIZON, simulate
+
+__all__ = [
+    "HORIZON",
+    "ClassResult",
+    "Comparison",
+    "Difference",
+    "Result",
+    "compare",
+    "simulate",
+]

@@ -1,0 +1,61 @@
+"""A short rehearsal in plain Python before a policy is compiled: mistakes show where they are.
+
+Compiled code does not check indices and says little about what it cannot compile. A user's policy
+is therefore run interpreted on a few hundred tasks first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from traceback import extract_tb
+
+import numpy as np
+
+from ..model import InputError, System
+from ..policies import Policy
+from ..simulation import Delays, replicate
+
+__all__ = ["prepare"]
+
+TASKS = 200
+HOME = "gridwright.policies."
+
+
+def prepare(system: System, policy: Policy, delays: Delays | None) -> None:
+    """Try a policy out on a system, and compile it."""
+    seed = np.random.SeedSequence(0)
+    short = TASKS / float(system.arrival_rates.sum())
+    if not policy.decide.__module__.startswith(HOME):
+        _rehearse(system, policy, delays, short)
+    try:
+        replicate(system, policy, horizon=short / TASKS, seed=seed, delays=delays)
+    except InputError:
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = next((line for line in lines if "File" not in line and len(line) > 20), lines[0])
+        raise InputError(
+            f"policy {policy.name} cannot be compiled: {type(error).__name__}: {telling[:200]}"
+        ) from error
+
+
+def _rehearse(system: System, policy: Policy, delays: Delays | None, short: float) -> None:
+    seed = np.random.SeedSequence(0)
+    try:
+        run = replicate(system, policy, horizon=short, seed=seed, delays=delays, interpreted=True)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{_place(policy, error)}: {type(error).__name__}: {error}") from None
+    if run.tasks > 0 and run.refusals and not run.responded.sum() and not run.utilisation.any():
+        raise InputError(
+            f"policy {policy.name}: every answer is impossible; expected a "
+            f"{'machine' if policy.kind == 'push' else 'class'} that can do it, or -1"
+        )
+
+
+def _place(policy: Policy, error: Exception) -> str:
+    file = policy.decide.__code__.co_filename
+    lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == file]
+    name = Path(file).name if Path(file).is_file() else f"policy {policy.name}"
+    return f"{name}, line {lines[-1]}" if lines else f"policy {policy.name}"

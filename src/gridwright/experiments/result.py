@@ -1,0 +1,186 @@
+"""What a simulation measured: every figure with its interval, and the replications behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import System
+from ..policies import EXCLUDED, INFORMED, Policy
+from ..simulation import Replication
+from ..statistics import Estimate, Stability, estimate, stability
+
+__all__ = ["ClassResult", "Result"]
+
+Floats = NDArray[np.float64]
+
+
+class ClassResult(NamedTuple):
+    """What a class of tasks met with."""
+
+    name: str
+    arrivals: float
+    mean_response: Estimate
+    mean_waiting: Estimate
+    mean_queueing: Estimate
+    throughput: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The result of simulating a system under a policy."""
+
+    system: System
+    policy: Policy
+    horizon: float
+    warmup: float
+    seed: int
+    replications: tuple[Replication, ...]
+
+    @cached_property
+    def mean_number(self) -> Estimate:
+        """The time-average number of tasks in the system."""
+        return estimate([r.mean_number for r in self.replications])
+
+    @cached_property
+    def mean_response(self) -> Estimate:
+        """The mean time from arrival to finish, over all tasks that finished."""
+        return estimate(self.values("response"))
+
+    @cached_property
+    def mean_waiting(self) -> Estimate:
+        """The mean time from arrival to being sent to a machine."""
+        return estimate(self.values("waiting"))
+
+    def values(self, field: str) -> Floats:
+        """Return a mean over all tasks, one value a replication."""
+        means = self._stack(field)
+        counts = self._stack("responded")
+        total = np.nansum(np.where(counts > 0, means, 0) * counts, axis=1)
+        return np.divide(
+            total, counts.sum(axis=1), out=np.full(len(total), np.nan), where=counts.sum(axis=1) > 0
+        )
+
+    @cached_property
+    def classes(self) -> tuple[ClassResult, ...]:
+        """The figures of every class."""
+        fields = ("response", "waiting", "queueing", "throughput")
+        stacks = [self._stack(field) for field in fields]
+        return tuple(
+            ClassResult(name, float(rate), *(estimate(stack[:, i]) for stack in stacks))
+            for i, (name, rate) in enumerate(
+                zip(self.system.classes, self.system.arrival_rates, strict=True)
+            )
+        )
+
+    @cached_property
+    def utilisation(self) -> tuple[Estimate, ...]:
+        """The share of time that every machine was busy."""
+        return tuple(estimate(column) for column in self._stack("utilisation").T)
+
+    @cached_property
+    def stability(self) -> Stability:
+        """Whether the number in system settled."""
+        times = self.replications[0].times
+        number = np.array([r.number for r in self.replications])
+        return stability(times, number, float(self.system.arrival_rates.sum()))
+
+    @property
+    def stable(self) -> bool:
+        """Whether the run looks stable."""
+        return self.stability.stable
+
+    @property
+    def information(self) -> Estimate:
+        """The mean number of machines asked about their state per arrival."""
+        return estimate([self._informed(r) for r in self.replications])
+
+    @property
+    def messages(self) -> Estimate:
+        """Messages sent: a request and an answer for every machine asked, or that asked."""
+        if self.policy.kind == "pull":
+            return estimate([2.0 * r.asked for r in self.replications])
+        return estimate([2.0 * self._informed(r) * r.tasks for r in self.replications])
+
+    @property
+    def lost(self) -> Estimate:
+        """Tasks interrupted by a failure and begun again."""
+        return estimate([float(r.lost) for r in self.replications])
+
+    @property
+    def refusals(self) -> int:
+        """Impossible answers of the policy, over all replications."""
+        return sum(r.refusals for r in self.replications)
+
+    @property
+    def excluded(self) -> int:
+        """Decisions in which a rule of the policy excluded its first choice."""
+        return int(sum(r.tally[EXCLUDED] for r in self.replications))
+
+    @property
+    def tasks(self) -> int:
+        """Arrivals simulated, over all replications."""
+        return sum(r.tasks for r in self.replications)
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds inside the engine."""
+        return sum(r.seconds for r in self.replications)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as ``--json`` prints it."""
+        return {
+            "system": self.system.name,
+            "policy": str(self.policy),
+            "horizon": self.horizon,
+            "warmup": self.warmup,
+            "replications": len(self.replications),
+            "seed": self.seed,
+            "stable": self.stable,
+            "growth": self.stability.growth,
+            "tasks": self.tasks,
+            "seconds": self.seconds,
+            "mean_number": self.mean_number.as_json(),
+            "mean_response": self.mean_response.as_json(),
+            "mean_waiting": self.mean_waiting.as_json(),
+            "classes": [_class_as_json(each) for each in self.classes],
+            "machines": [
+                {"name": name, "utilisation": busy.as_json()}
+                for name, busy in zip(self.system.machines, self.utilisation, strict=True)
+            ],
+            "messages": self.messages.as_json(),
+            "information": self.information.as_json(),
+            "lost": self.lost.as_json(),
+            "refusals": self.refusals,
+        }
+
+    def __repr__(self) -> str:
+        verdict = "" if self.stable else ", unstable"
+        return (
+            f"Result({self.system.name!r}, {self.policy}: mean number {self.mean_number}, "
+            f"mean response {self.mean_response}{verdict})"
+        )
+
+    def _stack(self, field: str) -> Floats:
+        return np.array([getattr(r, field) for r in self.replications], dtype=float)
+
+    def _informed(self, replication: Replication) -> float:
+        if self.policy.kind == "pull":
+            return 0.0
+        if self.policy.informed is None:
+            return float(replication.tally[INFORMED]) / max(replication.tasks, 1)
+        asked = replication.permitted
+        if self.policy.informed >= 0:
+            asked = np.minimum(asked, self.policy.informed)
+        return float(np.average(asked, weights=self.system.arrival_rates))
+
+
+def _class_as_json(result: ClassResult) -> dict[str, Any]:
+    return {
+        key: value.as_json() if isinstance(value, Estimate) else value
+        for key, value in result._asdict().items()
+    }

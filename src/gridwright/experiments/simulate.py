@@ -1,0 +1,183 @@
+"""``simulate``: independent replications of a system under a policy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from ..catalogue import find_or_read
+from ..model import InputError, System
+from ..policies import Policy
+from ..policies import find as find_policy
+from ..simulation import Delays, Replication, check_run, replicate
+from .rehearsal import prepare
+from .result import Result
+
+__all__ = ["HORIZON", "Progress", "simulate"]
+
+HORIZON = 20_000.0
+ROUND = 10
+"""Replications of a round, when the number of them is found by precision."""
+MOST = 1000
+
+Progress = Callable[[float, list[Replication]], None]
+"""Called as a simulation goes on, with the share done and the replications so far."""
+
+
+def simulate(
+    system: System | str,
+    policy: Policy | str,
+    horizon: float | None = None,
+    replications: int = 10,
+    seed: int = 1,
+    *,
+    warmup: float = 0.0,
+    precision: float | None = None,
+    threads: int | None = None,
+    delays: Delays | None = None,
+    trace: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulate a system under a policy.
+
+    Parameters
+    ----------
+    system
+        A system, its name in the catalogue, or the path of its file.
+    policy
+        A policy, its name with parameters (``"kpb:k=3"``), or the path of its file.
+    horizon
+        The length of a run in time units: the published one where the catalogue knows it, else
+        20,000.
+    replications
+        How many independent runs; with one there is no interval.
+    seed
+        Same seed, same result, whatever the number of threads.
+    warmup
+        Time at the start of every run that does not count.
+    precision
+        In place of replications: go on until the half widths of the mean number and the mean
+        response are within this share of them (at most 1,000 replications).
+    threads
+        How many run at once: as many as there are processors unless given.
+    delays
+        Pull only: time between sending and starting, and between finishing and being free.
+    trace
+        Keep the event log of every replication.
+    progress
+        Called now and then with the share done and the replications so far.
+
+    Examples
+    --------
+    >>> result = simulate("2.B", "lpas", horizon=2000, replications=4)
+    >>> result.stable
+    True
+    >>> result.mean_number.overlaps(5.1, 5.3)
+    True
+    """
+    system, horizon = _system(system, horizon)
+    policy = find_policy(policy)
+    check_run(horizon, warmup)
+    _check_counts(replications, precision, threads)
+    if delays is not None and policy.kind != "pull":
+        raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
+    prepare(system, policy, delays)
+    options: dict[str, Any] = {
+        "horizon": horizon,
+        "warmup": warmup,
+        "delays": delays,
+        "trace": trace,
+    }
+    seeds = _seeds(seed)
+    runs: list[Replication] = []
+    wanted = replications if precision is None else ROUND
+    while True:
+        batch = [next(seeds) for _ in range(wanted - len(runs))]
+        runs += _run_all(system, policy, batch, options, threads, _reporter(progress, runs))
+        result = Result(system, policy, horizon, warmup, seed, tuple(runs))
+        if precision is None or len(runs) >= MOST or _is_precise(result, precision):
+            return result
+        wanted = len(runs) + ROUND
+
+
+def _system(system: System | str, horizon: float | None) -> tuple[System, float]:
+    if isinstance(system, System):
+        return system, HORIZON if horizon is None else float(horizon)
+    entry = find_or_read(system)
+    if entry.down:
+        raise InputError(f"{entry.name} has machines down; it is an example for allocate only")
+    return entry.system, float(horizon if horizon is not None else entry.horizon or HORIZON)
+
+
+def _check_counts(replications: int, precision: float | None, threads: int | None) -> None:
+    if replications < 1:
+        raise InputError(f"replications is {replications}; expected at least 1")
+    if precision is not None and not 0 < precision < 1:
+        raise InputError(f"precision is {precision:g}; expected a number between 0 and 1")
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; expected at least 1")
+
+
+def _seeds(seed: int) -> Iterator[np.random.SeedSequence]:
+    """Give every replication a seed of its own, the same however many there are."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}; expected 0 or more")
+    number = 0
+    while True:
+        yield np.random.SeedSequence(seed, spawn_key=(number,))
+        number += 1
+
+
+def _is_precise(result: Result, precision: float) -> bool:
+    return all(
+        each.half_width <= precision * abs(each.mean)
+        for each in (result.mean_number, result.mean_response)
+    )
+
+
+def _reporter(progress: Progress | None, before: list[Replication]) -> Progress:
+    if progress is None:
+        return lambda done, runs: None
+    return lambda done, runs: progress(done, [*before, *runs])
+
+
+class _StoppedError(Exception):
+    """Raised in a replication that nobody waits for any more."""
+
+
+def _run_all(
+    system: System,
+    policy: Policy,
+    seeds: list[np.random.SeedSequence],
+    options: dict[str, Any],
+    threads: int | None,
+    progress: Progress,
+) -> list[Replication]:
+    """Run replications in threads; the engines release the interpreter's lock."""
+    stop = Event()
+    shares = [0.0] * len(seeds)
+
+    def run(number: int) -> Replication:
+        def on_slice(share: float) -> None:
+            if stop.is_set():
+                raise _StoppedError
+            shares[number] = share
+
+        return replicate(system, policy, seed=seeds[number], on_slice=on_slice, **options)
+
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+    futures: list[Future[Replication]] = [pool.submit(run, k) for k in range(len(seeds))]
+    pending = set(futures)
+    try:
+        while pending:
+            _, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
+            progress(sum(shares) / len(shares), [f.result() for f in futures if f.done()])
+        return [future.result() for future in futures]
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)

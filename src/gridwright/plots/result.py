@@ -1,0 +1,81 @@
+"""Simulated policies side by side: means with intervals, classes, number in system over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .figure import literal, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..experiments import Result
+
+__all__ = ["draw_results"]
+
+
+def draw_results(results: tuple[Result, ...], path: Path) -> None:
+    """Draw the results of one or several policies on a system."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    means, classes, number = figure.subplots(1, 3, width_ratios=[1, 1.4, 1.6])
+    _draw_means(means, results)
+    _draw_classes(classes, results)
+    _draw_number(number, results)
+    first = results[0]
+    figure.suptitle(
+        f"{literal(first.system.name)}: {len(first.replications)} × {first.horizon:g} time units, "
+        f"seed {first.seed}; bars are 95 % intervals"
+    )
+    save(figure, path)
+
+
+def _names(results: tuple[Result, ...]) -> list[str]:
+    return [literal(str(r.policy)) + ("" if r.stable else "\n(unstable)") for r in results]
+
+
+def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
+    estimates = [result.mean_response for result in results]
+    heights = [each.mean for each in estimates]
+    errors = np.nan_to_num([each.half_width for each in estimates])
+    colours = [f"C{k}" for k in range(len(results))]
+    axes.bar(_names(results), heights, yerr=errors, color=colours, capsize=4)
+    axes.set_ylabel("mean response time")
+    if max(heights) > 20 * min(heights):
+        axes.set_yscale("log")
+    axes.tick_params(axis="x", rotation=30 if len(results) > 3 else 0)
+
+
+def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
+    places = np.arange(len(results[0].classes))
+    width = 0.8 / len(results)
+    for k, result in enumerate(results):
+        estimates = [each.mean_response for each in result.classes]
+        errors = np.nan_to_num([each.half_width for each in estimates])
+        heights = [each.mean for each in estimates]
+        at = places + (k - (len(results) - 1) / 2) * width
+        axes.bar(at, heights, width, yerr=errors, color=f"C{k}", capsize=2)
+    axes.set_xticks(places, [literal(each.name) for each in results[0].classes])
+    axes.set_xlabel("class")
+    axes.set_ylabel("mean response time")
+    largest = [e.mean_response.mean for r in results for e in r.classes if e.mean_response.mean > 0]
+    if largest and max(largest) > 20 * min(largest):
+        axes.set_yscale("log")
+
+
+def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:
+    for k, result in enumerate(results):
+        numbers = np.array([run.number for run in result.replications])
+        times = result.replications[0].times
+        axes.plot(times, numbers.mean(axis=0), color=f"C{k}", label=_names((result,))[0])
+        if len(numbers) > 1:
+            low, high = numbers.min(axis=0), numbers.max(axis=0)
+            axes.fill_between(times, low, high, color=f"C{k}", alpha=0.15, linewidth=0)
+    axes.set_xlabel("time")
+    axes.set_ylabel("tasks in system (mean and range)")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)

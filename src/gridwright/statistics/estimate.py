@@ -1,0 +1,73 @@
+"""A mean with its confidence interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, nan, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["CONFIDENCE", "Estimate", "estimate"]
+
+CONFIDENCE = 0.95
+
+
+class Estimate(NamedTuple):
+    """A mean and its 95 % confidence interval; without an interval low and high are NaN.
+
+    >>> Estimate(5.17, 5.14, 5.2)
+    Estimate(5.170 ± 0.030)
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+    def overlaps(self, low: float, high: float) -> bool:
+        """Tell whether the interval has a point in common with another."""
+        return self.low <= high and low <= self.high
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the estimate as ``--json`` prints it; what is not a number is None."""
+        return {name: value if isfinite(value) else None for name, value in self._asdict().items()}
+
+    def __repr__(self) -> str:
+        return f"Estimate({self})"
+
+    def __str__(self) -> str:
+        if not isfinite(self.half_width):
+            return f"{self.mean:.4g}"
+        if self.half_width <= 0:
+            return f"{self.mean:.6g} ± 0"
+        decimals = max(0, 1 - int(np.floor(np.log10(self.half_width))))
+        return f"{self.mean:.{decimals}f} ± {self.half_width:.{decimals}f}"
+
+
+def estimate(values: Sequence[float] | Any) -> Estimate:
+    """Estimate a mean from independent replications (Student t); NaN values are left out.
+
+    >>> estimate([4.0, 5.0, 6.0])
+    Estimate(5.0 ± 2.5)
+    """
+    known = np.asarray(values, dtype=float)
+    known = known[~np.isnan(known)]
+    if len(known) == 0:
+        return Estimate(nan, nan, nan)
+    mean = float(known.mean())
+    if len(known) == 1:
+        return Estimate(mean, nan, nan)
+    half = student(len(known) - 1) * float(known.std(ddof=1)) / sqrt(len(known))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def student(freedom: int) -> float:
+    """Return the quantile of Student's t distribution that a two-sided interval needs."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

@@ -1,0 +1,305 @@
+"""What the engines promise: bit-identity, reproducibility, common random numbers, bookkeeping."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright import (
+    Deterministic,
+    Distribution,
+    Erlang,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lognormal,
+    Pmf,
+    System,
+    Uniform,
+    Weibull,
+    compare,
+    load,
+    simulate,
+)
+from gridwright.link import link
+from gridwright.policies import find, policies
+from gridwright.policies.view import CLASS, MACHINE
+from gridwright.simulation import KINDS, Delays, Replication, replicate
+from gridwright.simulation.replication import _run
+from gridwright.simulation.shape import SHAPE, Shapes, draw
+from gridwright.simulation.state import COUNT, EVENT, SERVER, STREAM, TICKET
+
+SEED = np.random.SeedSequence(11)
+FAILING = System(
+    name="failing",
+    arrivals=[3, 4],
+    rates=[[4, 1, 2], [2, 3, 0]],
+    counts=[1, 2, 1],
+    availability=[1, 0.5, {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}],
+    failures={"mean_uptime": 10, "mean_repair": 2, "repair": {"kind": "gamma", "shape": 2}},
+    execution=[{"kind": "hyperexponential", "scv": 2}, "exponential"],
+    assumed={"inaccuracy": {"availability": 0.3, "rates": 0.1, "arrivals": 0.1}},
+)
+
+
+def same(first: Replication, second: Replication) -> None:
+    """Check that two replications are the same to the last bit, time spent aside."""
+    for name, one, two in zip(Replication._fields, first, second, strict=True):
+        if name == "trace" and one is not None:
+            assert one.tobytes() == two.tobytes()
+        elif name not in ("seconds", "trace"):
+            assert np.array_equal(one, two, equal_nan=True), name
+
+
+@pytest.mark.parametrize("name", policies())
+@pytest.mark.parametrize("system", [load("2.D"), FAILING], ids=["2.D", "failing"])
+def test_interpreted_and_compiled_runs_are_bit_identical(name: str, system: System) -> None:
+    options: dict[str, Any] = {"horizon": 15.0, "warmup": 3.0, "seed": SEED, "trace": True}
+    policy = find(name)
+    compiled = replicate(system, policy, **options)
+    assert compiled.tasks > 80
+    assert compiled.refusals == 0
+    same(compiled, replicate(system, policy, interpreted=True, **options))
+
+
+@pytest.mark.parametrize(
+    "policy", ["lpas:tie=random", "kpb:percent=40", "lpas_dg:planner=interior"]
+)
+def test_parameters_change_nothing_of_that(policy: str) -> None:
+    options: dict[str, Any] = {"horizon": 10.0, "seed": SEED}
+    compiled = replicate(FAILING, find(policy), **options)
+    same(compiled, replicate(FAILING, find(policy), interpreted=True, **options))
+
+
+@pytest.mark.parametrize("policy", ["mct", "lpas_dg"])
+def test_the_number_of_threads_does_not_matter(policy: str) -> None:
+    one, two = (
+        simulate(FAILING, policy, 200, 6, seed=3, threads=threads, trace=True) for threads in (1, 2)
+    )
+    for first, second in zip(one.replications, two.replications, strict=True):
+        same(first, second)
+
+
+def test_more_replications_begin_with_the_same_ones() -> None:
+    few, many = (simulate("2.B", "lpas", 50, count, seed=4) for count in (2, 5))
+    for first, second in zip(few.replications, many.replications, strict=False):
+        same(first, second)
+
+
+def test_the_two_push_loops_agree() -> None:
+    for policy in ("mct", "lpas_2k"):
+        options: dict[str, Any] = {
+            "horizon": 300.0,
+            "warmup": 50.0,
+            "trace": False,
+            "interpreted": False,
+            "on_slice": lambda done: None,
+        }
+        lazy, eager = (
+            _run(load("2.D"), find(policy), SEED, Delays(), lazy=lazy, **options)
+            for lazy in (True, False)
+        )
+        assert lazy is not None
+        assert eager is not None
+        assert lazy.tasks == eager.tasks
+        assert lazy.responded.tolist() == eager.responded.tolist()
+        for field in ("mean_number", "response", "queueing", "throughput", "utilisation", "number"):
+            assert getattr(eager, field) == pytest.approx(getattr(lazy, field), rel=1e-9), field
+
+
+def test_no_field_hides_behind_an_attribute_of_its_record() -> None:
+    """In plain Python such a field would read as a method of the record."""
+    for dtype in (COUNT, EVENT, SERVER, STREAM, TICKET, SHAPE, MACHINE, CLASS):
+        assert not set(dtype.names or ()) & set(dir(np.record))
+
+
+def events_of(policy: str, system: System = FAILING) -> Any:
+    trace = replicate(system, find(policy), horizon=100.0, seed=SEED, trace=True).trace
+    return trace[np.argsort(trace["time"], kind="stable")]
+
+
+def test_policies_meet_the_same_arrivals_and_failures() -> None:
+    traces = [events_of(policy) for policy in ("fcfs", "gcmu", "lpas_dg", "mct")]
+    for kind in (0, 4, 5):  # arrival, failure, repair
+        firsts = [trace[trace["kind"] == kind] for trace in traces]
+        assert len(firsts[0]) > 20
+        for other in firsts[1:]:
+            assert np.array_equal(other["time"], firsts[0]["time"])
+            assert np.array_equal(other["machine"], firsts[0]["machine"])
+
+
+def test_policies_meet_the_same_work() -> None:
+    system = System(arrivals=[1.0], rates=[[2.0]])
+    works = []
+    for policy in ("mct", "fcfs"):
+        trace = events_of(policy, system)
+        begun, ended = (trace[trace["kind"] == kind] for kind in (2, 3))
+        count = min(len(begun), len(ended), 80)
+        begun, ended = (
+            part[np.argsort(part["task"], kind="stable")][:count] for part in (begun, ended)
+        )
+        works.append(ended["time"] - begun["time"])
+    size = min(map(len, works))
+    assert works[0][:size] == pytest.approx(works[1][:size], rel=1e-9)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "lpas_dg", "mct", "guided_lpas"])
+def test_every_task_is_accounted_for(policy: str) -> None:
+    horizon = 100.0
+    run = replicate(FAILING, find(policy), horizon=horizon, seed=SEED, trace=True)
+    trace = run.trace[np.argsort(run.trace["time"], kind="stable")]
+    place: dict[int, str] = {}
+    on: dict[int, int] = {}
+    sent_to: dict[int, int] = {}
+    up = [True] * FAILING.shape[1]
+    area, last, inside = 0.0, 0.0, 0
+    for event in trace:
+        kind, task, machine = KINDS[event.kind], int(event.task), int(event.machine)
+        if event.time > horizon:
+            break
+        area += inside * (event.time - last)
+        last = event.time
+        if kind == "arrival":
+            assert task not in place
+            place[task] = "waiting"
+            inside += 1
+        elif kind == "assignment":
+            assert place[task] == "waiting"
+            assert up[machine]
+            assert FAILING.nominal[event.task_class, machine] > 0
+            place[task] = "sent"
+            sent_to[task] = machine
+        elif kind == "start":
+            assert place[task] == "sent"
+            assert machine not in on
+            on[machine] = task
+            place[task] = "running"
+        elif kind == "finish":
+            assert on.pop(machine) == task
+            place[task] = "done"
+            inside -= 1
+        elif kind == "loss":
+            assert on.pop(machine) == task
+            place[task] = "waiting"
+        elif kind == "failure":
+            up[machine] = False
+            for number, where in place.items():  # what queued there comes back
+                if where == "sent" and sent_to[number] == machine:
+                    place[number] = "waiting"
+        elif kind == "repair":
+            up[machine] = True
+    area += inside * (horizon - last)
+    assert len(place) == run.tasks
+    assert run.mean_number == pytest.approx(area / horizon, rel=1e-9)
+    assert run.number[-1] == sum(where != "done" for where in place.values())
+    assert run.lost == sum(trace["kind"] == 7)
+
+
+def test_littles_law_holds_to_rounding() -> None:
+    """The area under the number in system is the sum of the times that tasks spend there."""
+    for policy in ("lpas", "gcmu"):
+        run = replicate(load("2.D"), find(policy), horizon=200.0, seed=SEED, trace=True)
+        born = run.trace[run.trace["kind"] == 0]
+        left = run.trace[run.trace["kind"] == 3]
+        ends = np.full(run.tasks, 200.0)
+        ends[left["task"]] = np.minimum(left["time"], 200.0)
+        sojourns = ends[born["task"]] - born["time"]
+        assert run.mean_number * 200.0 == pytest.approx(sojourns.sum(), rel=1e-10)
+
+
+def test_memory_follows_what_is_in_the_system() -> None:
+    from gridwright.simulation.setup import POOL, Streams, choose_loop, make_state
+
+    streams = Streams.spawn(SEED)
+    state, _ = make_state(load("2.B"), find("lpas"), streams, Delays(), trace=False)
+    loop = choose_loop(find("lpas"), state, lazy=True, interpreted=False)
+    reason = loop(state, (0,), 20_000.0, 0.0, 20_000.0, streams.tasks, streams.policy)
+    assert reason == 0
+    assert len(state.ticket) == POOL
+    assert state.count[0].tasks > 200 * POOL
+
+
+def test_a_long_queue_grows_the_pool() -> None:
+    run = replicate(System(arrivals=[50], rates=[[1]]), find("fcfs"), horizon=200.0, seed=SEED)
+    assert run.number[-1] == pytest.approx(50 * 200, rel=0.05)
+    run = replicate(System(arrivals=[50], rates=[[1]]), find("mct"), horizon=200.0, seed=SEED)
+    assert run.number[-1] == pytest.approx(50 * 200, rel=0.05)
+
+
+SHAPES: list[Distribution] = [
+    Exponential(),
+    Deterministic(),
+    Hyperexponential(scv=2),
+    Hyperexponential(probabilities=[0.2, 0.5, 0.3], means=[0.5, 1, 4]),
+    Gamma(shape=0.7),
+    Erlang(stages=4),
+    Weibull(shape=0.6),
+    Lognormal(scv=0.5),
+    Uniform(low=1, high=3),
+    Pmf(values=[1, 2, 6], probabilities=[0.5, 0.25, 0.25]),
+]
+
+
+def sample(shapes: Any, table: Any, number: int, count: int, rng: np.random.Generator) -> Any:
+    values = np.empty(count)
+    for k in range(count):
+        values[k] = draw(shapes, table, number, rng)
+    return values
+
+
+@pytest.mark.parametrize("distribution", SHAPES, ids=str)
+def test_shapes_are_drawn_with_mean_1_and_the_right_variance(distribution: Distribution) -> None:
+    shapes = Shapes()
+    for each in SHAPES:
+        shapes.number("tasks", each)
+    tables = shapes.tables()
+    number = SHAPES.index(distribution)
+    values = link(sample)(*tables, number, 400_000, np.random.default_rng(1))
+    again = sample(*tables, number, 500, np.random.default_rng(1))
+    assert np.array_equal(values[:500], again)
+    error = 4.5 * values.std() / np.sqrt(len(values)) + 1e-12
+    assert values.mean() == pytest.approx(1, abs=error)
+    squares = (values - 1) ** 2
+    error = 4.5 * squares.std() / np.sqrt(len(values)) + 1e-12
+    assert squares.mean() == pytest.approx(distribution.variance / distribution.mean**2, abs=error)
+
+
+def test_a_users_distribution_is_drawn_in_pieces(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from gridwright import Distribution\n\n\nclass Mine(Distribution):\n    'Two values.'\n\n"
+        "    @property\n    def mean(self):\n        return 2.0\n\n"
+        "    @property\n    def variance(self):\n        return 1.0\n\n"
+        "    def sample(self, rng, size=None):\n"
+        "        return 1.0 + 2.0 * (rng.random(size) < 0.5)\n"
+    )
+    (tmp_path / "system.toml").write_text(
+        'arrivals = [1.2]\nrates = [[2]]\nexecution = "./mine.py:Mine"\n'
+        '[failures]\nmean_uptime = 1000\nmean_repair = 0.001\nuptime = "./mine.py:Mine"\n'
+    )
+    system = System.from_file(tmp_path / "system.toml")
+    result = simulate(system, "fcfs", 8000, 10)
+    exact = 0.6 + 0.36 * 1.25 / (2 * 0.4)
+    assert result.mean_number.overlaps(0.97 * exact, 1.03 * exact)
+    same(*(replicate(system, find("fcfs"), horizon=9000.0, seed=SEED) for _ in range(2)))
+
+
+def test_a_task_is_never_sent_where_its_rate_is_0() -> None:
+    for name in policies():
+        result = simulate("2.Sharifnia", name, 100, 2)
+        assert result.refusals == 0
+        for run in result.replications:
+            assert run.tasks > 5000
+
+
+def test_inaccurate_availability_hurts() -> None:
+    base = load("3.H:alpha1:1")
+    blurred = base.replace(assumed={"inaccuracy": {"availability": 1.0}})
+    exact, wrong = (simulate(s, "lpas_dg", 400, 6, seed=2) for s in (base, blurred))
+    assert wrong.mean_response.low > exact.mean_response.high
+
+
+def test_planners_may_be_kept_from_the_availabilities() -> None:
+    """Section 3.4.4 of the thesis: knowing them matters when some are very small."""
+    found = compare("3.4.4", ["lpas_dg", "lpas_dg:use_availability=false"], 400, 6)
+    assert found.winner == "lpas_dg"
