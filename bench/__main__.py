@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ["allocation", "startup"]
+BENCHMARKS = ["allocation", "simulation", "startup"]
 
 for name in sys.argv[1:] or BENCHMARKS:
     print(f"\n{name}")

@@ -14,7 +14,19 @@ def test_every_exported_name_is_there(name: str) -> None:
     assert getattr(gridwright, name) is not None
 
 
-@pytest.mark.parametrize("package", ["model", "allocation", "catalogue", "plots"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "model",
+        "statistics",
+        "allocation",
+        "catalogue",
+        "policies",
+        "simulation",
+        "experiments",
+        "plots",
+    ],
+)
 def test_packages_export_what_they_say(package: str) -> None:
     module = import_module(f"gridwright.{package}")
     assert all(hasattr(module, name) for name in module.__all__)
@@ -34,6 +46,10 @@ def test_dir_lists_the_exports() -> None:
     [
         ("import gridwright", HEAVY),
         ("from gridwright.cli.main import run; run(['--help'])", ["numba", "numpy", "matplotlib"]),
+        (
+            "from gridwright.cli.main import run; run(['policies'])",
+            ["numba", "matplotlib", "scipy"],
+        ),
         ("import gridwright as g; g.allocate(g.load('2.B'))", ["numba", "highspy", "matplotlib"]),
     ],
 )

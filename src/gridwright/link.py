@@ -43,8 +43,12 @@ def hook(function: Function) -> Function:
 
 
 @cache
-def link(function: Function, **hooks: Function) -> Function:
+def link(function: Function, /, *, allocating: bool = False, **hooks: Function) -> Function:
     """Compile a plain function and, recursively, the plain functions that it calls.
+
+    Code that allocates nothing is compiled without reference counting, which is quicker to
+    compile and to run: that of modules that say so, and what they call, hooks included unless
+    they are allocating.
 
     >>> def twice(x):
     ...     return 2 * x
@@ -55,8 +59,11 @@ def link(function: Function, **hooks: Function) -> Function:
     """
     import numba
 
-    options: dict[str, Any] = INNER
-    linked = _linked(function, hooks, lambda inner: numba.njit(inner, **options, **_options(inner)))
+    def treat(inner: FunctionType) -> Any:
+        options: dict[str, Any] = INNER | _options(inner, allocating)
+        return numba.njit(inner, **options)
+
+    linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
     with _caching_in(_cache_folder(function, linked)) as caching:
         return numba.njit(outer, cache=caching, **_options(outer))
@@ -103,13 +110,14 @@ def _caching_in(folder: Path | None) -> Iterator[bool]:
             config.CACHE_DIR = before
 
 
-def _options(function: Function) -> dict[str, Any]:
-    """Compile without reference counting where a module says that its functions allocate nothing.
-
-    That is quicker to compile and two to four times quicker to run.
-    """
-    counting = not function.__globals__.get("ALLOCATES_NOTHING", False)
-    return {"nogil": True, "error_model": "numpy", "_nrt": counting}
+def _options(function: Function, allocating: bool = False) -> dict[str, Any]:
+    """Say how a function is compiled."""
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    if function.__globals__.get("ALLOCATES_NOTHING", False):
+        options["_nrt"] = False
+    elif allocating:
+        options["_nrt"] = True
+    return options  # without a word on it, as its caller
 
 
 def bind(function: Function, **hooks: Function) -> Function:

@@ -43,7 +43,15 @@ def test_version_and_help(gridwright: Run) -> None:
     assert gridwright("--version").stdout == f"gridwright {__version__}\n"
     shown = gridwright("--help")
     assert shown.returncode == 0
-    for command in ("systems", "allocate", "demo", "--install-completion"):
+    for command in (
+        "systems",
+        "allocate",
+        "policies",
+        "simulate",
+        "compare",
+        "demo",
+        "--install-completion",
+    ):
         assert command in shown.stdout
 
 
@@ -208,9 +216,11 @@ def test_printed_results_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
 def test_demo(gridwright: Run, tmp_path: Path) -> None:
     done = gridwright("demo")
     assert done.returncode == 0
-    assert "capacity λ* 1.6379" in done.stdout
-    assert "gridwright-demo/allocation.png" in done.stdout
-    assert (tmp_path / "gridwright-demo" / "allocation.png").stat().st_size > 10_000
+    assert "capacity λ* 1.5034" in done.stdout
+    assert "Best: lpas_dg" in done.stdout
+    for picture in ("allocation.png", "policies.png"):
+        assert f"gridwright-demo/{picture}" in done.stdout
+        assert (tmp_path / "gridwright-demo" / picture).stat().st_size > 10_000
 
 
 def test_a_failure_that_is_not_the_users_has_status_1(

@@ -6,6 +6,7 @@ is therefore run interpreted on a few hundred tasks first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from traceback import extract_tb
 
@@ -21,17 +22,20 @@ TASKS = 200
 HOME = "gridwright.policies."
 
 
-def prepare(system: System, policy: Policy, delays: Delays | None) -> None:
-    """Try a policy out on a system, and compile it."""
+def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
+    """Try a policy out on a system and compile it; return it as it compiles."""
     seed = np.random.SeedSequence(0)
     short = TASKS / float(system.arrival_rates.sum())
     if not policy.decide.__module__.startswith(HOME):
         _rehearse(system, policy, delays, short)
     try:
         replicate(system, policy, horizon=short / TASKS, seed=seed, delays=delays)
+        return policy
     except InputError:
         raise
     except Exception as error:
+        if not policy.allocating and "NRT required" in str(error):
+            return prepare(system, replace(policy, allocating=True), delays)
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = next((line for line in lines if "File" not in line and len(line) > 20), lines[0])
         raise InputError(

@@ -86,7 +86,7 @@ def simulate(
     _check_counts(replications, precision, threads)
     if delays is not None and policy.kind != "pull":
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
-    prepare(system, policy, delays)
+    policy = prepare(system, policy, delays)
     options: dict[str, Any] = {
         "horizon": horizon,
         "warmup": warmup,

@@ -42,6 +42,8 @@ class Policy:
     """Values of the planner's parameters."""
     use_availability: bool = True
     """Whether the planner may know the CPU availabilities."""
+    allocating: bool = False
+    """Whether the function makes arrays, which costs speed in compiled code."""
 
     @property
     def name(self) -> str:

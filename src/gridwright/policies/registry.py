@@ -53,7 +53,7 @@ def find(policy: str | Policy) -> Policy:
     else:
         hint = did_you_mean(name, _REGISTRY) or "; 'gridwright policies' lists them"
         raise InputError(f"no policy {name!r}{hint}")
-    return found(**dict(_pair(policy, word) for word in words))
+    return found(**dict(_pair(policy, word) for word in words)) if words else found
 
 
 def _pair(policy: str, word: str) -> tuple[str, Any]:

@@ -148,13 +148,20 @@ def choose_loop(
         "shape_draw": draw if kinds.any() else draw_exponential,
         "low": is_low if (kinds == 8).any() else never_low,
     }
-    make = bind if interpreted else link
     if lazy:
-        return make(push.loop, **hooks)
+        return _made(push.loop, policy, interpreted, hooks)
     world = pull if policy.kind == "pull" else push_event
     for name in ("placed", "freed", "returned", "recalled"):
         hooks[name] = getattr(world, name)
-    return make(event.loop, **hooks)
+    return _made(event.loop, policy, interpreted, hooks)
+
+
+def _made(
+    loop: Callable[..., int], policy: Policy, interpreted: bool, hooks: dict[str, Any]
+) -> Callable[..., int]:
+    if interpreted:
+        return bind(loop, **hooks)
+    return link(loop, allocating=policy.allocating, **hooks)
 
 
 def choose_planner(

@@ -1,0 +1,195 @@
+"""The simulator's commands as users and scripts see them."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridwright.cli.main import run
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+SHORT = ["--horizon", "50", "--replications", "3"]
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_simulate_json_has_the_contracts_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(output(capsys, "simulate", "2.B", "--policy", "lpas", *SHORT, "--json"))
+    for key in (
+        "system", "policy", "horizon", "replications", "seed", "stable", "tasks", "seconds",
+        "mean_number", "mean_response", "classes", "machines", "messages", "information",
+        "refusals",
+    ):  # fmt: skip
+        assert key in found
+    assert (found["system"], found["policy"], found["seed"]) == ("2.B", "lpas", 1)
+    assert set(found["mean_number"]) == {"mean", "low", "high"}
+    in_class = {"name", "arrivals", "mean_response", "mean_waiting", "throughput"}
+    in_class = {"name", "arrivals", "mean_response", "mean_waiting", "throughput"}
+    assert set(found["classes"][0]) >= in_class
+    assert set(found["machines"][0]) == {"name", "utilisation"}
+
+
+def test_compare_json_has_the_contracts_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "compare", "2.B", "--policies", "mct,lpas,kpb:k=1", *SHORT, "--json")
+    found = json.loads(text)
+    assert [result["policy"] for result in found["results"]] == ["mct", "lpas", "kpb:k=1"]
+    assert len(found["differences"]) == 6
+    assert set(found["differences"][0]) == {"first", "second", "metric", "difference", "winner"}
+
+
+def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    def figures(*extra: str) -> Any:
+        text = output(capsys, "simulate", "2.D", "--policy", "mct", *SHORT, "--json", *extra)
+        return {key: value for key, value in json.loads(text).items() if key != "seconds"}
+
+    assert figures("--threads", "1") == figures("--threads", "2")
+    assert figures() != figures("--seed", "2")
+
+
+def test_progress_and_results_go_to_different_places(gridwright: Run) -> None:
+    done = gridwright("simulate", "2.B", "--policy", "lpas", *SHORT, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["policy"] == "lpas"
+
+
+def test_simulate_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "simulate", "2.B", "--policy", "lpas", *SHORT)
+    assert "2.B under lpas: 3 replications of 50 time units, seed 1" in text
+    assert "number in system" in text
+    text = output(
+        capsys, "simulate", "2.B", "--policy", "lpas", "--horizon", "50", "--replications", "1"
+    )
+    assert "One replication gives no interval" in text
+    text = output(capsys, "simulate", "2.A", "--policy", "kpb:k=1", "--horizon", "3000")
+    assert "unstable, grows by 1.6" in text
+    text = output(capsys, "simulate", "3.A:alpha1:5", "--policy", "gcmu", *SHORT)
+    assert "tasks lost to failures" in text
+
+
+def test_compare_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(
+        capsys,
+        "compare",
+        "2.B",
+        "--policies",
+        "mct, lpas",
+        "--horizon",
+        "2000",
+        "--reference",
+        "mct",
+    )
+    assert "better than mct" in text
+    assert "lpas is faster than mct by" in text
+    assert "Best: lpas" in text
+
+
+def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "lpas_dg" in output(capsys, "policies")
+    listed = json.loads(output(capsys, "policies", "--json"))
+    (kpb,) = [row for row in listed if row["name"] == "kpb"]
+    assert kpb["parameters"]["k"] == "2"
+    assert kpb["kind"] == "push"
+
+
+def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, log, picture = tmp_path / "a.csv", tmp_path / "t.csv", tmp_path / "p.svg"
+    output(
+        capsys, "simulate", "3.A:alpha1:5", "--policy", "lpas_dg", "--horizon", "20",
+        "--replications", "3", "--csv", str(table), "--trace", str(log), "--plot", str(picture),
+    )  # fmt: skip
+    rows = rows_of(table)
+    assert [row["replication"] for row in rows] == ["1", "2", "3"]
+    events = rows_of(log)
+    times = [float(event["time"]) for event in events]
+    assert times == sorted(times)
+    assert {event["event"] for event in events} >= {
+        "arrival",
+        "assignment",
+        "start",
+        "finish",
+        "failure",
+    }
+    assert picture.read_bytes().startswith(b"<?xml")
+
+
+def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, picture = tmp_path / "a.csv", tmp_path / "p.png"
+    output(
+        capsys, "compare", "2.B", "--policies", "mct,lpas", *SHORT,
+        "--csv", str(table), "--plot", str(picture),
+    )  # fmt: skip
+    assert len(rows_of(table)) == 6
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "2.B"], "Missing option '--policy'"),
+        (["simulate", "2.B", "--policy", "lpaz"], "no policy 'lpaz'"),
+        (["simulate", "2.B", "--policy", "kpb:k=9"], "kpb: k is 9; expected from 1 to 2"),
+        (["simulate", "2.B", "--policy", "mct", "--horizon", "0"], "horizon is 0"),
+        (["simulate", "2.B", "--policy", "mct", "--horizon", "x"], "--horizon"),
+        (["simulate", "2.B", "--policy", "mct", "--replications", "0"], "replications is 0"),
+        (
+            ["simulate", "2.B", "--policy", "mct", "--csv", "no/such/file"],
+            "cannot be written there",
+        ),
+        (["simulate", "2.B", "--policy", "mct", "--plot", "x.gif"], "ends in .png"),
+        (["simulate", "2.Z", "--policy", "mct"], "no system '2.Z'"),
+        (["compare", "2.B", "--policies", "mct"], "at least two policies"),
+        (["compare", "2.B", "--policies", "mct,mct"], "named twice"),
+        (
+            ["compare", "2.B", "--policies", "mct,lpas", "--reference", "met", *SHORT],
+            "not compared",
+        ),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(arguments)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    lines = [line for line in err.splitlines() if line.strip()]
+    assert len(lines) == 1, err
+    assert message in lines[0]
+
+
+def cpu_seconds(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_ctrl_c_stops_at_once() -> None:
+    command = [sys.executable, "-m", "gridwright", "simulate", "3.A:alpha2:1", "--policy", "gcmu"]
+    process = subprocess.Popen(
+        [*command, "--horizon", "1e7"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while cpu_seconds(process.pid) < 4:  # until it is well under way
+        assert process.poll() is None
+        time.sleep(0.05)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert "stopped" in err
+    assert time.monotonic() - began < 10  # a second or so; more only on a machine that is very busy

@@ -1,0 +1,208 @@
+"""Naming, parameters, registration, and what every registered policy must do."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridwright import InputError, pull, push, simulate
+from gridwright.policies import Policy, find, policies
+
+SHIPPED = {
+    "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb", "lp_static", "lpas", "lpas_2k",
+    "lpas_dg", "mct", "met",
+}  # fmt: skip
+
+
+def test_all_are_there() -> None:
+    assert set(policies()) >= SHIPPED
+
+
+@pytest.mark.parametrize("policy", [policies()[name] for name in sorted(SHIPPED)], ids=str)
+def test_the_common_battery(policy: Policy) -> None:
+    assert find(policy.name) is policy
+    assert str(policy) == policy.name
+    text = inspect.getdoc(policy.decide) or ""
+    assert "Source:" in text or text.rstrip().endswith((").", ")")), "it names its source"
+    file = Path(inspect.getfile(policy.decide))
+    assert file.stem == policy.name, "file name = function name = registry name"
+    assert len(file.read_text().splitlines()) <= 45
+    for key, value in policy.parameters.items():
+        assert find(f"{policy.name}:{key}={_word(value)}").parameters == policy.parameters
+
+
+def _word(value: Any) -> str:
+    return getattr(value, "name", str(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("kpb:k=3", "kpb:k=3"),
+        ("kpb:tie=random:k=3", "kpb:k=3:tie=random"),
+        ("kpb:k=2", "kpb"),
+        (" mct ", "mct"),
+        ("lpas_dg:planner=grouped:use_availability=false", None),
+        ("guided_lpas:c=0.5", "guided_lpas:c=0.5"),
+    ],
+)
+def test_names_with_parameters(text: str, canonical: str | None) -> None:
+    assert str(find(text)) == (canonical or text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lpaz", "no policy 'lpaz'; did you mean 'lpas'"),
+        ("nothing", "'gridwright policies' lists them"),
+        ("kpb:kk=3", "kpb has no parameter 'kk'; did you mean 'k'?"),
+        ("met:k=3", "met has no parameter 'k'; it takes none"),
+        ("kpb:k=x", "kpb: k is 'x'; expected a whole number"),
+        ("kpb:k=2.5", "expected a whole number"),
+        ("guided_lpas:c=nan", "c is 'nan'; expected a number"),
+        ("mct:tie=first", "tie is 'first'; expected lowest or random"),
+        ("lpas:planner=best", "planner is 'best'; expected grouped, interior, vertex"),
+        ("lpas:use_availability=3", "expected true or false"),
+        ("mct:tie", "'tie' is no parameter; expected key=value"),
+        ("./nowhere.py", "nowhere.py cannot be read"),
+        ("", "no policy ''"),
+    ],
+)
+def test_wrong_names(text: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        find(text)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_calling_a_policy_gives_another() -> None:
+    kpb = find("kpb")
+    other = kpb(k=4)
+    assert other.planning["k"] == 4
+    assert kpb.planning["k"] == 2
+    assert other.planner is kpb.planner
+
+
+@pytest.mark.parametrize("k", [0, 3, -1])
+def test_k_must_fit_the_system(k: int) -> None:
+    with pytest.raises(InputError, match=rf"kpb: k is {k}; expected from 1 to 2"):
+        simulate("2.B", f"kpb:k={k}", 10, 1)
+
+
+def test_k_as_a_percentage_is_rounded_down() -> None:
+    seven = simulate("2.D", "kpb:percent=45", 50, 2)
+    assert seven.information.mean == 3
+    with pytest.raises(InputError, match="percent=5 gives k = 0"):
+        simulate("2.D", "kpb:percent=5", 10, 1)
+
+
+@pytest.mark.parametrize(
+    ("define", "message"),
+    [
+        (lambda: push(lambda task: 0), "is no push policy; expected def"),
+        (lambda: pull(lambda machine, view=None: 0), "is no pull policy"),
+        (lambda: push(lambda task, view, *rest: 0), "is no push policy"),
+        (lambda: push(lambda task, view, k: 0), "parameter 'k' needs a default"),
+        (lambda: push(lambda task, view, k="x": 0), "parameter 'k' needs a default"),
+        (lambda: push(3), "@push takes a function; 3 is none"),
+    ],
+)
+def test_a_wrong_signature_is_refused_when_it_registers(define: Any, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        define()
+    assert message in str(error.value)
+
+
+OWN = """
+import numpy as np
+
+from gridwright import push
+
+
+@push
+def mine(task_class, view, weight=1.0):
+    "Where it would finish first, with a weight (made up)."
+    return np.argmin(view.machines.work * weight + 1 / view.rate[task_class])
+"""
+
+
+SAME = """
+from gridwright import push
+from gridwright.policies.choice import Tie, least_completion
+
+
+@push
+def same(task_class, view, tie=Tie.lowest):
+    "The same as mct, word for word."
+    return least_completion(task_class, view, tie)
+"""
+
+
+def test_a_policy_from_a_file_is_as_good_as_a_shipped_one(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN)
+    ours = simulate("2.D", str(file), 200, 3, seed=2)
+    assert str(ours.policy) == "mine"
+    same = tmp_path / "same.py"
+    same.write_text(SAME)
+    copied, shipped = (simulate("2.D", policy, 200, 3, seed=2) for policy in (str(same), "mct"))
+    assert copied.mean_number == shipped.mean_number
+    weighted = simulate("2.D", f"{file}:mine:weight=0", 200, 3, seed=2)
+    assert str(weighted.policy) == "mine:weight=0"
+    assert weighted.mean_number.mean > ours.mean_number.mean
+
+
+def test_a_file_may_use_a_shipped_name_for_itself(tmp_path: Path) -> None:
+    file = tmp_path / "mct.py"
+    file.write_text(OWN.replace("def mine", "def mct"))
+    assert find(str(file)).decide is not find("mct").decide
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def (", "mine.py, line 1: "),
+        ("x = 3", "has no policy; decorate its function with @push or @pull"),
+        (OWN + OWN.replace("mine", "other"), "has 2 policies; name one"),
+        (OWN.replace("return ", "return undefined + "), "mine.py, line 10: NameError"),
+        (OWN.replace("return ", "raise ValueError('no idea')\n    return "), "ValueError: no idea"),
+        (
+            OWN.replace("view.machines.work", "view.machines.wrk"),
+            "mine.py, line 10: AttributeError",
+        ),
+        (OWN.replace("return np", "view.rate[99]\n    return np"), "mine.py, line 10: IndexError"),
+        (OWN.replace("return np", "return 99\n    return np"), "every answer is impossible"),
+        (OWN.replace("return np", "return 'x'\n    return np"), "mine"),
+        (OWN.replace("weight=1.0", "weight"), "parameter 'weight' needs a default"),
+    ],
+)
+def test_a_wrong_policy_file(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        simulate("2.B", str(file), 20, 2)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_impossible_answers_are_refused_and_counted() -> None:
+    @push
+    def often_wrong(task_class, view):  # type: ignore[no-untyped-def]
+        """Answer nonsense for one class (made up)."""
+        return 7 if task_class == 0 and view.classes[0].arrived % 2 == 0 else 1
+
+    result = simulate("2.B", often_wrong, 30, 2)
+    assert result.refusals > 0
+
+
+def test_a_closure_is_refused_with_a_clear_line() -> None:
+    choice = 1
+
+    @push
+    def closed(task_class, view):  # type: ignore[no-untyped-def]
+        """Use a variable from outside (made up)."""
+        return choice
+
+    with pytest.raises(InputError, match="closed uses variables of a function around it"):
+        simulate("2.B", closed, 20, 1)
