@@ -13,6 +13,7 @@ from gridwright import (
     Exponential,
     Gamma,
     Hyperexponential,
+    InputError,
     Lognormal,
     Pmf,
     System,
@@ -303,3 +304,56 @@ def test_planners_may_be_kept_from_the_availabilities() -> None:
     """Section 3.4.4 of the thesis: knowing them matters when some are very small."""
     found = compare("3.4.4", ["lpas_dg", "lpas_dg:use_availability=false"], 400, 6)
     assert found.winner == "lpas_dg"
+
+
+def test_delays_run_the_same_compiled_and_interpreted() -> None:
+    delays = Delays(before=0.01, after=[0.0, 0.01, 0.02, 0.03], detection=0.5, reporting=2.0)
+    options: dict[str, Any] = {"horizon": 20.0, "seed": SEED, "delays": delays, "trace": True}
+    for policy in ("fcfs", "lpas_dg"):
+        compiled = replicate(FAILING, find(policy), **options)
+        same(compiled, replicate(FAILING, find(policy), interpreted=True, **options))
+        assert compiled.lost > 0
+
+
+def test_a_failure_noticed_when_the_only_machine_is_back_changes_no_mean() -> None:
+    """Nothing else could have been done with the task, and its new time is drawn alike."""
+    system = System(
+        arrivals=[0.5], rates=[[1.0]], failures={"mean_uptime": 10.0, "mean_repair": 2.0}
+    )
+    at_once, late = (
+        simulate(system, "fcfs", 4000, 20, delays=Delays(detection=delay)) for delay in (0.0, 1e6)
+    )
+    assert late.mean_number.overlaps(at_once.mean_number.low, at_once.mean_number.high)
+    assert late.lost.mean > at_once.lost.mean
+
+
+def test_late_notice_costs_time() -> None:
+    system = System(
+        arrivals=[2.0], rates=[[2.0]], counts=[3], failures={"mean_uptime": 5.0, "mean_repair": 2.0}
+    )
+    means = [
+        simulate(system, "fcfs", 2000, 6, delays=Delays(detection=delay)).mean_response
+        for delay in (0.0, 0.5, 2.0)
+    ]
+    assert means[0].high < means[1].low
+    assert means[1].high < means[2].low
+
+
+def test_reports_of_availability_help_a_planner() -> None:
+    chain = {"states": [1, 0.1], "transition": [[0.9, 0.1], [0.1, 0.9]], "step": 50}
+    system = System(
+        arrivals=[2.2, 2.2], rates=[[4, 3], [3, 4]], counts=[2, 2], availability=[chain, chain]
+    )
+    told, untold = (
+        simulate(system, "lpas_dg", 6000, 6, seed=5, delays=Delays(reporting=period))
+        for period in (1.0, 0.0)
+    )
+    assert told.replications[0].replans > 10
+    assert untold.replications[0].replans == 0
+    assert told.mean_response.mean < untold.mean_response.mean
+
+
+def test_wrong_delays() -> None:
+    for delays in (Delays(before=-1.0), Delays(after=[1.0, 2.0])):
+        with pytest.raises(InputError, match="a delay is"):
+            simulate("3.A:alpha1:1", "fcfs", 10, 1, delays=delays)

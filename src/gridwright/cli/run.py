@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,7 +57,13 @@ Trace = Annotated[
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Any, float, list[Any]], None]]:
-    """Show on stderr how far a simulation is, with its interval as it shrinks."""
+    """Show on stderr how far a simulation is, with its interval as it shrinks.
+
+    Nothing is shown where nobody looks: stderr is then for errors.
+    """
+    if not sys.stderr.isatty():
+        yield lambda policy, done, runs: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -66,7 +66,8 @@ def simulate(
     threads
         How many run at once: as many as there are processors unless given.
     delays
-        Pull only: time between sending and starting, and between finishing and being free.
+        Pull only: what a real grid adds. Time to send a task and to hear that it is done, to
+        notice that a machine has failed, and between reports of CPU availability.
     trace
         Keep the event log of every replication.
     progress
@@ -86,6 +87,8 @@ def simulate(
     _check_counts(replications, precision, threads)
     if delays is not None and policy.kind != "pull":
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
+    if progress is not None:
+        progress(0.0, [])  # compiling may take some seconds
     policy = prepare(system, policy, delays)
     options: dict[str, Any] = {
         "horizon": horizon,

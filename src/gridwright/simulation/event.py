@@ -86,10 +86,12 @@ def loop(
             _finish(s, j, warmup)
             freed(s, j, arguments, own)
         elif o.fault <= o.shift:
-            if s.machines[j].up:
-                _fail(s, j, faults, repeats, arguments, own)
-            else:
+            if not s.machines[j].up:
                 _repair(s, j, faults, arguments, own)
+            elif o.silent:
+                _notice(s, j, repeats, arguments, own)
+            else:
+                _fail(s, j, faults, repeats, arguments, own)
         else:
             _shift(s, j, faults)
 
@@ -119,7 +121,7 @@ def begin(s: State, j: int, x: int) -> None:
     o.left = ticket.work
     o.last = c.now + o.before
     rate = s.truth[ticket.task_class, j] * o.speed
-    o.finish = o.last + o.left / rate + o.after
+    o.finish = o.last + o.left / rate + o.after if not o.silent else np.inf
     settle(s, j)
     if len(s.trace) > 0:
         note(s, c.now + o.before, START, ticket.number, ticket.task_class, j)
@@ -150,7 +152,9 @@ def _start(s: State, tasks: Generator, faults: Generator) -> None:
         o.fault = np.inf
         if o.mean_uptime < np.inf:
             o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
-        o.shift = _sojourn(s, j, faults)
+        o.change = _sojourn(s, j, faults)
+        o.report = o.period if o.period > 0.0 and o.chain >= 0 else np.inf
+        o.shift = min(o.change, o.report)
         settle(s, j)
 
 
@@ -199,12 +203,26 @@ def _finish(s: State, j: int, warmup: float) -> None:
 def _fail(
     s: State, j: int, faults: Generator, repeats: Generator, arguments: Any, own: Generator
 ) -> None:
-    c, o, m = s.count[0], s.server[j], s.machines[j]
+    c, o = s.count[0], s.server[j]
     if len(s.trace) > 0:
         note(s, c.now, FAIL, -1, -1, j)
+    o.back = c.now + shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
+    if o.detection > 0.0:
+        o.silent = True
+        o.finish = np.inf
+        o.fault = min(c.now + o.detection, o.back)
+        settle(s, j)
+    else:
+        _notice(s, j, repeats, arguments, own)
+
+
+def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
+    """Do what a scheduler does when it knows that a machine has failed."""
+    c, o, m = s.count[0], s.server[j], s.machines[j]
     m.up = False
+    o.silent = False
     s.present[j] = 0.0
-    o.fault = c.now + shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
+    o.fault = o.back
     if c.planned:
         c.pending = MAKE_PLAN
     returned(s, j, repeats, arguments, own)
@@ -219,27 +237,52 @@ def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator)
         note(s, c.now, REPAIR, -1, -1, j)
     m.up = True
     o.fault = c.now + shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+    believed = m.availability
     if o.doubt > 0.0:
         error = (2.0 * faults.random() - 1.0) * o.doubt
-        m.availability = min(max(o.believed * (1.0 + error), 0.0), 1.0)
-        for i in range(len(s.classes)):
-            s.rate[i, j] = s.nominal[i, j] * m.availability
-    s.present[j] = m.availability if o.told else 1.0
+        believed = min(max(o.believed * (1.0 + error), 0.0), 1.0)
+    _believe(s, j, believed)
     settle(s, j)
     if c.planned:
         c.pending = MAKE_PLAN
     freed(s, j, arguments, own)
 
 
+def _believe(s: State, j: int, availability: float) -> None:
+    """Let the scheduler believe in an availability of a machine."""
+    m = s.machines[j]
+    if m.availability != availability:
+        m.availability = availability
+        for i in range(len(s.classes)):
+            s.rate[i, j] = s.nominal[i, j] * availability
+    if m.up:
+        s.present[j] = availability if s.server[j].told else 1.0
+
+
 def _shift(s: State, j: int, faults: Generator) -> None:
-    """Move a machine's availability on; a running task keeps the work that is left of it."""
+    """Change a machine's availability, or report it."""
+    c, o = s.count[0], s.server[j]
+    if o.change <= c.now:
+        _change(s, j, faults)
+    if o.report <= c.now:
+        o.report = c.now + o.period
+        if s.machines[j].availability != o.speed:
+            _believe(s, j, o.speed)
+            if c.planned and o.told and s.machines[j].up:
+                c.pending = MAKE_PLAN
+    o.shift = min(o.change, o.report)
+    settle(s, j)
+
+
+def _change(s: State, j: int, faults: Generator) -> None:
+    """Move a machine's chain on; a running task keeps the work that is left of it."""
     c, o = s.count[0], s.server[j]
     row = o.chain + o.stage
     u = faults.random()
     k = 0
     while u >= s.chain[row, 3 + k]:
         k += 1
-    if o.ticket >= 0:
+    if o.ticket >= 0 and not o.silent:
         rate = s.truth[s.machines[j].serving, j]
         if c.now > o.last:
             o.left -= (c.now - o.last) * rate * o.speed
@@ -248,10 +291,9 @@ def _shift(s: State, j: int, faults: Generator) -> None:
             o.finish = o.last + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
     o.stage = k
     o.speed = s.chain[o.chain + k, 0]
-    o.shift = c.now + _sojourn(s, j, faults)
+    o.change = c.now + _sojourn(s, j, faults)
     if len(s.trace) > 0:
         note(s, c.now, SHIFT, -1, -1, j)
-    settle(s, j)
 
 
 def _sojourn(s: State, j: int, faults: Generator) -> float:

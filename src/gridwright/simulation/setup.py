@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,10 +52,20 @@ class Streams(NamedTuple):
 
 
 class Delays(NamedTuple):
-    """What a real grid adds: time to send a task, and to hear that it is done."""
+    """What a real grid adds; every delay may be one number, or one a machine.
 
-    before: float = 0.0
-    after: float = 0.0
+    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
+    stuck until the failure is noticed, or the machine comes back.
+    """
+
+    before: float | Sequence[float] = 0.0
+    """Between sending a task and its start."""
+    after: float | Sequence[float] = 0.0
+    """Between its finish and the scheduler's knowing of it."""
+    detection: float | Sequence[float] = 0.0
+    """Between a failure and the scheduler's knowing of it."""
+    reporting: float | Sequence[float] = 0.0
+    """Between reports of CPU availability; 0: planners know its long-run mean."""
 
 
 def is_static(system: System) -> bool:
@@ -207,7 +217,12 @@ def _servers(system: System, shapes: Shapes, rng: Generator, delays: Delays) -> 
         server[field] = np.inf
     for field in ("ticket", "head", "tail", "next", "prev", "older", "newer", "chain"):
         server[field] = -1
-    server["before"], server["after"] = delays
+    for field, delay in zip(("before", "after", "detection", "period"), delays, strict=True):
+        if np.min(delay) < 0 or (np.ndim(delay) and len(np.atleast_1d(delay)) != len(server)):
+            raise InputError(
+                f"a delay is {delay}; expected 0 or more, one for all or a machine each"
+            )
+        server[field] = delay
     server["mean_uptime"] = np.inf
     if system.failures is not None:
         for field in ("mean_uptime", "mean_repair"):

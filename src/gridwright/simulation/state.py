@@ -16,7 +16,10 @@ SERVER = np.dtype(
         ("speed", "f8"),  # true CPU availability now
         ("finish", "f8"),  # when the task in service ends
         ("fault", "f8"),  # when it fails next, or is repaired
-        ("shift", "f8"),  # when its availability changes next
+        ("shift", "f8"),  # when its availability changes or is reported next
+        ("change", "f8"),  # when it changes
+        ("report", "f8"),  # when it is reported
+        ("back", "f8"),  # of a machine that is silent: when it is repaired
         ("begun", "f8"),  # when the task in service was sent to it
         ("busy", "f8"),  # time spent busy
         ("ticket", "i8"),  # the task in service, −1 for none
@@ -35,6 +38,9 @@ SERVER = np.dtype(
         ("mean_repair", "f8"),
         ("before", "f8"),  # delay between sending and starting
         ("after", "f8"),  # delay between finishing and being known to have finished
+        ("detection", "f8"),  # delay between failing and being known to have failed
+        ("period", "f8"),  # time between reports of its availability, 0 for none
+        ("silent", "?"),  # it has failed, and nobody knows
         ("chain", "i8"),  # row of its chain's first state, −1 for none
         ("stage", "i8"),  # the chain's state now
         ("believed", "f8"),  # availability as it is believed when nothing disturbs it

@@ -44,4 +44,4 @@ def stability(
     walk = np.sqrt(2 * arrivals * 2 * quarter)
     allowed = (EXPECTED + SPREAD / np.sqrt(len(number))) * walk
     unstable = after > RATIO * before and after - before > allowed
-    return Stability(not unstable, round((after - before) / (2 * quarter), 12))
+    return Stability(not unstable, round(float((after - before) / (2 * quarter)), 12))
