@@ -12,20 +12,37 @@ import simpy
 from gridwright import System
 from gridwright.link import link
 
-__all__ = ["bare_draws", "heapq_loop", "simpy_callbacks"]
+__all__ = ["Run", "bare_draws", "best_of", "heapq_loop", "simpy_callbacks"]
 
 
-def rate(run: Callable[[], int]) -> float:
-    """Return tasks per CPU second, the best of three runs."""
-    best = 0.0
-    for _ in range(3):
+Run = Callable[[], float]
+"""A measurement: run something once and return its tasks per CPU second."""
+
+
+def timed(run: Callable[[], int]) -> Run:
+    """Measure a function that returns how many tasks it has done."""
+
+    def measure() -> float:
         begin = process_time()
         tasks = run()
-        best = max(best, tasks / (process_time() - begin))
+        return tasks / (process_time() - begin)
+
+    return measure
+
+
+def best_of(rounds: int, **runs: Run) -> dict[str, float]:
+    """Run all in turn, several times over, and keep the best of each.
+
+    In turn, because a shared machine is now fast and now slow, for all of them alike.
+    """
+    best = dict.fromkeys(runs, 0.0)
+    for _ in range(rounds):
+        for name, run in runs.items():
+            best[name] = max(best[name], run())
     return best
 
 
-def heapq_loop(system: System, tasks: int = 60_000) -> float:
+def heapq_loop(system: System, tasks: int = 40_000) -> Run:
     """Simulate with a heap of events, in plain Python."""
     arrivals, means = system.arrival_rates.tolist(), (1 / system.nominal).tolist()
     machines = range(len(means[0]))
@@ -60,10 +77,10 @@ def heapq_loop(system: System, tasks: int = 60_000) -> float:
                     busy[j] = False
         return tasks
 
-    return rate(run)
+    return timed(run)
 
 
-def simpy_callbacks(system: System, tasks: int = 30_000) -> float:
+def simpy_callbacks(system: System, tasks: int = 20_000) -> Run:
     """Simulate with SimPy in its fastest style: timeouts with callbacks, no processes."""
     arrivals, means = system.arrival_rates.tolist(), (1 / system.nominal).tolist()
     machines = range(len(means[0]))
@@ -108,7 +125,7 @@ def simpy_callbacks(system: System, tasks: int = 30_000) -> float:
         environment.run(until=done)
         return tasks
 
-    return rate(run)
+    return timed(run)
 
 
 def draw_pairs(rng: np.random.Generator, count: int) -> float:
@@ -119,7 +136,7 @@ def draw_pairs(rng: np.random.Generator, count: int) -> float:
     return total
 
 
-def bare_draws(tasks: int = 5_000_000) -> float:
+def bare_draws(tasks: int = 3_000_000) -> Run:
     """Draw the random numbers of a run, and do nothing with them: two exponentials a task."""
     draw, rng = link(draw_pairs), np.random.default_rng(1)
     draw(rng, 1)
@@ -128,4 +145,4 @@ def bare_draws(tasks: int = 5_000_000) -> float:
         draw(rng, tasks)
         return tasks
 
-    return rate(run)
+    return timed(run)

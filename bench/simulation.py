@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gridwright import load, simulate
 
-from .baseline import bare_draws, heapq_loop, simpy_callbacks
+from .baseline import Run, bare_draws, best_of, heapq_loop, simpy_callbacks
 
 OWN = """
 from gridwright import push
@@ -25,37 +25,54 @@ def own(task_class, view, tie=Tie.lowest):
 """
 
 
-def speed(system: str, policy: str, horizon: float) -> float:
-    """Return simulated tasks per CPU second, the best of three runs on one thread."""
-    runs = [simulate(system, policy, horizon, 1, seed, threads=1) for seed in (1, 2, 3)]
-    return max(run.tasks / run.seconds for run in runs)
+def ours(system: str, policy: str, horizon: float) -> Run:
+    """Measure simulated tasks per CPU second on one thread."""
+
+    def run() -> float:
+        result = simulate(system, policy, horizon, 1, threads=1)
+        return result.tasks / result.seconds
+
+    run()  # compiles
+    return run
 
 
 def main() -> None:
-    draws = bare_draws()
     print(f"{'':10}{'tasks/s':>12}{'× heapq':>10}{'× SimPy':>10}{'draws /':>10}")
-    slow = 0.0
-    for name, horizon in (("2.B", 20_000.0), ("2.C1", 4_000.0)):
+    for name, horizon in (("2.B", 20_000.0), ("2.C1", 3_000.0)):
         system = load(name)
-        slow = heapq_loop(system)
-        callbacks = simpy_callbacks(system)
-        ours = speed(name, "mct", horizon)
-        ratios = f"{ours / slow:10.0f}{ours / callbacks:10.0f}{draws / ours:10.1f}"
-        print(f"{name + ' mct':10}{ours / 1e6:10.2f} M{ratios}")
+        best = best_of(
+            8,
+            heapq=heapq_loop(system),
+            ours=ours(name, "mct", horizon),
+            draws=bare_draws(),
+            simpy=simpy_callbacks(system),
+        )
+        speed = best["ours"]
+        ratios = [speed / best["heapq"], speed / best["simpy"], best["draws"] / speed]
+        print(f"{name + ' mct':10}{speed / 1e6:10.2f} M" + "".join(f"{r:10.1f}" for r in ratios))
+
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "own.py"
         file.write_text(OWN)
-        own = speed("2.C1", str(file), 4_000.0) / speed("2.C1", "mct", 4_000.0)
+        best = best_of(
+            6, built_in=ours("2.C1", "mct", 3_000.0), own=ours("2.C1", str(file), 3_000.0)
+        )
+    own = best["own"] / best["built_in"]
     print(f"\na policy from a file against the built-in of the same text: {own:.2f}")
 
-    still = speed("3.A:alpha1:1", "lpas_dg", 4_000.0)
-    failing = simulate("3.A:alpha1:5", "lpas_dg", 4_000.0, 1, threads=1)
-    fast = speed("3.A:alpha1:5", "lpas_dg", 4_000.0)
-    replans = failing.replications[0].replans
-    each = (1 / fast - 1 / still) * failing.tasks / replans
-    large = speed("3.F:alpha:1", "lpas_dg", 40.0)
-    small = speed("3.A:alpha1:3", "lpas_dg", 4_000.0)
-    print(f"pull, 3.A without failures: {still / 1e6:.2f} M tasks/s")
-    print(f"pull, 3.A case 5 with failures: {fast / 1e6:.2f} M, {fast / slow:.0f} × heapq on 2.C1")
+    best = best_of(
+        6,
+        heapq=heapq_loop(load("2.C1")),
+        still=ours("3.A:alpha1:1", "lpas_dg", 2_000.0),
+        failing=ours("3.A:alpha1:5", "lpas_dg", 2_000.0),
+        small=ours("3.A:alpha1:3", "lpas_dg", 2_000.0),
+        large=ours("3.F:alpha:1", "lpas_dg", 20.0),
+    )
+    run = simulate("3.A:alpha1:5", "lpas_dg", 2_000.0, 1, threads=1)
+    each = (1 / best["failing"] - 1 / best["still"]) * run.tasks / run.replications[0].replans
+    print(f"pull, 3.A without failures: {best['still'] / 1e6:.2f} M tasks/s")
+    times = best["failing"] / best["heapq"]
+    print(f"pull, 3.A case 5: {best['failing'] / 1e6:.2f} M, {times:.1f} × heapq on 2.C1")
     print(f"a re-plan inside the loop, failures and all: {1e6 * each:.1f} µs")
-    print(f"3,000 machines (3.F) against 30 (3.A case 3): {large / 1e6:.2f} M, {large / small:.2f}")
+    share = best["large"] / best["small"]
+    print(f"3,000 machines (3.F) against 30 (3.A case 3): {best['large'] / 1e6:.2f} M, {share:.2f}")

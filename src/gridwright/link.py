@@ -43,12 +43,19 @@ def hook(function: Function) -> Function:
 
 
 @cache
-def link(function: Function, /, *, allocating: bool = False, **hooks: Function) -> Function:
+def link(
+    function: Function,
+    /,
+    *,
+    allocating: bool = False,
+    inlined: bool = False,
+    **hooks: Function,
+) -> Function:
     """Compile a plain function and, recursively, the plain functions that it calls.
 
     Code that allocates nothing is compiled without reference counting, which is quicker to
     compile and to run: that of modules that say so, and what they call, hooks included unless
-    they are allocating.
+    they are allocating. What is called may be inlined throughout, for speed.
 
     >>> def twice(x):
     ...     return 2 * x
@@ -61,7 +68,7 @@ def link(function: Function, /, *, allocating: bool = False, **hooks: Function) 
 
     def treat(inner: FunctionType) -> Any:
         options: dict[str, Any] = INNER | _options(inner, allocating)
-        return numba.njit(inner, **options)
+        return numba.njit(inner, forceinline=inlined, **options)
 
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)

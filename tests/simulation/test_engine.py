@@ -332,7 +332,7 @@ def test_late_notice_costs_time() -> None:
         arrivals=[2.0], rates=[[2.0]], counts=[3], failures={"mean_uptime": 5.0, "mean_repair": 2.0}
     )
     means = [
-        simulate(system, "fcfs", 2000, 6, delays=Delays(detection=delay)).mean_response
+        simulate(system, "fcfs", 8000, 10, delays=Delays(detection=delay)).mean_response
         for delay in (0.0, 0.5, 2.0)
     ]
     assert means[0].high < means[1].low

@@ -171,7 +171,7 @@ def _made(
 ) -> Callable[..., int]:
     if interpreted:
         return bind(loop, **hooks)
-    return link(loop, allocating=policy.allocating, **hooks)
+    return link(loop, allocating=policy.allocating, inlined=True, **hooks)
 
 
 def choose_planner(
