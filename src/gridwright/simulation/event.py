@@ -196,8 +196,7 @@ def _finish(s: State, j: int, warmup: float) -> None:
     if len(s.trace) > 0:
         note(s, c.now, FINISH, ticket.number, ticket.task_class, j)
     release(s, o.ticket)
-    o.ticket = -1
-    settle(s, j)
+    o.ticket = -1  # what follows settles the machine's next event
 
 
 def _fail(
@@ -242,7 +241,6 @@ def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator)
         error = (2.0 * faults.random() - 1.0) * o.doubt
         believed = min(max(o.believed * (1.0 + error), 0.0), 1.0)
     _believe(s, j, believed)
-    settle(s, j)
     if c.planned:
         c.pending = MAKE_PLAN
     freed(s, j, arguments, own)
@@ -319,7 +317,7 @@ def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
 
 @hook
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
-    """Do what follows when a machine has nothing to do."""
+    """Do what follows when a machine has nothing to do; settle its next event."""
 
 
 @hook

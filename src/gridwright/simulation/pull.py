@@ -6,6 +6,7 @@ from numpy.random import Generator
 
 from ..link import hook
 from ..policies.view import View
+from .calendar import settle
 from .event import begin, interrupt, shown
 from .idle import leave, longest_idle, rejoin, relist
 from .queue import insert, pop
@@ -38,6 +39,7 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         assign(s, j, k)
     else:
         rejoin(s, j)
+        settle(s, j)
 
 
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:

@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from ..link import hook
 from ..policies.view import View
+from .calendar import settle
 from .event import begin, interrupt, shown
 from .queue import insert, pop
 from .state import State
@@ -34,6 +35,8 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         o.head = s.ticket[x].next
         s.ticket[x].next = -1
         begin(s, j, x)
+    else:
+        settle(s, j)
     if s.count[0].waiting != 0 and s.count[0].pending == 0:
         offer(s, arguments, own)
 
