@@ -83,8 +83,8 @@ def solve(t: Tableau) -> float:
         careful = idle_steps > classes + groups
         entering = _entering(t, careful)
         if entering < 0:
-            _rekey(t)
-            _invert(t)
+            if _rekey(t):
+                _invert(t)
             return _answer(t)
         step = _pivot(t, entering, careful)
         idle_steps = idle_steps + 1 if step < ZERO else 0
@@ -278,12 +278,13 @@ def _exchange(t: Tableau, entering: int, leaving: int, place: int) -> None:
         t.row[place - size]["work"] = entering
 
 
-def _rekey(t: Tableau) -> None:
-    """Make the largest variable of every group its key: the key is what the others leave.
+def _rekey(t: Tableau) -> bool:
+    """Make the largest variable of every group its key; tell whether a key has changed.
 
-    A small one found as 1 less the others would be lost in their rounding errors.
+    The key is what the others leave: a small one would be lost in their rounding errors.
     """
     classes, groups = t.size
+    changed = False
     for g in range(groups):
         rest, largest, place = 1.0, 0.0, -1
         for k in range(1, classes):
@@ -295,6 +296,8 @@ def _rekey(t: Tableau) -> None:
             variable = t.row[place]["work"]
             t.row[place]["work"] = g * (classes + 1) + t.key[g]
             t.key[g] = variable % (classes + 1)
+            changed = True
+    return changed
 
 
 def _answer(t: Tableau) -> float:

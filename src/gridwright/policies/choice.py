@@ -3,10 +3,19 @@
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .view import View
 
-__all__ = ["Tie", "drawn", "largest_index", "least_completion", "permitted"]
+__all__ = [
+    "Tie",
+    "drawn",
+    "largest_index",
+    "least_among",
+    "least_completion",
+    "permitted",
+    "sooner",
+]
 
 ALIKE = 1e-12
 """Relative difference below which two times are a tie: sums kept step by step differ by rounding,
@@ -22,9 +31,14 @@ class Tie(IntEnum):
 
 def least_completion(task_class: int, view: View, tie: int) -> int:
     """Return the permitted machine where the task is expected to finish first, or −1."""
+    return least_among(task_class, view, view.plan, tie)
+
+
+def least_among(task_class: int, view: View, allowed: NDArray[np.float64], tie: int) -> int:
+    """Return the machine up with a mark > 0 where the task would finish first, or −1."""
     best, least, tied = -1, np.inf, 0
     for j in range(len(view.machines)):
-        if view.plan[task_class, j] > 0.0 and view.machines[j].up:
+        if allowed[task_class, j] > 0.0 and view.machines[j].up:
             time = view.machines[j].work + 1.0 / view.rate[task_class, j]
             if time < least * (1.0 - ALIKE):
                 best, least, tied = j, time, 1

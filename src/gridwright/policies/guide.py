@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .choice import ALIKE
+from .choice import least_among
 from .view import INFORMED, View
 
 __all__ = ["least_completion_within", "two_within"]
@@ -28,18 +28,11 @@ def within(task_class: int, view: View, machine: int, total: float, c: float) ->
 def least_completion_within(task_class: int, view: View, c: float, tie: int) -> int:
     """Return the machine that is within its share and would finish the task first, or −1."""
     total = routed(task_class, view)
-    best, least, tied = -1, np.inf, 0
     for j in range(len(view.machines)):
-        if within(task_class, view, j, total, c):
-            view.tally[INFORMED] += 1.0
-            time = view.machines[j].work + 1.0 / view.rate[task_class, j]
-            if time < least * (1.0 - ALIKE):
-                best, least, tied = j, time, 1
-            elif tie == 1 and time <= least * (1.0 + ALIKE):
-                tied += 1
-                if view.rng.random() * tied < 1.0:
-                    best = j
-    return best
+        inside = within(task_class, view, j, total, c)
+        view.memory[task_class, j] = inside
+        view.tally[INFORMED] += inside
+    return least_among(task_class, view, view.memory, tie)
 
 
 def two_within(task_class: int, view: View, c: float) -> tuple[int, int]:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.random import Generator
 
 from ..link import hook
-from ..policies.view import View
 from .calendar import settle
 from .queue import append, release, take
 from .reason import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
+from .shape import low, shape_draw
 from .state import State
 from .trace import ARRIVE, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 
-__all__ = ["begin", "interrupt", "loop", "shown"]
+__all__ = ["begin", "interrupt", "loop"]
 
 ALLOCATES_NOTHING = True
 
@@ -94,22 +94,6 @@ def loop(
                 _fail(s, j, faults, repeats, arguments, own)
         else:
             _shift(s, j, faults)
-
-
-def shown(s: State, own: Generator) -> View:
-    """Return what a policy is shown now."""
-    return View(
-        s.count[0].now,
-        s.machines,
-        s.classes,
-        s.rate,
-        s.nominal,
-        s.assigned,
-        s.plan,
-        s.memory,
-        s.tally,
-        own,
-    )
 
 
 def begin(s: State, j: int, x: int) -> None:
@@ -328,15 +312,3 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
 @hook
 def recalled(s: State, arguments: Any, own: Generator) -> None:
     """Do what follows when there is a new plan."""
-
-
-@hook
-def shape_draw(shapes: Any, table: Any, number: int, rng: Generator) -> float:
-    """Draw from a shape."""
-    return 1.0
-
-
-@hook
-def low(shapes: Any) -> bool:
-    """Tell whether a buffer of draws must be filled again."""
-    return False

@@ -7,10 +7,10 @@ from numpy.random import Generator
 from ..link import hook
 from ..policies.view import View
 from .calendar import settle
-from .event import begin, interrupt, shown
+from .event import begin, interrupt
 from .idle import leave, longest_idle, rejoin, relist
 from .queue import insert, pop
-from .state import State
+from .state import State, shown
 from .trace import ASSIGN, note
 
 __all__ = ["freed", "placed", "recalled", "returned"]
@@ -73,7 +73,7 @@ def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
     if (s.ends[s.server[j].pattern, 0] & c.waiting) == 0:
         return -1
     c.asked += 1
-    k = decide(j, shown(s, own), *arguments)
+    k = decide(j, shown(s, s.count[0].now, own), *arguments)
     if k < 0:
         return -1
     if k >= len(s.classes) or s.stream[k].head < 0 or s.plan[k, j] <= 0.0 or s.truth[k, j] <= 0.0:

@@ -12,7 +12,8 @@ from numpy.random import Generator
 from ..link import hook
 from ..policies.view import View
 from .reason import DRAWS, HELD, POOL, SLICE, TRACE
-from .state import State
+from .shape import low, shape_draw
+from .state import State, shown
 from .trace import ARRIVE, ASSIGN, FINISH, START, note
 
 __all__ = ["loop"]
@@ -63,19 +64,7 @@ def loop(
             if s.due[j] <= t:
                 inside -= retire(s, j, t)
         s.classes[i].arrived += 1
-        view = View(
-            t,
-            s.machines,
-            s.classes,
-            s.rate,
-            s.nominal,
-            s.assigned,
-            s.plan,
-            s.memory,
-            s.tally,
-            own,
-        )
-        k = decide(i, view, *arguments)
+        k = decide(i, shown(s, t, own), *arguments)
         if k < 0 or k >= machines or s.plan[i, k] <= 0.0 or s.truth[i, k] <= 0.0:
             return HELD
         q = s.stream[i]
@@ -157,22 +146,7 @@ def retire(s: State, j: int, t: float) -> int:
     return gone
 
 
-# Bound when the loop is linked: the policy, and how the run's shapes are drawn.
-
-
 @hook
 def decide(task_class: int, view: View) -> int:
     """Stand in for the policy."""
     return -1
-
-
-@hook
-def shape_draw(shapes: Any, table: Any, number: int, rng: Generator) -> float:
-    """Stand in for the sampler."""
-    return 1.0
-
-
-@hook
-def low(shapes: Any) -> bool:
-    """Stand in for the check of the buffers."""
-    return False

@@ -12,9 +12,9 @@ from numpy.random import Generator
 from ..link import hook
 from ..policies.view import View
 from .calendar import settle
-from .event import begin, interrupt, shown
+from .event import begin, interrupt
 from .queue import insert, pop
-from .state import State
+from .state import State, shown
 from .trace import ASSIGN, note
 
 __all__ = ["freed", "placed", "recalled", "returned"]
@@ -72,7 +72,7 @@ def offer(s: State, arguments: Any, own: Generator) -> None:
         for k in range(len(s.classes)):
             if (left >> k) & 1 and s.classes[k].oldest < oldest:
                 i, oldest = k, s.classes[k].oldest
-        j = decide(i, shown(s, own), *arguments)
+        j = decide(i, shown(s, s.count[0].now, own), *arguments)
         possible = 0 <= j < len(s.machines)
         if possible:
             possible = s.machines[j].up and s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0

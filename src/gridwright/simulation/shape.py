@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..link import hook
 from ..model import (
     Deterministic,
     Distribution,
@@ -23,7 +24,18 @@ from ..model import (
     Weibull,
 )
 
-__all__ = ["BUFFER", "SHAPE", "Shapes", "draw", "draw_exponential", "refill"]
+__all__ = [
+    "BUFFER",
+    "SHAPE",
+    "Shapes",
+    "draw",
+    "draw_exponential",
+    "is_low",
+    "low",
+    "never_low",
+    "refill",
+    "shape_draw",
+]
 
 SHAPE = np.dtype(
     [
@@ -112,6 +124,18 @@ def is_low(shapes: Any) -> bool:
 
 def never_low(shapes: Any) -> bool:
     """Stand in for ``is_low`` where nothing is buffered."""
+    return False
+
+
+@hook
+def shape_draw(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -> float:
+    """Stand in for the sampler of a run: ``draw`` or ``draw_exponential``."""
+    return 1.0
+
+
+@hook
+def low(shapes: Any) -> bool:
+    """Stand in for the check of a run's buffers: ``is_low`` or ``never_low``."""
     return False
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["COUNT", "EVENT", "SERVER", "STREAM", "TICKET", "State", "grow"]
+from ..policies.view import View
+
+__all__ = ["COUNT", "EVENT", "SERVER", "STREAM", "TICKET", "State", "grow", "shown"]
+
+ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
 
 SERVER = np.dtype(
     [
@@ -133,6 +138,22 @@ class State(NamedTuple):
     table: NDArray[np.float64]
     chain: NDArray[np.float64]  # rows: speed, mean steps, cumulative odds of the next state …
     trace: Any  # EVENT
+
+
+def shown(s: State, now: float, own: Generator) -> View:
+    """Return what a policy is shown at a time."""
+    return View(
+        now,
+        s.machines,
+        s.classes,
+        s.rate,
+        s.nominal,
+        s.assigned,
+        s.plan,
+        s.memory,
+        s.tally,
+        own,
+    )
 
 
 def grow(state: State) -> State:
