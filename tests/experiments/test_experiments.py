@@ -83,6 +83,7 @@ def test_one_replication_has_no_interval() -> None:
         ({"policy": 3}, "3 is no policy"),
         ({"system": "3.LP-machine-2-failed"}, "has machines down"),
         ({"system": "Smith"}, "can be shown"),
+        ({"system": "4.A"}, "4.A has arrivals at machines (a matrix)"),
     ],
 )
 def test_wrong_arguments(changes: dict[str, Any], message: str) -> None:

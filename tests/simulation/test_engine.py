@@ -27,11 +27,12 @@ from gridwright.link import link
 from gridwright.policies import find, policies
 from gridwright.policies.view import CLASS, MACHINE
 from gridwright.simulation import KINDS, Delays, Replication, replicate
-from gridwright.simulation.replication import _run
+from gridwright.simulation.replication import _run, _slice_ends
 from gridwright.simulation.shape import SHAPE, Shapes, draw
 from gridwright.simulation.state import COUNT, EVENT, SERVER, STREAM, TICKET
 
 SEED = np.random.SeedSequence(11)
+SHIPPED = list(policies())  # before any test registers its own
 FAILING = System(
     name="failing",
     arrivals=[3, 4],
@@ -53,7 +54,7 @@ def same(first: Replication, second: Replication) -> None:
             assert np.array_equal(one, two, equal_nan=True), name
 
 
-@pytest.mark.parametrize("name", policies())
+@pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("system", [load("2.D"), FAILING], ids=["2.D", "failing"])
 def test_interpreted_and_compiled_runs_are_bit_identical(name: str, system: System) -> None:
     options: dict[str, Any] = {"horizon": 15.0, "warmup": 3.0, "seed": SEED, "trace": True}
@@ -221,6 +222,20 @@ def test_memory_follows_what_is_in_the_system() -> None:
     assert state.count[0].tasks > 200 * POOL
 
 
+def test_a_queue_without_end_is_refused_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridwright.simulation.state.MOST_TASKS", 4096)
+    with pytest.raises(InputError, match="more than 4,096 tasks are in the system"):
+        replicate(System(arrivals=[50], rates=[[1]]), find("fcfs"), horizon=200.0, seed=SEED)
+
+
+def test_long_runs_have_as_many_samples_as_short_ones() -> None:
+    ends = list(_slice_ends(load("3.F:alpha:1"), 20_000.0, 7.0))
+    assert sum(is_sample for _, is_sample in ends) == 128
+    assert [end for end, _ in ends] == sorted(end for end, _ in ends)
+    assert (7.0, False) in ends
+    assert ends[-1] == (20_000.0, True)
+
+
 def test_a_long_queue_grows_the_pool() -> None:
     run = replicate(System(arrivals=[50], rates=[[1]]), find("fcfs"), horizon=200.0, seed=SEED)
     assert run.number[-1] == pytest.approx(50 * 200, rel=0.05)
@@ -286,7 +301,7 @@ def test_a_users_distribution_is_drawn_in_pieces(tmp_path: Path) -> None:
 
 
 def test_a_task_is_never_sent_where_its_rate_is_0() -> None:
-    for name in policies():
+    for name in SHIPPED:
         result = simulate("2.Sharifnia", name, 100, 2)
         assert result.refusals == 0
         for run in result.replications:

@@ -85,6 +85,11 @@ def simulate(
     policy = find_policy(policy)
     check_run(horizon, warmup)
     _check_counts(replications, precision, threads)
+    if system.arrivals.ndim > 1:
+        raise InputError(
+            f"{system.name or 'the system'} has arrivals at machines (a matrix), which is for "
+            f"decentralised policies; {policy.name} is a {policy.kind} policy"
+        )
     if delays is not None and policy.kind != "pull":
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     if progress is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import thread_time
 from typing import Any, NamedTuple
 
@@ -28,7 +28,8 @@ from .state import State, grow
 
 __all__ = ["Replication", "replicate"]
 
-SLICES = 128
+SAMPLES = 128
+"""How often the number in system is noted, at most."""
 TASKS_PER_SLICE = 200_000
 """A slice is at most about this many tasks, so that a run can be stopped and shows progress."""
 
@@ -114,7 +115,7 @@ def _run(
     pages: list[Any] = []
     times, number = [0.0], [0.0]
     seconds = 0.0
-    for until in _slice_ends(system, horizon, warmup):
+    for until, is_sample in _slice_ends(system, horizon, warmup):
         reason = -1
         while reason != SLICE:
             before = thread_time()
@@ -132,7 +133,7 @@ def _run(
                 return None
         if until == warmup and until > 0 and not lazy:
             _forget(state)
-        if until > 0:
+        if until > 0 and is_sample:
             times.append(until)
             number.append(float(state.count[0].inside))
         on_slice(until / horizon)
@@ -143,14 +144,23 @@ def _run(
     )
 
 
-def _slice_ends(system: System, horizon: float, warmup: float) -> list[float]:
-    """Cut the run into slices; one ends with the warm-up, and an empty one comes first.
+def _slice_ends(system: System, horizon: float, warmup: float) -> Iterator[tuple[float, bool]]:
+    """Cut the run into slices, and say at which ends the number in system is noted.
 
-    The empty one compiles the loop, so that the time of the others is the time of running.
+    An empty slice comes first: it compiles the loop, so that the time of the others is the time
+    of running. One ends with the warm-up.
     """
     expected = horizon * float(system.arrival_rates.sum())
-    slices = max(int(min(max(expected / 100, 32), SLICES)), int(expected / TASKS_PER_SLICE))
-    return sorted({*np.linspace(0, horizon, slices + 1).tolist(), warmup})
+    samples = int(min(max(expected / 100, 32), SAMPLES))
+    parts = max(1, int(expected / samples / TASKS_PER_SLICE))
+    yield 0.0, False
+    last = 0.0
+    for k in range(1, samples * parts + 1):
+        end = horizon * k / (samples * parts)
+        if last < warmup < end:
+            yield warmup, False
+        yield end, k % parts == 0
+        last = end
 
 
 def _plan_in_python(state: State, policy: Policy, plans: dict[bytes, Floats]) -> None:

@@ -8,11 +8,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..model import InputError
 from ..policies.view import View
 
 __all__ = ["COUNT", "EVENT", "SERVER", "STREAM", "TICKET", "State", "grow", "shown"]
 
 ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
+
+MOST_TASKS = 1 << 25
+"""Tasks in the system at once for which there is room, about 2 GB."""
 
 SERVER = np.dtype(
     [
@@ -159,6 +163,11 @@ def shown(s: State, now: float, own: Generator) -> View:
 def grow(state: State) -> State:
     """Return the same state with room for twice as many tasks."""
     old = len(state.ticket)
+    if old >= MOST_TASKS:
+        raise InputError(
+            f"more than {MOST_TASKS:,} tasks are in the system at time {state.count[0].now:g}: "
+            "it is unstable; a shorter horizon shows that too"
+        )
     ticket = np.zeros(2 * old, TICKET).view(np.recarray)
     ticket[:old] = state.ticket
     ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
