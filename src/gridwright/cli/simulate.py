@@ -218,7 +218,7 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
         if not result.stable:
             cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
-        extra = [f"{100 * better[name]:.2f} %"] if better else []
+        extra = [f"{100 * better[name]:.2f} %" if result.stable else ""] if better else []
         rows.add_row(escape(name), *cells, *extra)
     show(out, rows)
     out.print("")

@@ -77,5 +77,8 @@ def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:
             axes.fill_between(times, low, high, color=f"C{k}", alpha=0.15, linewidth=0)
     axes.set_xlabel("time")
     axes.set_ylabel("tasks in system (mean and range)")
+    ends = [result.mean_number.mean for result in results]
+    if max(ends) > 20 * min(ends):
+        axes.set_yscale("symlog", linthresh=max(min(ends), 1e-9))
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
