@@ -1,7 +1,6 @@
 """The catalogue of published systems: found by name, listed, and shown as printed."""
 
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -60,21 +59,23 @@ def find(name: str) -> Entry:
     >>> find("2.B").expected_capacity
     1.3333
     """
-    catalogue = _catalogue()
-    if name in catalogue:
-        return catalogue[name]
-    cases = [key for key in catalogue if key.startswith(f"{name}:")]
+    system = name.partition(":")[0]
+    known = _read(system) if system in _files() else {}
+    if name in known:
+        return known[name]
+    cases = [key for key in known if key.startswith(f"{name}:")]
     if len(cases) == 1:
-        return catalogue[cases[0]]
+        return known[cases[0]]
     if cases:
         raise InputError(f"{name} has several cases, name one: {', '.join(cases)}")
-    hint = did_you_mean(name, [*catalogue, *_files()]) or "; 'gridwright systems' lists them"
+    everything = [*(entry.name for entry in entries()), *_files()]
+    hint = did_you_mean(name, everything) or "; 'gridwright systems' lists them"
     raise InputError(f"no system {name!r} in the catalogue{hint}")
 
 
 def entries() -> list[Entry]:
     """List every entry of the catalogue, in the order of their names."""
-    return list(_catalogue().values())
+    return [entry for system in _files() for entry in _read(system).values()]
 
 
 def find_or_read(name: str) -> Entry:
@@ -112,27 +113,27 @@ def cite(source: str) -> str:
 
 
 @cache
-def _catalogue() -> dict[str, Entry]:
-    return {entry.name: entry for name in _files() for entry in _read(name)}
-
-
-@cache
 def _files() -> tuple[str, ...]:
     folder = files(__package__) / "systems"
     return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir()))
 
 
-def _read(name: str) -> Iterator[Entry]:
-    text = (files(__package__) / "systems" / f"{name}.toml").read_text("utf-8")
+@cache
+def _read(system: str) -> dict[str, Entry]:
+    """Read the file of a published system: an entry for each of its cases, or the only one."""
+    text = (files(__package__) / "systems" / f"{system}.toml").read_text("utf-8")
     table = tomllib.loads(text)
     cases = table.pop("case", {})
     if not cases:
-        yield _entry(name, table)
+        return {system: _entry(system, table)}
+    found = {}
     for case, changes in cases.items():
         merged = {**table, **changes}
         for key in ("system", "printed"):
             merged[key] = {**table.get(key, {}), **changes.get(key, {})}
-        yield _entry(f"{name}:{case}", merged)
+        name = f"{system}:{case}"
+        found[name] = _entry(name, merged)
+    return found
 
 
 def _entry(name: str, table: dict[str, Any]) -> Entry:
