@@ -11,6 +11,7 @@ from gridwright.allocation import change, grouped, interior, situation, verdict,
 from gridwright.allocation.highs import solve_highs
 from gridwright.allocation.optimum import Situation, make_room, optimum
 from gridwright.allocation.planner import fill, spread
+from gridwright.allocation.simplex import FAILED
 from gridwright.catalogue import Entry, entries
 from gridwright.link import link
 
@@ -338,3 +339,26 @@ def test_a_class_with_few_arrivals_is_still_served() -> None:
     now = random_situation((3, 4))._replace(arrivals=np.array([1.0, 1e-11, 2.0]))
     assert vertex(now).any(axis=1).all()
     assert grouped(now).any(axis=1).all()
+
+
+def test_planners_survive_what_the_simplex_does_not() -> None:
+    """Rates over very many decades: a planner answers as allocate does, by HiGHS if need be."""
+    rng = np.random.default_rng(3)
+    given_up = 0
+    for _ in range(400):
+        shape = int(rng.integers(3, 6)), int(rng.integers(1, 4))
+        rates = 10.0 ** rng.uniform(-7, 7, shape)
+        now = Situation(rates, np.ones(shape[0]), np.ones(shape[1]), np.arange(shape[1]))
+        given_up += optimum(now, make_room(now)) == FAILED
+        system = System(arrivals=np.ones(shape[0]), rates=rates)
+        for planner, method in ((vertex, "vertex"), (grouped, "grouped")):
+            plan = planner(now)
+            assert np.array_equal(plan, allocate(system, method).shares)
+            assert (plan.sum(axis=0) <= 1 + 1e-6).all()
+    assert given_up > 0, "no problem was hard enough to show anything"
+
+
+def test_what_nobody_can_solve_is_told_in_one_line() -> None:
+    system = System(arrivals=[1e-25, 1e25], rates=[[1e25, 1e-25], [1e-25, 1e-20]])
+    with pytest.raises(InputError, match="spread over too many decades"):
+        allocate(system, "interior")

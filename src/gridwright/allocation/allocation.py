@@ -8,15 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError, System, did_you_mean
-from .highs import solve_general, solve_interior
-from .optimum import Floats, Integers, Room, Situation, make_room, optimum
-from .planner import fill, spread
-from .simplex import FAILED
+from .highs import solve_interior
+from .optimum import Floats, Integers, Room, Situation, make_room
+from .planner import fill, solve, spread
 
 __all__ = ["METHODS", "Allocation", "allocate", "groups_of", "situation"]
-
-LARGE = 500_000
-"""About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +90,7 @@ class Allocation:
             return self.capacity
         now = situation(self.system, self.down)
         now = now._replace(availability=now.availability * self.system.up_fraction)
-        return _solve(now, make_room(now))
+        return solve(now, make_room(now))
 
 
 METHODS: dict[str, Callable[[Situation, Room, Floats], None]] = {
@@ -137,7 +133,7 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
     now = situation(system, failed)
     room, shares = make_room(now), np.empty(now.rates.shape)
-    capacity = (solve_interior if method == "interior" else _solve)(now, room)
+    capacity = (solve_interior if method == "interior" else solve)(now, room)
     served = set(room.classes[: room.tableau.size[0]].tolist())
     METHODS[method](now, room, shares)
     return Allocation(
@@ -168,17 +164,6 @@ def groups_of(rates: Floats) -> Integers:
     numbers: dict[bytes, int] = {}
     columns = np.ascontiguousarray(rates.T)
     return np.array([numbers.setdefault(c.tobytes(), len(numbers)) for c in columns], np.int64)
-
-
-def _solve(now: Situation, room: Room) -> float:
-    solve: Callable[[Situation, Room], float] = optimum
-    classes, groups = now.rates.shape[0], int(now.group.max()) + 1
-    if (classes**3 + classes * groups) * (classes + groups) > LARGE:
-        from ..link import link
-
-        solve = link(optimum)
-    capacity = solve(now, room)
-    return solve_general(now, room) if capacity == FAILED else float(capacity)
 
 
 def _machines(system: System, machine: str | int) -> list[int]:

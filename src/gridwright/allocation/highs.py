@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model import InputError
 from .optimum import Floats, Room, Situation, optimum
 from .simplex import FAILED
 
@@ -67,7 +68,11 @@ def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floa
     model.passModel(_problem(weights))
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise RuntimeError(f"HiGHS: {model.modelStatusToString(model.getModelStatus())}")
+        status = model.modelStatusToString(model.getModelStatus())
+        raise InputError(
+            "the rates and arrivals are spread over too many decades for the allocation to be "
+            f"solved (HiGHS: {status})"
+        )
     solution = model.getSolution()
     values = np.array(solution.col_value)
     prices = np.abs(solution.row_dual[:classes])

@@ -1,13 +1,19 @@
 """Planners: from a situation to an allocation [class, machine], where 0 means never."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .highs import solve_interior
+from .highs import solve_general, solve_interior
 from .optimum import NEGLIGIBLE, Floats, Room, Situation, make_room, optimum
+from .simplex import FAILED
 
-__all__ = ["fill", "grouped", "interior", "spread", "vertex"]
+__all__ = ["fill", "grouped", "interior", "solve", "spread", "vertex"]
 
 ALLOCATES_NOTHING = True  # fill and spread; the planners are for Python
+
+LARGE = 500_000
+"""About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
 
 
 def vertex(situation: Situation) -> Floats:
@@ -17,7 +23,7 @@ def vertex(situation: Situation) -> Floats:
     (north-west corner).
     """
     room, plan = make_room(situation), np.empty(situation.rates.shape)
-    optimum(situation, room)
+    solve(situation, room)
     fill(situation, room, plan)
     return plan
 
@@ -28,7 +34,7 @@ def grouped(situation: Situation) -> Floats:
     Source: Al-Azzoni 2009, chapter 2, Systems 2.C1 and 2.C2.
     """
     room, plan = make_room(situation), np.empty(situation.rates.shape)
-    optimum(situation, room)
+    solve(situation, room)
     spread(situation, room, plan)
     return plan
 
@@ -42,6 +48,18 @@ def interior(situation: Situation) -> Floats:
     solve_interior(situation, room)
     spread(situation, room, plan)
     return plan
+
+
+def solve(situation: Situation, room: Room) -> float:
+    """Solve a situation whatever its size and scale; the room then holds its solution."""
+    best: Callable[[Situation, Room], float] = optimum
+    classes, groups = room.rates.shape
+    if (classes**3 + classes * groups) * (classes + groups) > LARGE:
+        from ..link import link
+
+        best = link(optimum)
+    capacity = best(situation, room)
+    return solve_general(situation, room) if capacity == FAILED else float(capacity)
 
 
 def spread(situation: Situation, room: Room, plan: Floats) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from ..allocation import Room, Situation, grouped, vertex
 from ..allocation.optimum import optimum
 from ..allocation.planner import fill, spread
+from ..allocation.simplex import FAILED
 from .state import State
 
 __all__ = ["PLANS", "plan_in_python"]
@@ -21,7 +22,8 @@ def plan_in_python(s: State, room: Room) -> bool:
 def plan_vertex(s: State, room: Room) -> bool:
     """Plan as ``vertex`` does."""
     now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
-    optimum(now, room)
+    if optimum(now, room) == FAILED:
+        return False
     fill(now, room, s.plan)
     return True
 
@@ -29,7 +31,8 @@ def plan_vertex(s: State, room: Room) -> bool:
 def plan_grouped(s: State, room: Room) -> bool:
     """Plan as ``grouped`` does."""
     now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
-    optimum(now, room)
+    if optimum(now, room) == FAILED:
+        return False
     spread(now, room, s.plan)
     return True
 

@@ -107,7 +107,7 @@ def _run(
     loop = choose_loop(policy, state, lazy=lazy, interpreted=interpreted)
     rest: tuple[Any, ...] = (warmup, horizon, streams.tasks, streams.policy)
     if not lazy:
-        changing = system.failures is not None
+        changing = system.failures is not None or bool(np.max(delays.reporting) > 0)
         room = make_room(situation_of(state))
         planner = choose_planner(policy, state, room, changing=changing, interpreted=interpreted)
         rest = (warmup, planner, room, *streams[:4])

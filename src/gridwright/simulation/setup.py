@@ -16,7 +16,7 @@ from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from . import event, pull, push, push_event
 from .plan import PLANS, plan_in_python
-from .shape import Shapes, draw, draw_exponential, is_low, never_low
+from .shape import BUFFERED, Shapes, draw, draw_exponential, is_low, never_low
 from .state import COUNT, EVENT, SERVER, STREAM, TICKET, State
 
 __all__ = [
@@ -156,7 +156,7 @@ def choose_loop(
     hooks: dict[str, Any] = {
         "decide": policy.decide,
         "shape_draw": draw if kinds.any() else draw_exponential,
-        "low": is_low if (kinds == 8).any() else never_low,
+        "low": is_low if (kinds == BUFFERED).any() else never_low,
     }
     if lazy:
         return _made(push.loop, policy, interpreted, hooks)

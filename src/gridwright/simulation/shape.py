@@ -26,6 +26,7 @@ from ..model import (
 
 __all__ = [
     "BUFFER",
+    "BUFFERED",
     "SHAPE",
     "Shapes",
     "draw",
