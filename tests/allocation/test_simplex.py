@@ -122,3 +122,31 @@ def test_badly_scaled_problems_are_right_or_refused(decades: int) -> None:
             continue
         assert (shares.sum(axis=0) <= 1 + 1e-6).all()
         assert (prices[:, None] * weights).max(axis=0).sum() == pytest.approx(capacity, rel=1e-5)
+
+
+@given(problems(), st.lists(st.integers(0, 4), min_size=60, max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_what_was_solved_before_does_not_change_the_answer(
+    weights: Floats, machines: list[int]
+) -> None:
+    """A tableau that remembers bases, against a fresh one for every problem."""
+    groups = weights.shape[1]
+    remembering = tableau(weights.copy())
+    for k in range(6):
+        up = 1.0 + np.array(machines[k * groups : (k + 1) * groups])
+        remembering.given[:] = weights * up
+        capacity, shares, _ = solve(weights * up)
+        assert solve_in_place(remembering) == pytest.approx(capacity, rel=1e-9)
+        np.testing.assert_allclose(remembering.share, shares, atol=1e-8)
+
+
+def test_bases_are_recalled() -> None:
+    weights = np.random.default_rng(3).uniform(1, 9, (4, 6))
+    t = tableau(weights.copy())
+    found = []
+    for up in np.random.default_rng(4).integers(3, 6, (200, 6)):
+        t.given[:] = weights * up
+        solve_in_place(t)
+        found.append(int((t.known[:, 0] >= 0).sum()))
+    assert found[0] == 1
+    assert found[-1] == found[100] < 16, "a few bases serve all the problems"

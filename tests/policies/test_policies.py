@@ -45,6 +45,7 @@ def _word(value: Any) -> str:
         (" mct ", "mct"),
         ("lpas_dg:planner=grouped:use_availability=false", None),
         ("guided_lpas:c=0.5", "guided_lpas:c=0.5"),
+        ("guided_lpas:c=1 2.0;3 4", "guided_lpas:c=1 2;3 4"),
     ],
 )
 def test_names_with_parameters(text: str, canonical: str | None) -> None:
@@ -61,6 +62,8 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
         ("kpb:k=x", "kpb: k is 'x'; expected a whole number"),
         ("kpb:k=2.5", "expected a whole number"),
         ("guided_lpas:c=nan", "c is 'nan'; expected a number"),
+        ("guided_lpas:c=1 2;3", "c is [['1', '2'], ['3']]; expected a number, or rows of numbers"),
+        ("guided_lpas:c=1 x;3 4", "c is 'x'; expected a number"),
         ("mct:tie=first", "tie is 'first'; expected lowest or random"),
         ("lpas:planner=best", "planner is 'best'; expected grouped, interior, vertex"),
         ("lpas:use_availability=3", "expected true or false"),

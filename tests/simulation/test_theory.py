@@ -16,6 +16,7 @@ from scipy.sparse.linalg import spsolve
 from gridwright import InputError, System, load, push, simulate
 from gridwright.allocation import allocate
 from gridwright.experiments import Result
+from gridwright.policies import find
 from gridwright.statistics import Estimate
 from gridwright.statistics.estimate import student
 
@@ -224,12 +225,17 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     assert 0.92 <= covered / 400 <= 0.98
 
 
-def test_a_guided_policy_keeps_to_its_bound() -> None:
+@pytest.mark.parametrize("by_pairs", [False, True])
+def test_a_guided_policy_keeps_to_its_bound(by_pairs: bool) -> None:
     """The bound that proves it stable, at every arrival (Al-Azzoni 2009, A.8)."""
-    system, c = load("2.Sharifnia"), 1.0
+    system = load("2.Sharifnia")
     routing = allocate(system).routing
     classes, machines = system.shape
-    events = simulate(system, "guided_lpas", 400, 1, seed=5, trace=True).replications[0].trace
+    c = np.ones((classes, machines))
+    if by_pairs:
+        c = 0.2 + np.arange(classes * machines).reshape(classes, machines) % 5 / 2
+    policy = find("guided_lpas")(c=c.tolist() if by_pairs else 1)
+    events = simulate(system, policy, 400, 1, seed=5, trace=True).replications[0].trace
     arrived, assigned = np.zeros(classes), np.zeros((classes, machines))
     checked = 0
     for event in events[np.argsort(events["time"], kind="stable")]:
@@ -238,13 +244,13 @@ def test_a_guided_policy_keeps_to_its_bound() -> None:
             arrived[i] += 1
         elif event.kind == 1:
             assigned[i, event.machine] += 1
-            slack = c * sqrt(t)
+            slack = c[i] * sqrt(t)
             for j in range(machines):
                 if routing[i, j] == 0:
                     assert assigned[i, j] == 0
                     continue
-                upper = routing[i, j] * arrived[i] + slack + 1
-                lower = routing[i, j] * arrived[i] - machines + 1 - (machines - 1) * slack
+                upper = routing[i, j] * arrived[i] + slack[j] + 1
+                lower = routing[i, j] * arrived[i] - machines + 1 - (slack.sum() - slack[j])
                 assert lower <= assigned[i, j] < upper
                 checked += 1
     assert checked > 10_000

@@ -7,9 +7,10 @@ same code plans for a person at a prompt and inside a compiled loop.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .simplex import ROW, Tableau, solve
+from .recall import BASES
+from .simplex import solve
+from .tableau import ROW, Floats, Integers, Tableau
 
 __all__ = [
     "NEGLIGIBLE",
@@ -24,9 +25,6 @@ __all__ = [
 ]
 
 ALLOCATES_NOTHING = True
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-9
 """An allocation that is less than this share both of the group's time and of the class's work is
@@ -80,6 +78,7 @@ def tableau(weights: Floats) -> Tableau:
         key=np.empty(groups, np.int64),
         matrix=np.empty((classes, 2 * classes)),
         row=np.empty(classes, ROW),
+        known=np.full((BASES, classes + groups), -1),
         share=np.zeros((classes, groups)),
     )
 
@@ -118,12 +117,17 @@ def totals(situation: Situation, room: Room) -> None:
     size = room.tableau.size
     for g in range(groups):
         room.capacity[g] = 0.0
+    last, total = -1, 0.0  # neighbours are often of one group: its total stays in a register
     for j in range(machines):
         g = situation.group[j]
-        if room.capacity[g] == 0.0:
+        if g != last:
+            if last >= 0:
+                room.capacity[last] = total
+            last, total = g, room.capacity[g]
             for i in range(classes):
                 room.rates[i, g] = situation.rates[i, j]
-        room.capacity[g] += situation.availability[j]
+        total += situation.availability[j]
+    room.capacity[last] = total
     size[0], size[1] = 0, 0
     for g in range(groups):
         if room.capacity[g] > 0.0:

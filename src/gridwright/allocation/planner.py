@@ -77,21 +77,29 @@ def fill(situation: Situation, room: Room, plan: Floats) -> None:
     The times in the room are used up on the way.
     """
     classes, machines = situation.rates.shape
+    for i in range(classes):
+        for j in range(machines):
+            plan[i, j] = 0.0
     for g in range(len(room.serving)):
         room.serving[g] = 0  # the class that the group is at
+    last, i, wanted = -1, 0, 0.0  # neighbours are often of one group
     for j in range(machines):
-        for i in range(classes):
-            plan[i, j] = 0.0
         g, left = situation.group[j], situation.availability[j]
-        while room.serving[g] < classes and left > NEGLIGIBLE * situation.availability[j]:
-            i = room.serving[g]
-            wanted = room.time[i, g]
+        if g != last:
+            if last >= 0 and i < classes:
+                room.time[i, last] = wanted
+            if last >= 0:
+                room.serving[last] = i
+            last, i = g, room.serving[g]
+            wanted = room.time[i, g] if i < classes else 0.0
+        while i < classes and left > NEGLIGIBLE * situation.availability[j]:
             if wanted > left * (1.0 + NEGLIGIBLE):
                 plan[i, j] = left
-                room.time[i, g] = wanted - left
+                wanted -= left
                 left = 0.0
             else:
                 if wanted > 0.0:
                     plan[i, j] = wanted if wanted < left else left
                     left -= wanted
-                room.serving[g] += 1
+                i += 1
+                wanted = room.time[i, g] if i < classes else 0.0

@@ -1,67 +1,20 @@
-"""The allocation LP solved by a simplex method made for its shape.
-
-    maximise λ  subject to  Σ_g w[i, g] x[i, g] ≥ λ for every class i,
-                            Σ_i x[i, g] ≤ 1 for every group g,  x ≥ 0.
-
-Every x[i, g] stands in just one of the group constraints, so each group keeps one of its basic
-variables apart as its *key* (generalised upper bounding), and the rest of the basis is no larger
-than the number of classes, however many groups there are. That small working basis is inverted
-anew at every step, so errors do not build up.
-
-The functions are plain Python and compile as they are; loops are spelt out because they compile
-faster than array expressions.
-"""
-
-from typing import NamedTuple
+"""The allocation LP solved by a simplex method made for its shape: see the tableau."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["FAILED", "Tableau", "solve"]
+from .recall import recall, remember
+from .tableau import Tableau, add_column, best_entering, invert, key_of, rekey, serve
+
+__all__ = ["FAILED", "solve"]
 
 ALLOCATES_NOTHING = True
 
-GAIN = 1e-12
-"""A gain in price below this is no gain; prices and weights are scaled to about 1."""
 ZERO = 1e-13
 """A step or a pivot below this counts as none."""
 DUALITY = 1e-6
 """A relative gap between λ and the value of the prices from here on means a wrong answer."""
 FAILED = -1.0
 """Returned in place of λ when rounding errors won: rates spread over very many decades."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
-class Tableau(NamedTuple):
-    """The scaled problem, and the basis at work on it.
-
-    A variable is a number: group * (classes + 1) + class for a share, the same with class =
-    classes for the group's idle time, then λ, then the surplus of every class. λ is always basic
-    and stands first in the working basis.
-    """
-
-    given: Floats  # [class, group], the weights; the first size[0] and size[1] of them count
-    size: Integers  # [2], classes and groups
-    weight: Floats  # [group, class], every class scaled to a largest weight of 1
-    key: Integers  # [group], the class (or idle time) kept apart
-    matrix: Floats  # [place, 2 * place], the working basis, its inverse on the right
-    row: NDArray[np.void]  # [class or place], a ROW each
-    share: Floats  # [class, group], the answer
-
-
-ROW = np.dtype(
-    [
-        ("demand", "f8"),  # of a class: what one unit of λ asks for on the scale of the weights
-        ("price", "f8"),  # of a class
-        ("column", "f8"),  # of a class: what one unit of the entering variable adds to it
-        ("work", "i8"),  # of a place in the working basis: its variable
-        ("value", "f8"),  # of a place: the value of its variable
-        ("fall", "f8"),  # of a place: how fast that falls as the entering variable rises
-    ],
-    align=True,
-)
 
 
 def solve(t: Tableau) -> float:
@@ -76,15 +29,18 @@ def solve(t: Tableau) -> float:
     """
     classes, groups = t.size
     _scale(t)
+    if recall(t):
+        return _answer(t)
     _start(t)
     idle_steps = 0
     for _ in range(50 * (classes + groups) + 1000):
-        _invert(t)
+        invert(t)
         careful = idle_steps > classes + groups
-        entering = _entering(t, careful)
+        entering = best_entering(t, careful)
         if entering < 0:
-            if _rekey(t):
-                _invert(t)
+            if rekey(t):
+                invert(t)
+            remember(t)
             return _answer(t)
         step = _pivot(t, entering, careful)
         idle_steps = idle_steps + 1 if step < ZERO else 0
@@ -118,7 +74,7 @@ def _start(t: Tableau) -> None:
         for i in range(1, classes):
             if t.weight[g, i] > t.weight[g, t.key[g]]:
                 t.key[g] = i
-    _serve(t)
+    serve(t)
     scarce = 0
     for i in range(1, classes):
         if (
@@ -133,93 +89,6 @@ def _start(t: Tableau) -> None:
     t.row[0]["work"] = surplus - 1
 
 
-def _serve(t: Tableau) -> None:
-    """Write into the values what every class gets when the keys take their whole groups."""
-    classes, groups = t.size
-    for i in range(classes):
-        t.row[i]["value"] = 0.0
-    for g in range(groups):
-        if t.key[g] < classes:
-            t.row[t.key[g]]["value"] += t.weight[g, t.key[g]]
-
-
-def _add_column(t: Tableau, variable: int) -> None:
-    """Write what one unit of a variable adds to every class, taken from the key of its group."""
-    classes, groups = t.size
-    shares = groups * (classes + 1)
-    for i in range(classes):
-        t.row[i]["column"] = -t.row[i]["demand"] if variable == shares else 0.0
-    if variable > shares:
-        t.row[variable - shares - 1]["column"] = -1.0
-    if variable < shares:
-        g, i = variable // (classes + 1), variable % (classes + 1)
-        if i < classes:
-            t.row[i]["column"] += t.weight[g, i]
-        if t.key[g] < classes:
-            t.row[t.key[g]]["column"] -= t.weight[g, t.key[g]]
-
-
-def _invert(t: Tableau) -> None:
-    """Invert the working basis; find its values and the class prices."""
-    size = t.size[0]
-    for k in range(size):
-        _add_column(t, t.row[k]["work"])
-        for i in range(size):
-            t.matrix[i, k] = t.row[i]["column"]
-            t.matrix[k, size + i] = 1.0 if i == k else 0.0
-    _eliminate(t.matrix, size)
-    _serve(t)
-    for k in range(size):
-        t.row[k]["column"] = t.row[k]["value"]
-        t.row[k]["price"] = -t.matrix[0, size + k]
-    for k in range(size):
-        t.row[k]["value"] = 0.0
-        for i in range(size):
-            t.row[k]["value"] -= t.matrix[k, size + i] * t.row[i]["column"]
-
-
-def _eliminate(matrix: Floats, size: int) -> None:
-    """Turn [B | I] into [I | B⁻¹], exchanging rows for the largest pivot."""
-    width = 2 * size
-    for k in range(size):
-        best = k
-        for row in range(k + 1, size):
-            if abs(matrix[row, k]) > abs(matrix[best, k]):
-                best = row
-        for c in range(k, width):
-            matrix[k, c], matrix[best, c] = matrix[best, c], matrix[k, c]
-        scale = 1.0 / matrix[k, k]
-        for c in range(k, width):
-            matrix[k, c] *= scale
-        for row in range(size):
-            factor = matrix[row, k]
-            if row != k and factor != 0.0:
-                for c in range(k, width):
-                    matrix[row, c] -= factor * matrix[k, c]
-
-
-def _entering(t: Tableau, careful: bool) -> int:
-    """Choose the variable with the largest gain, or the first with any when careful; −1: none."""
-    weight, row = t.weight, t.row
-    classes, groups = t.size
-    best, gain = -1, GAIN
-    for g in range(groups):
-        key = t.key[g]
-        worth = row[key]["price"] * weight[g, key] if key < classes else 0.0
-        for i in range(classes):
-            more = row[i]["price"] * weight[g, i] - worth
-            if more > gain:
-                best, gain = g * (classes + 1) + i, more
-        if -worth > gain:
-            best, gain = g * (classes + 1) + classes, -worth
-        if careful and best >= 0:
-            return best
-    for i in range(classes):
-        if -row[i]["price"] > gain:
-            best, gain = groups * (classes + 1) + 1 + i, -row[i]["price"]
-    return best
-
-
 def _pivot(t: Tableau, entering: int, careful: bool) -> float:
     """Bring a variable into the basis, drop the one that reaches 0 first, return the step.
 
@@ -227,7 +96,7 @@ def _pivot(t: Tableau, entering: int, careful: bool) -> float:
     keys of the groups that they or the entering variable belong to.
     """
     size = t.size[0]
-    _add_column(t, entering)
+    add_column(t, entering)
     for k in range(size):
         t.row[k]["fall"] = 0.0
         for i in range(size):
@@ -237,7 +106,7 @@ def _pivot(t: Tableau, entering: int, careful: bool) -> float:
         if k < size:
             variable, value, fall = t.row[k]["work"], t.row[k]["value"], t.row[k]["fall"]
         else:
-            variable, value, fall = _key_of(
+            variable, value, fall = key_of(
                 t, t.row[k - size]["work"] if k > size else entering, entering
             )
         if fall <= ZERO:
@@ -248,20 +117,6 @@ def _pivot(t: Tableau, entering: int, careful: bool) -> float:
             step, fastest, leaving, place = min(ratio, step), fall, variable, k
     _exchange(t, entering, leaving, place)
     return step
-
-
-def _key_of(t: Tableau, member: int, entering: int) -> tuple[int, float, float]:
-    """Return the key of a variable's group, its value, and how fast it falls."""
-    classes, groups = t.size
-    if member >= groups * (classes + 1):
-        return -1, 0.0, 0.0
-    g = member // (classes + 1)
-    value, fall = 1.0, 1.0 if entering // (classes + 1) == g else 0.0
-    for k in range(1, classes):
-        if t.row[k]["work"] // (classes + 1) == g:
-            value -= t.row[k]["value"]
-            fall -= t.row[k]["fall"]
-    return g * (classes + 1) + t.key[g], value, fall
 
 
 def _exchange(t: Tableau, entering: int, leaving: int, place: int) -> None:
@@ -276,28 +131,6 @@ def _exchange(t: Tableau, entering: int, leaving: int, place: int) -> None:
     else:
         t.key[g] = t.row[place - size]["work"] % per_group
         t.row[place - size]["work"] = entering
-
-
-def _rekey(t: Tableau) -> bool:
-    """Make the largest variable of every group its key; tell whether a key has changed.
-
-    The key is what the others leave: a small one would be lost in their rounding errors.
-    """
-    classes, groups = t.size
-    changed = False
-    for g in range(groups):
-        rest, largest, place = 1.0, 0.0, -1
-        for k in range(1, classes):
-            if t.row[k]["work"] // (classes + 1) == g:
-                rest -= t.row[k]["value"]
-                if t.row[k]["value"] > largest:
-                    largest, place = t.row[k]["value"], k
-        if largest > rest:
-            variable = t.row[place]["work"]
-            t.row[place]["work"] = g * (classes + 1) + t.key[g]
-            t.key[g] = variable % (classes + 1)
-            changed = True
-    return changed
 
 
 def _answer(t: Tableau) -> float:

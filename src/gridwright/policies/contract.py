@@ -9,9 +9,13 @@ from enum import IntEnum
 from types import FunctionType, MappingProxyType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..allocation import grouped, interior, vertex
 from ..model import InputError, did_you_mean
 from .registry import register
+from .view import Pairs
 
 __all__ = ["PLANNERS", "Policy", "pull", "push", "word"]
 
@@ -50,10 +54,25 @@ class Policy:
         """The name of the policy: that of its function."""
         return self.decide.__name__
 
+    def arguments(self, shape: tuple[int, int]) -> tuple[Any, ...]:
+        """Return the parameters as compiled code takes them, for so many classes and machines.
+
+        They are numbers and booleans, and arrays [class, machine] for what may differ by pairs.
+        """
+        return tuple(
+            _of_pairs(self.name, key, value, shape)
+            if key in self.pairs
+            else int(value)
+            if isinstance(value, IntEnum)
+            else value
+            for key, value in self.own.items()
+        )
+
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        """The parameters as compiled code takes them: numbers and booleans only."""
-        return tuple(int(v) if isinstance(v, IntEnum) else v for v in self.own.values())
+    def pairs(self) -> set[str]:
+        """The parameters that may differ by class and machine."""
+        notes = self.decide.__annotations__
+        return {key for key in self.own if notes.get(key) in (Pairs, "Pairs")}
 
     @property
     def doc(self) -> str:
@@ -77,7 +96,8 @@ class Policy:
             if key not in known:
                 hint = did_you_mean(key, known) or f"; it takes {', '.join(known) or 'none'}"
                 raise InputError(f"{self.name} has no parameter {key!r}{hint}")
-            values[key] = _checked(self.name, key, value, known[key])
+            check = _checked_pairs if key in self.pairs else _checked
+            values[key] = check(self.name, key, value, known[key])
         changed: dict[str, Any] = {
             part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
             for part in ("own", "planning")
@@ -187,6 +207,34 @@ def _checked(name: str, key: str, value: Any, default: Any) -> Any:
     return int(value) if isinstance(default, int) else float(value)
 
 
+def _checked_pairs(name: str, key: str, value: Any, default: Any) -> Any:
+    """Turn a number, rows of numbers, or either as a word ("1 2;3 4") into plain numbers."""
+    if isinstance(value, str) and (" " in value or ";" in value):
+        value = [row.split() for row in value.split(";")]
+    if isinstance(value, int | float | str):
+        return _checked(name, key, value, 1.0)
+    try:
+        rows = tuple(tuple(_checked(name, key, each, 1.0) for each in row) for row in value)
+    except TypeError:
+        rows = ()
+    if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
+        raise InputError(
+            f"{name}: {key} is {value!r}; expected a number, or rows of numbers, one a class"
+        )
+    return rows
+
+
+def _of_pairs(name: str, key: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Write a value out for every class and machine."""
+    given = np.array(value, dtype=float)
+    if given.ndim == 2 and given.shape != shape:
+        raise InputError(
+            f"{name}: {key} has {given.shape[0]} rows of {given.shape[1]}; expected a row for each "
+            f"of {shape[0]} classes, with a number for each of {shape[1]} machines"
+        )
+    return np.ascontiguousarray(np.broadcast_to(given, shape))
+
+
 def _kind_of(key: str, default: Any) -> str:
     if key == "planner":
         return ", ".join(PLANNERS)
@@ -203,4 +251,6 @@ def word(value: Any) -> str:
         return value.name
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return ";".join(" ".join(word(each) for each in row) for row in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .choice import least_among
-from .view import INFORMED, View
+from .view import INFORMED, Pairs, View
 
 __all__ = ["least_completion_within", "two_within"]
 
@@ -16,16 +16,16 @@ def routed(task_class: int, view: View) -> float:
     return total
 
 
-def within(task_class: int, view: View, machine: int, total: float, c: float) -> bool:
+def within(task_class: int, view: View, machine: int, total: float, c: Pairs) -> bool:
     """Tell whether a permitted machine is not yet ahead of its share."""
     if view.plan[task_class, machine] <= 0.0 or not view.machines[machine].up:
         return False
     share = view.plan[task_class, machine] * view.nominal[task_class, machine] / total
-    allowed = share * view.classes[task_class].arrived + c * np.sqrt(view.now)
+    allowed = share * view.classes[task_class].arrived + c[task_class, machine] * np.sqrt(view.now)
     return bool(view.assigned[task_class, machine] < allowed)
 
 
-def least_completion_within(task_class: int, view: View, c: float, tie: int) -> int:
+def least_completion_within(task_class: int, view: View, c: Pairs, tie: int) -> int:
     """Return the machine that is within its share and would finish the task first, or −1."""
     total = routed(task_class, view)
     for j in range(len(view.machines)):
@@ -35,7 +35,7 @@ def least_completion_within(task_class: int, view: View, c: float, tie: int) -> 
     return least_among(task_class, view, view.memory, tie)
 
 
-def two_within(task_class: int, view: View, c: float) -> tuple[int, int]:
+def two_within(task_class: int, view: View, c: Pairs) -> tuple[int, int]:
     """Draw two machines that are within their shares, in proportion to them; −1 where none is."""
     total = routed(task_class, view)
     first = drawn_within(task_class, view, total, c, -1)
@@ -44,7 +44,7 @@ def two_within(task_class: int, view: View, c: float) -> tuple[int, int]:
     return first, second
 
 
-def drawn_within(task_class: int, view: View, total: float, c: float, but: int) -> int:
+def drawn_within(task_class: int, view: View, total: float, c: Pairs, but: int) -> int:
     """Draw a machine that is within its share, other than one."""
     sum_within, last = 0.0, -1
     for j in range(len(view.machines)):

@@ -4,14 +4,15 @@ from ..allocation import grouped
 from .choice import Tie, least_completion
 from .contract import push
 from .guide import least_completion_within
-from .view import EXCLUDED, View
+from .view import EXCLUDED, Pairs, View
 
 
 @push(plan=grouped, informed=None)
-def guided_lpas(task_class: int, view: View, c: float = 1.0, tie: Tie = Tie.lowest) -> int:
+def guided_lpas(task_class: int, view: View, c: Pairs = 1.0, tie: Tie = Tie.lowest) -> int:
     """Least expected completion time among permitted machines that are not ahead of their share.
 
-    A machine is ahead when it was sent π × (tasks of the class so far) + c √now or more.
+    A machine is ahead when it was sent π × (tasks of the class so far) + c √now or more; c is one
+    number, or one for each class and machine.
     Source: Al-Azzoni 2009, section 2.4.
     """
     best = least_completion_within(task_class, view, c, tie)

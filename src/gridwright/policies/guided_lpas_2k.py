@@ -4,13 +4,14 @@ from ..allocation import grouped
 from .choice import sooner
 from .contract import push
 from .guide import two_within
-from .view import View
+from .view import Pairs, View
 
 
 @push(plan=grouped, informed=None)
-def guided_lpas_2k(task_class: int, view: View, c: float = 1.0) -> int:
+def guided_lpas_2k(task_class: int, view: View, c: Pairs = 1.0) -> int:
     """Draw two machines that are not ahead of their share, take the one that finishes first.
 
+    A machine is ahead as in guided_lpas, with c as there.
     Source: Al-Azzoni 2009, section 2.4.
     """
     first, second = two_within(task_class, view, c)

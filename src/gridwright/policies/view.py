@@ -1,12 +1,12 @@
 """What a policy is shown: the same few arrays, filled alike by the simulator and the grid."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["CLASS", "EXCLUDED", "INFORMED", "MACHINE", "TALLIES", "View", "records"]
+__all__ = ["CLASS", "EXCLUDED", "INFORMED", "MACHINE", "TALLIES", "Pairs", "View", "records"]
 
 MACHINE = np.dtype(
     [
@@ -27,6 +27,10 @@ CLASS = np.dtype(
     ],
     align=True,
 )
+
+Pairs = Annotated[Any, "[class, machine]"]
+"""A parameter that may differ by class and machine: a policy is given it as [class, machine], and
+its user may write one number for all."""
 
 INFORMED, EXCLUDED = 0, 1
 """What a policy may count in ``view.tally``: machines asked about their state; decisions in which

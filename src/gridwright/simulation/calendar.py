@@ -19,5 +19,8 @@ def settle(s: State, j: int) -> None:
     k = (len(s.due) + j) >> 1
     while k > 0:
         left, right = s.tree[2 * k], s.tree[2 * k + 1]
-        s.tree[k] = left if s.due[left] <= s.due[right] else right
+        winner = left if s.due[left] <= s.due[right] else right
+        if winner == s.tree[k] and winner != j:
+            return  # nothing changes further up
+        s.tree[k] = winner
         k >>= 1

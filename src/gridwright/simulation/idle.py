@@ -43,29 +43,34 @@ def leave(s: State, j: int) -> None:
     if o.prev >= 0:
         s.server[o.prev].next = o.next
     else:
-        s.ends[o.pattern, 1] = o.next
+        s.ends[s.pattern[j], 1] = o.next
     if o.next >= 0:
         s.server[o.next].prev = o.prev
     else:
-        s.ends[o.pattern, 2] = o.prev
+        s.ends[s.pattern[j], 2] = o.prev
 
 
 def relist(s: State) -> None:
     """Find every machine's pattern after a new plan, and list the idle ones by pattern again."""
     c = s.count[0]
     c.patterns = 0
-    for j in range(len(s.machines)):
-        bits = 0
-        for i in range(len(s.classes)):
-            if s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0:
-                bits |= 1 << i
-        k = 0
-        while k < c.patterns and s.ends[k, 0] != bits:
-            k += 1
+    machines = len(s.pattern)
+    for j in range(machines):
+        s.pattern[j] = 0
+    for i in range(len(s.classes)):
+        for j in range(machines):
+            s.pattern[j] |= (1 << i) if s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0 else 0
+    k = 0
+    for j in range(machines):
+        bits = s.pattern[j]
+        if j == 0 or bits != s.ends[k, 0]:  # a machine is often as the one before it
+            k = 0
+            while k < c.patterns and s.ends[k, 0] != bits:
+                k += 1
         if k == c.patterns:
             s.ends[k, 0], s.ends[k, 1], s.ends[k, 2] = bits, -1, -1
             c.patterns += 1
-        s.server[j].pattern = k
+        s.pattern[j] = k
     j = c.oldest
     while j >= 0:
         _list(s, j)
@@ -87,11 +92,11 @@ def longest_idle(s: State, i: int, after: int) -> int:
 
 def _list(s: State, j: int) -> None:
     """Put a machine at the end of its pattern's list."""
-    o = s.server[j]
-    last = s.ends[o.pattern, 2]
+    o, k = s.server[j], s.pattern[j]
+    last = s.ends[k, 2]
     o.prev, o.next = last, -1
     if last >= 0:
         s.server[last].next = j
     else:
-        s.ends[o.pattern, 1] = j
-    s.ends[o.pattern, 2] = j
+        s.ends[k, 1] = j
+    s.ends[k, 2] = j

@@ -58,7 +58,7 @@ def recalled(s: State, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns; those that are idle ask, the longest idle first."""
     relist(s)
     j = s.count[0].oldest
-    while j >= 0:
+    while j >= 0 and s.count[0].waiting != 0:
         following = s.server[j].newer
         k = answer(s, j, arguments, own)
         if k >= 0:
@@ -70,7 +70,7 @@ def recalled(s: State, arguments: Any, own: Generator) -> None:
 def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
     """Ask the policy what a machine should do; an impossible answer is refused and counted."""
     c = s.count[0]
-    if (s.ends[s.server[j].pattern, 0] & c.waiting) == 0:
+    if (s.ends[s.pattern[j], 0] & c.waiting) == 0:
         return -1
     c.asked += 1
     k = decide(j, shown(s, s.count[0].now, own), *arguments)

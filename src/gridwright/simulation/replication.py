@@ -111,6 +111,7 @@ def _run(
         room = make_room(situation_of(state))
         planner = choose_planner(policy, state, room, changing=changing, interpreted=interpreted)
         rest = (warmup, planner, room, *streams[:4])
+    arguments = policy.arguments(system.shape)
     plans: dict[bytes, Floats] = {}
     pages: list[Any] = []
     times, number = [0.0], [0.0]
@@ -119,7 +120,7 @@ def _run(
         reason = -1
         while reason != SLICE:
             before = thread_time()
-            reason = loop(state, policy.arguments, until, *rest)
+            reason = loop(state, arguments, until, *rest)
             seconds += thread_time() - before if until > 0 else 0.0
             if reason == POOL:
                 state = grow(state)

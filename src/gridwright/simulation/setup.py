@@ -124,6 +124,7 @@ def make_state(
         due=np.full(size, np.inf),
         tree=tree,
         ends=np.full((machines + 1, 3), -1, np.int64),
+        pattern=np.zeros(machines, np.int64),
         group=groups_of(nominal),
         present=present,
         shapes=kinds,

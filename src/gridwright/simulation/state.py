@@ -20,36 +20,35 @@ MOST_TASKS = 1 << 25
 
 SERVER = np.dtype(
     [
-        ("last", "f8"),  # lazy push: when the last task there leaves; else: work counted up to here
-        ("left", "f8"),  # standardised work left of the task in service
-        ("speed", "f8"),  # true CPU availability now
         ("finish", "f8"),  # when the task in service ends
         ("fault", "f8"),  # when it fails next, or is repaired
         ("shift", "f8"),  # when its availability changes or is reported next
+        ("ticket", "i8"),  # the task in service, −1 for none
+        ("begun", "f8"),  # when the task in service was sent to it
+        ("busy", "f8"),  # time spent busy
+        ("last", "f8"),  # lazy push: when the last task there leaves; else: work counted up to here
+        ("left", "f8"),  # standardised work left of the task in service
+        ("speed", "f8"),  # true CPU availability now
+        ("before", "f8"),  # delay between sending and starting
+        ("after", "f8"),  # delay between finishing and being known to have finished
+        ("silent", "?"),  # it has failed, and nobody knows
+        ("idle", "?"),
+        ("since", "i8"),  # order in which it became idle
+        ("older", "i8"),  # the machine that became idle before it, of any pattern
+        ("newer", "i8"),
+        ("prev", "i8"),
+        ("next", "i8"),  # the machine that became idle after it, of the same pattern
         ("change", "f8"),  # when it changes
         ("report", "f8"),  # when it is reported
         ("back", "f8"),  # of a machine that is silent: when it is repaired
-        ("begun", "f8"),  # when the task in service was sent to it
-        ("busy", "f8"),  # time spent busy
-        ("ticket", "i8"),  # the task in service, −1 for none
         ("head", "i8"),  # its own queue (push): first ticket, −1 for none
         ("tail", "i8"),
-        ("since", "i8"),  # order in which it became idle
-        ("next", "i8"),  # the machine that became idle after it, of the same pattern
-        ("prev", "i8"),
-        ("older", "i8"),  # the machine that became idle before it, of any pattern
-        ("newer", "i8"),
-        ("pattern", "i8"),  # which classes it may serve, as bits
-        ("idle", "?"),
         ("uptime", "i8"),  # shapes
         ("repair", "i8"),
         ("mean_uptime", "f8"),
         ("mean_repair", "f8"),
-        ("before", "f8"),  # delay between sending and starting
-        ("after", "f8"),  # delay between finishing and being known to have finished
         ("detection", "f8"),  # delay between failing and being known to have failed
         ("period", "f8"),  # time between reports of its availability, 0 for none
-        ("silent", "?"),  # it has failed, and nobody knows
         ("chain", "i8"),  # row of its chain's first state, −1 for none
         ("stage", "i8"),  # the chain's state now
         ("believed", "f8"),  # availability as it is believed when nothing disturbs it
@@ -58,6 +57,8 @@ SERVER = np.dtype(
     ],
     align=True,
 )
+"""What is used most stands first, close together."""
+
 STREAM = np.dtype(
     [
         ("next", "f8"),  # when its next task arrives
@@ -135,7 +136,8 @@ class State(NamedTuple):
     truth: NDArray[np.float64]  # true nominal rates [class, machine]
     due: NDArray[np.float64]  # [machine], padded to a power of two: its next event
     tree: NDArray[np.int64]  # a tournament over due; the winner is at 1
-    ends: NDArray[np.int64]  # [pattern, 3]: bits, first and last idle machine
+    ends: NDArray[np.int64]  # [pattern, 3]: the classes it may serve as bits, its idle machines
+    pattern: NDArray[np.int64]  # [machine]
     group: NDArray[np.int64]  # [machine]
     present: NDArray[np.float64]  # availability that a planner is told, 0 where it is down
     shapes: Any
