@@ -239,7 +239,7 @@ def _cache_root() -> Path:
     """Find a folder for compiled code; a read-only home falls back to a private one."""
     try:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        root = Path(home) / "gridwright"
+        root = Path(home) / "gridwright" / "code"
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):
             return root

@@ -60,7 +60,7 @@ def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floa
     classes, groups = weights.shape
     if classes == 0:
         return 0.0, weights, np.zeros(0)
-    model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    model: Any = highspy.Highs()
     model.silent()
     if interior:
         for option, value in (("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")):

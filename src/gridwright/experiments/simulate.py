@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from threading import Event
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,12 @@ from ..catalogue import find_or_read
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Replication, check_run, replicate
+from ..simulation import Delays, Replication, check_run
+from .cluster import run_on_cluster
 from .rehearsal import prepare
 from .result import Result
+from .store import Store, key_of
+from .threads import run_in_threads
 
 __all__ = ["HORIZON", "Progress", "simulate"]
 
@@ -41,6 +42,8 @@ def simulate(
     threads: int | None = None,
     delays: Delays | None = None,
     trace: bool = False,
+    on: str | None = None,
+    store: Store | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a system under a policy.
@@ -70,6 +73,11 @@ def simulate(
         notice that a machine has failed, and between reports of CPU availability.
     trace
         Keep the event log of every replication.
+    on
+        The address of a Dask scheduler (``tcp://…``) whose workers run the replications, with the
+        same numbers to the last digit.
+    store
+        Where replications are kept, so that the same one need not be simulated again.
     progress
         Called now and then with the share done and the replications so far.
 
@@ -92,9 +100,6 @@ def simulate(
         )
     if delays is not None and policy.kind != "pull":
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
-    if progress is not None:
-        progress(0.0, [])  # compiling may take some seconds
-    policy = prepare(system, policy, delays)
     options: dict[str, Any] = {
         "horizon": horizon,
         "warmup": warmup,
@@ -104,13 +109,64 @@ def simulate(
     seeds = _seeds(seed)
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
+    work = _Work(system, policy, options, threads, on, store, progress)
     while True:
-        batch = [next(seeds) for _ in range(wanted - len(runs))]
-        runs += _run_all(system, policy, batch, options, threads, _reporter(progress, runs))
+        runs += work.run([next(seeds) for _ in range(wanted - len(runs))], runs)
         result = Result(system, policy, horizon, warmup, seed, tuple(runs))
         if precision is None or len(runs) >= MOST or _is_precise(result, precision):
             return result
         wanted = len(runs) + ROUND
+
+
+@dataclass
+class _Work:
+    """Replications of one system under one policy, wherever they are run or kept."""
+
+    system: System
+    policy: Policy
+    options: dict[str, Any]
+    threads: int | None
+    on: str | None
+    store: Store | None
+    progress: Progress | None
+    prepared: Policy | None = None
+
+    def run(
+        self, seeds: list[np.random.SeedSequence], before: list[Replication]
+    ) -> list[Replication]:
+        """Return a replication for every seed: what is kept, and the rest simulated."""
+        keys = [self._key(seed) for seed in seeds]
+        found = {k: kept for k, key in enumerate(keys) if (kept := self._kept(key)) is not None}
+        missing = [k for k in range(len(seeds)) if k not in found]
+
+        def on_done(number: int, replication: Replication) -> None:
+            found[missing[number]] = replication
+            key = keys[missing[number]]
+            if self.store is not None and key is not None:
+                self.store.put(key, replication)
+
+        def on_progress(share: float) -> None:
+            if self.progress is not None:
+                kept = len(seeds) - len(missing)
+                done = (kept + share * len(missing)) / len(seeds)
+                self.progress(done, [*before, *(found[k] for k in sorted(found))])
+
+        on_progress(0.0)  # compiling may take some seconds
+        if missing:
+            if self.prepared is None:
+                self.prepared = prepare(self.system, self.policy, self.options["delays"])
+            what = (self.system, self.prepared, [seeds[k] for k in missing], self.options)
+            if self.on is None:
+                run_in_threads(*what, on_done, on_progress, self.threads)
+            else:
+                run_on_cluster(*what, on_done, on_progress, self.on)
+        return [found[k] for k in range(len(seeds))]
+
+    def _key(self, seed: np.random.SeedSequence) -> str | None:
+        return None if self.store is None else key_of(self.system, self.policy, seed, self.options)
+
+    def _kept(self, key: str | None) -> Replication | None:
+        return None if self.store is None or key is None else self.store.get(key)
 
 
 def _system(system: System | str, horizon: float | None) -> tuple[System, float]:
@@ -146,46 +202,3 @@ def _is_precise(result: Result, precision: float) -> bool:
         each.half_width <= precision * abs(each.mean)
         for each in (result.mean_number, result.mean_response)
     )
-
-
-def _reporter(progress: Progress | None, before: list[Replication]) -> Progress:
-    if progress is None:
-        return lambda done, runs: None
-    return lambda done, runs: progress(done, [*before, *runs])
-
-
-class _StoppedError(Exception):
-    """Raised in a replication that nobody waits for any more."""
-
-
-def _run_all(
-    system: System,
-    policy: Policy,
-    seeds: list[np.random.SeedSequence],
-    options: dict[str, Any],
-    threads: int | None,
-    progress: Progress,
-) -> list[Replication]:
-    """Run replications in threads; the engines release the interpreter's lock."""
-    stop = Event()
-    shares = [0.0] * len(seeds)
-
-    def run(number: int) -> Replication:
-        def on_slice(share: float) -> None:
-            if stop.is_set():
-                raise _StoppedError
-            shares[number] = share
-
-        return replicate(system, policy, seed=seeds[number], on_slice=on_slice, **options)
-
-    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
-    futures: list[Future[Replication]] = [pool.submit(run, k) for k in range(len(seeds))]
-    pending = set(futures)
-    try:
-        while pending:
-            _, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-            progress(sum(shares) / len(shares), [f.result() for f in futures if f.done()])
-        return [future.result() for future in futures]
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)

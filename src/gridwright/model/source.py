@@ -9,7 +9,7 @@ from types import ModuleType
 
 from .error import InputError
 
-__all__ = ["load_module"]
+__all__ = ["load_module", "text_of"]
 
 
 def load_module(path: Path) -> ModuleType:
@@ -30,6 +30,7 @@ def load_module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is not a Python file")
     module = module_from_spec(spec)
+    module.__source__ = contents.decode("utf-8", "replace")  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module  # where pickle and annotations look a class up
     try:
         spec.loader.exec_module(module)
@@ -46,3 +47,10 @@ def load_module(path: Path) -> ModuleType:
         where = f", line {lines[-1]}" if lines else ""
         raise InputError(f"{path}{where}: {type(error).__name__}: {error}") from None
     return module
+
+
+def text_of(module: str) -> tuple[str, str] | None:
+    """Return the file's name and the text of a module that was loaded from a user's file."""
+    loaded = sys.modules.get(module)
+    text = getattr(loaded, "__source__", None)
+    return None if text is None else (Path(str(loaded.__file__)).name, text)  # type: ignore[union-attr]

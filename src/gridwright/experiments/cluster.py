@@ -1,0 +1,117 @@
+"""Replications run on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from ..model import InputError, System
+from ..policies import Policy
+from ..simulation import Replication, replicate
+from .parcel import pack, unpack
+from .store import engine
+
+__all__ = ["ClusterError", "run_on_cluster"]
+
+PATIENCE = 10.0
+"""Seconds in which a cluster must answer, and may be without workers."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster that did not do its work."""
+
+
+def run_on_cluster(
+    system: System,
+    policy: Policy,
+    seeds: Sequence[np.random.SeedSequence],
+    options: dict[str, Any],
+    on_done: Callable[[int, Replication], None],
+    on_progress: Callable[[float], None],
+    address: str,
+) -> None:
+    """Run a replication for every seed on a cluster; tell of each as it is done.
+
+    A replication whose worker dies is run again by another, from its seed, to the same result.
+    """
+    with _connected(address) as client:
+        parcel, run = pack((system, policy, options)), uuid4().hex
+        pending = {
+            client.submit(_replicate, parcel, seed, engine(), key=f"gridwright-{run}-{k}"): k
+            for k, seed in enumerate(seeds)
+        }
+        try:
+            _collect(client, address, pending, on_done, on_progress)
+        finally:
+            if client.status == "running":
+                client.cancel(list(pending), force=True)
+
+
+def _collect(
+    client: Any,
+    address: str,
+    pending: dict[Any, int],
+    on_done: Callable[[int, Replication], None],
+    on_progress: Callable[[float], None],
+) -> None:
+    from distributed import wait
+
+    total, last_seen = len(pending), monotonic()
+    while pending:
+        with suppress(TimeoutError), client.as_current():
+            wait(list(pending), timeout=0.2, return_when="FIRST_COMPLETED")
+        for future in [future for future in pending if future.done()]:
+            if future.status != "finished":
+                raise _explanation(future, address)
+            on_done(pending.pop(future), future.result())
+        on_progress(1 - len(pending) / total)
+        if client.status == "running" and client.scheduler_info(n_workers=1)["workers"]:
+            last_seen = monotonic()
+        elif monotonic() - last_seen > PATIENCE:
+            raise ClusterError(f"the cluster at {address} has no workers")
+
+
+def _replicate(parcel: bytes, seed: np.random.SeedSequence, version: str) -> Replication:
+    """Run one replication on a worker."""
+    if engine() != version:
+        raise InputError("a worker has another version of gridwright; install the same everywhere")
+    system, policy, options = _unpacked(parcel)
+    return replicate(system, policy, seed=seed, **options)
+
+
+@cache
+def _unpacked(parcel: bytes) -> Any:
+    return unpack(parcel)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Connect to a scheduler."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("--on needs Dask: pip install 'gridwright[grid]'") from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address}: {error}; expected tcp://HOST:PORT"
+        ) from None
+    with client:
+        yield client
+
+
+def _explanation(future: Any, address: str) -> Exception:
+    """Say why a replication has no result."""
+    if future.status == "error":
+        error = future.exception()
+        if isinstance(error, InputError):
+            return error
+        return ClusterError(f"a replication failed at {address}: {type(error).__name__}: {error}")
+    return ClusterError(f"the cluster at {address} went away during the run")

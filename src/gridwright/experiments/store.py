@@ -1,0 +1,135 @@
+"""Replications kept on disk, so that what was simulated once is not simulated again.
+
+A replication is found by its content: the system, the policy and its parameters, the run, its seed,
+and the code that simulates. Whatever of these changes, it is simulated anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ..model import InputError, System
+from ..policies import Policy
+from ..simulation import Replication
+
+__all__ = ["Store", "cache_home", "engine", "key_of"]
+
+CODE = ("allocation", "model", "policies", "simulation")
+"""The packages that a replication's numbers come from."""
+SHIPPED = "gridwright."
+
+
+class Store:
+    """Replications by their content, in one file.
+
+    >>> import tempfile
+    >>> store = Store(Path(tempfile.mkdtemp()) / "results.sqlite")
+    >>> store.get("nothing") is None
+    True
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or cache_home() / "results.sqlite"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._open() as database:
+                database.execute("PRAGMA journal_mode=WAL")
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS replication (key TEXT PRIMARY KEY, data BLOB)"
+                )
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(f"results cannot be kept in {self.path}: {error}") from None
+
+    def get(self, key: str) -> Replication | None:
+        """Return a replication that is kept, if it is."""
+        with self._open() as database:
+            rows = database.execute("SELECT data FROM replication WHERE key = ?", (key,))
+            found = rows.fetchone()
+        try:
+            return _read(found[0]) if found else None
+        except (BadZipFile, ValueError, KeyError):  # a damaged one is simulated again
+            return None
+
+    def put(self, key: str, replication: Replication) -> None:
+        """Keep a replication."""
+        with self._open() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO replication VALUES (?, ?)", (key, _write(replication))
+            )
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
+            yield database
+
+
+def key_of(
+    system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
+) -> str | None:
+    """Name a replication by its content; None where a user's own code has a part in it.
+
+    A user's file may use other files of theirs, so that its own text does not tell all.
+    """
+    text = system.replace(name="").to_toml()
+    ours = policy.decide.__module__, getattr(policy.planner, "__module__", SHIPPED)
+    if options["trace"] or ".py:" in text or not all(name.startswith(SHIPPED) for name in ours):
+        return None
+    parts = (
+        engine(),
+        text,
+        policy.name,
+        sorted(policy.parameters.items()),
+        sorted((k, v) for k, v in options.items() if k != "trace"),
+        seed.entropy,
+        seed.spawn_key,
+    )
+    return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def engine() -> str:
+    """Digest the code that simulates."""
+    digest = blake2b(digest_size=16)
+    for package in CODE:
+        for file in _sources(files("gridwright") / package):
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources(folder: Traversable) -> list[Traversable]:
+    found = (file for file in folder.iterdir() if file.name.endswith(".py"))
+    return sorted(found, key=lambda file: file.name)
+
+
+def cache_home() -> Path:
+    """Return the folder for what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridwright"
+
+
+def _write(replication: Replication) -> bytes:
+    page = io.BytesIO()
+    fields = {k: np.asarray(v) for k, v in replication._asdict().items() if k != "trace"}
+    np.savez_compressed(page, **fields)  # type: ignore[arg-type]
+    return page.getvalue()
+
+
+def _read(data: bytes) -> Replication:
+    with np.load(io.BytesIO(data), allow_pickle=False) as page:
+        fields: dict[str, Any] = {name: page[name] for name in page.files}
+    for name in fields:
+        if fields[name].ndim == 0:
+            fields[name] = fields[name].item()
+    return Replication(**fields, trace=None)
