@@ -43,6 +43,21 @@ def main() -> None:
     (folder / "sources.toml").write_text(format_toml(data["source"]), "utf-8")
     lines = [json.dumps(cell, ensure_ascii=False) + "\n" for cell in results["cell"]]
     (folder / "results.jsonl").write_text("".join(lines), "utf-8")
+    (folder / "tables.toml").write_text(format_toml(_tables(results)), "utf-8")
+    remarks = (PUBLISHED / "remarks.toml").read_text("utf-8")
+    (folder / "remarks.toml").write_text(remarks, "utf-8")
+
+
+def _tables(results: Table) -> Table:
+    """Describe every table and figure by its own name; the data describes some of them together."""
+    known = dict(results["tables"])
+    ranges = {"K:7.": known.pop("K:7.2-7.30"), "W:I": known.pop("W:II-IV")}
+    described = {}
+    for name in dict.fromkeys(f"{cell['src']}:{cell['table']}" for cell in results["cell"]):
+        near = [about for start, about in ranges.items() if name.startswith(start)]
+        default = {"about": "numbers in the running text", "decimals": 2}
+        described[name] = known.pop(name, near[0] if near else default)
+    return {**described, **known}
 
 
 def entry(name: str, printed: Table, data: Table) -> Table:

@@ -1,11 +1,12 @@
 """Every printed result, one cell at a time."""
 
 import json
+import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Cell", "results", "results_of"]
+__all__ = ["Cell", "Remark", "Table", "remarks_on", "results", "results_of", "tables"]
 
 Cell = dict[str, Any]
 """One printed cell; ``published/README.md`` tells what its fields mean."""
@@ -45,6 +46,53 @@ def results_of(name: str) -> list[Cell]:
         case _:
             wanted, found = {}, results(system=system)
     return [cell for cell in found if {**wanted, **cell} == {**cell, **wanted}]
+
+
+class Table(NamedTuple):
+    """A published table or figure."""
+
+    name: str
+    """The key of its source and its own name: ``A:2.1``, ``K:7.2``, ``A:text``."""
+    about: str
+    decimals: int
+    """How many are printed."""
+
+
+class Remark(NamedTuple):
+    """What is known about a printed cell that is wrong, or that the model does not give."""
+
+    kind: str
+    """``erratum``: it contradicts its own source; ``difference``: it is not reproduced."""
+    text: str
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Return every published table and figure by its name.
+
+    >>> tables()["A:2.6"].about
+    'mean number of tasks in the system for 2.C2, 95 percent confidence intervals'
+    """
+    found = tomllib.loads((files(__package__) / "tables.toml").read_text("utf-8"))
+    return {
+        name: Table(name, each["about"], each.get("decimals", 2)) for name, each in found.items()
+    }
+
+
+def remarks_on(cell: Cell) -> list[Remark]:
+    """Return what is known about a cell.
+
+    >>> (cell,) = results(table="2.1", system="2.B", policy="LPAS")
+    >>> remarks_on(cell)[0].kind
+    'difference'
+    """
+    return [remark for wanted, remark in _remarks() if wanted.items() <= cell.items()]
+
+
+@cache
+def _remarks() -> tuple[tuple[dict[str, Any], Remark], ...]:
+    found = tomllib.loads((files(__package__) / "remarks.toml").read_text("utf-8"))
+    return tuple((each["cells"], Remark(each["kind"], each["text"])) for each in found["remark"])
 
 
 @cache

@@ -3,6 +3,7 @@
 from .compare import Comparison, Difference, compare
 from .result import ClassResult, Result
 from .simulate import HORIZON, simulate
+from .store import Store
 
 __all__ = [
     "HORIZON",
@@ -10,6 +11,7 @@ __all__ = [
     "Comparison",
     "Difference",
     "Result",
+    "Store",
     "compare",
     "simulate",
 ]

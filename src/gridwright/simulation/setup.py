@@ -192,15 +192,16 @@ def _truth(system: System) -> Floats:
     """Return the rates that the engine works with at speed 1.
 
     Where nothing changes a machine's availability is in its rates, since the lazy loop knows no
-    speeds; else it is the machine's speed.
+    speeds; else it is the machine's speed. A copy: an array that cannot be written to is of
+    another type, for which everything would be compiled anew.
     """
-    return np.ascontiguousarray(system.effective if is_static(system) else system.nominal)
+    return np.array(system.effective if is_static(system) else system.nominal, order="C")
 
 
 def _beliefs(system: System, rng: Generator) -> tuple[Floats, Floats]:
     """Return the nominal rates and arrival rates that planners and policies see."""
     believed = system.believed
-    nominal, arrivals = np.ascontiguousarray(believed.nominal), believed.arrival_rates.copy()
+    nominal, arrivals = np.array(believed.nominal, order="C"), believed.arrival_rates.copy()
     if system.assumed is not None:
         wrong = system.assumed.inaccuracy
         nominal = nominal * (1 + rng.uniform(-wrong.rates, wrong.rates, nominal.shape))

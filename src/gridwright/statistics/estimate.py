@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CONFIDENCE", "Estimate", "estimate"]
+__all__ = ["CONFIDENCE", "Estimate", "estimate", "ratio"]
 
 CONFIDENCE = 0.95
 
@@ -63,6 +63,25 @@ def estimate(values: Sequence[float] | Any) -> Estimate:
     if len(known) == 1:
         return Estimate(mean, nan, nan)
     half = student(len(known) - 1) * float(known.std(ddof=1)) / sqrt(len(known))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def ratio(values: Sequence[float] | Any, references: Sequence[float] | Any) -> Estimate:
+    """Estimate the ratio of two means from paired replications (linearised, Student t).
+
+    >>> ratio([2.0, 4.0, 6.1], [1.0, 2.0, 3.0])
+    Estimate(2.017 ± 0.055)
+    """
+    above, below = np.asarray(values, dtype=float), np.asarray(references, dtype=float)
+    known = ~(np.isnan(above) | np.isnan(below))
+    above, below = above[known], below[known]
+    if len(above) == 0 or below.mean() == 0:
+        return Estimate(nan, nan, nan)
+    mean = float(above.mean() / below.mean())
+    if len(above) == 1:
+        return Estimate(mean, nan, nan)
+    spread = float((above - mean * below).std(ddof=1)) / float(abs(below.mean()))
+    half = student(len(above) - 1) * spread / sqrt(len(above))
     return Estimate(mean, mean - half, mean + half)
 
 

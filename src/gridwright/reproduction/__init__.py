@@ -1,0 +1,24 @@
+"""How each published table and figure is computed, and what comes of it."""
+
+from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
+from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
+from .target import Target, choose, targets
+from .verdict import Verdict
+
+__all__ = [
+    "FULL",
+    "PUBLISHED",
+    "QUICK",
+    "Laboratory",
+    "Outcome",
+    "Reproduction",
+    "Run",
+    "Scale",
+    "Target",
+    "Verdict",
+    "choose",
+    "reproduce",
+    "runs_of",
+    "summary",
+    "targets",
+]

@@ -1,0 +1,91 @@
+"""Where published experiments are run again: each once, at one scale, and kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..catalogue import find
+from ..experiments import HORIZON, Result, Store, simulate
+from ..model import System
+
+__all__ = ["FULL", "PUBLISHED", "QUICK", "Laboratory", "Run", "Scale"]
+
+
+class Run(NamedTuple):
+    """One simulation: a published system, perhaps changed, under a policy."""
+
+    system: str
+    policy: str
+    changes: str = "{}"
+    """Parts of the system that are changed, as JSON."""
+
+    def changed(self) -> System:
+        """Return the system as it is to be simulated."""
+        return find(self.system).system.replace(**json.loads(self.changes))
+
+    def __str__(self) -> str:
+        return f"{self.system} {self.policy}"
+
+
+class Scale(NamedTuple):
+    """How long and how often an experiment is run, against the published 30 times its length."""
+
+    replications: int
+    share: float
+    """Of the published length, for every system."""
+    shares: tuple[tuple[str, float], ...] = ()
+    """A further share for systems whose published length takes hours, by how names begin."""
+
+    def horizon(self, system: str) -> float:
+        """Return the length of a run of a published system."""
+        return float((find(system).horizon or HORIZON) * self.share * self.extra(system))
+
+    def extra(self, system: str) -> float:
+        """Return the further share of a system's length."""
+        return next((share for start, share in self.shares if system.startswith(start)), 1.0)
+
+    def __str__(self) -> str:
+        times = f"{self.replications} replications"
+        length = "of the published length"
+        if self.share != 1:
+            length = f"of 1/{1 / self.share:g} of the published length"
+        others = [f"{name} at 1/{1 / share:g}" for name, share in self.shares]
+        return f"{times} {length}" + (f" ({', '.join(others)} of that)" if others else "")
+
+
+LONG = (("3.F", 1 / 10), ("3.G", 1 / 100))
+FULL = Scale(30, 1.0)
+PUBLISHED = Scale(30, 1.0, LONG)
+QUICK = Scale(5, 1 / 20, LONG)
+
+
+@dataclass
+class Laboratory:
+    """Runs experiments, each once; what it is told to show is for whoever waits."""
+
+    scale: Scale = PUBLISHED
+    seed: int = 1
+    threads: int | None = None
+    on: str | None = None
+    store: Store | None = None
+    show: Callable[[Run, float], None] = lambda run, done: None
+    results: dict[Run, Result] = field(default_factory=dict)
+
+    def result(self, run: Run) -> Result:
+        """Return the result of a run."""
+        if run not in self.results:
+            self.results[run] = simulate(
+                run.changed(),
+                run.policy,
+                self.scale.horizon(run.system),
+                self.scale.replications,
+                self.seed,
+                threads=self.threads,
+                on=self.on,
+                store=self.store,
+                progress=lambda done, runs: self.show(run, done),
+            )
+        return self.results[run]

@@ -1,0 +1,200 @@
+"""What a printed cell asks: which runs answer it, and how the answer is read off them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..allocation import allocate
+from ..catalogue import Cell, find
+from ..experiments import Result
+from ..statistics import Estimate, ratio
+from .laboratory import Run
+
+__all__ = ["Answer", "Question", "absent", "ask"]
+
+POLICIES = {
+    "FCFS": "fcfs",
+    "Gcmu": "gcmu",
+    "Guided-LPAS": "guided_lpas",
+    "LP-Static": "lp_static",
+    "LPAS": "lpas",
+    "LPAS-2/k": "lpas_2k",
+    "LPAS_DG": "lpas_dg",
+    "LPAS_DG_mod": "lpas_dg:planner=grouped",
+    "MCT": "mct",
+    "MET": "met",
+}
+ABSENT = {
+    "4.": "decentralised policies are not there yet",
+    "Smith": "batches with deadlines are not there yet",
+    "Wisnesky": "chains of applications are not there yet",
+}
+WORSE = 10.0
+"""A blank stands for a policy that is unstable or orders of magnitude worse than Gcmu: one."""
+
+
+class Answer(NamedTuple):
+    """What we have to set against a cell."""
+
+    ours: Estimate | None = None
+    stable: bool | None = None
+    worse: bool | None = None
+    """Of a blank: whether it is as much worse as a blank says."""
+
+
+class Question(NamedTuple):
+    """The runs that a cell needs, and how to read the answer off their results."""
+
+    runs: tuple[Run, ...]
+    answer: Callable[[tuple[Result, ...]], Answer]
+
+
+def absent(cell: Cell) -> str:
+    """Say why a cell cannot be answered yet, in words; empty where it can."""
+    if cell.get("platform") == "testbed" or cell["metric"] in TESTBED:
+        return "a run on real machines; the testbed is not there yet"
+    if cell["system"].startswith("4.LP"):
+        return ""
+    return next((why for start, why in ABSENT.items() if cell["system"].startswith(start)), "")
+
+
+def ask(cell: Cell) -> Question:
+    """Return what a cell asks."""
+    return QUESTIONS[cell["metric"]](cell)
+
+
+def entry_of(cell: Cell) -> str:
+    """Name the catalogue's entry that a cell is about.
+
+    >>> entry_of({"table": "3.2", "system": "3.A", "arrival": "alpha1", "case": 5})
+    '3.A:alpha1:5'
+    """
+    if "same_parameters_as_case" in cell:
+        return f"{cell['system']}:table_3_11:{cell['case']}:{cell['exec_dist']}"
+    parts = [cell["system"], cell.get("arrival"), cell.get("case")]
+    return ":".join(str(part) for part in parts if part is not None)
+
+
+def run_of(cell: Cell, policy: str | None = None) -> Run:
+    """Name the simulation that a cell is about."""
+    word = policy or cell["policy"]
+    name = f"kpb:k={cell['kbar']}" if word == "KPB" else POLICIES[word]
+    if "constant" in cell:
+        name += f":c={cell['constant']}"
+    if cell.get("variant") == "all availabilities assumed 1":
+        name += ":use_availability=false" if word == "LPAS_DG" else ""
+    return Run(entry_of(cell), name, json.dumps(cell.get("changes", {})))
+
+
+def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Question]:
+    """Make the question whose answer is a figure of one run."""
+
+    def question(cell: Cell) -> Question:
+        if "kbar_below" in cell:
+            below = range(1, int(cell["kbar_below"]))
+            runs = tuple(Run(entry_of(cell), f"kpb:k={k}") for k in below)
+        elif cell.get("status") == "blank":
+            runs = (run_of(cell), run_of(cell, "Gcmu"))
+        else:
+            runs = (run_of(cell),)
+
+        def answer(results: tuple[Result, ...]) -> Answer:
+            own = read(results[0], cell)
+            if "kbar_below" in cell:
+                return Answer(None, any(result.stable for result in results))
+            if cell.get("status") == "blank":
+                worse = not results[0].stable or own.mean >= WORSE * read(results[1], cell).mean
+                return Answer(own, results[0].stable, worse)
+            return Answer(own, results[0].stable)
+
+        return Question(runs, answer)
+
+    return question
+
+
+def _improvement(cell: Cell) -> Question:
+    """Ask for the improvement over Gcmu in percent."""
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        share = ratio(results[0].values("response"), results[1].values("response"))
+        worst, best = 100 * (1 - share.high), 100 * (1 - share.low)
+        return Answer(Estimate(100 * (1 - share.mean), worst, best), results[0].stable)
+
+    return Question((run_of(cell), run_of(cell, "Gcmu")), answer)
+
+
+def _relative(cell: Cell) -> Question:
+    """Ask for the mean response time of one policy over that of another."""
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        share = ratio(results[0].values("response"), results[1].values("response"))
+        return Answer(share, results[0].stable and results[1].stable)
+
+    if cell["metric"] == "W_ratio_range":  # how many times the reference's is as long
+        return Question((run_of(cell, cell["reference_policy"]), run_of(cell)), answer)
+    return Question((run_of(cell), run_of(cell, "Gcmu")), answer)
+
+
+def _exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
+    """Make a question that needs no simulation."""
+
+    def question(cell: Cell) -> Question:
+        number = float(value(cell))
+        return Question((), lambda results: Answer(Estimate(number, number, number)))
+
+    return question
+
+
+def _capacity(cell: Cell) -> float:
+    entry = find(entry_of(cell))
+    return allocate(entry.system, down=entry.down).capacity
+
+
+def _share(cell: Cell) -> float:
+    entry = find(entry_of(cell))
+    shares = allocate(entry.system, down=entry.down).shares
+    machine = int(cell["machine"]) - 1 if "machine" in cell else 0
+    if "column" in cell:  # of the rates: its machines are alike
+        machine = int(np.flatnonzero(entry.system.column == cell["column"] - 1)[0])
+    return float(shares[cell["class"] - 1, machine])
+
+
+QUESTIONS: dict[str, Callable[[Cell], Question]] = {
+    "Q_mean": _simple(lambda result, cell: result.mean_number),
+    "W_mean": _simple(lambda result, cell: result.mean_response),
+    "W_class": _simple(lambda result, cell: result.classes[cell["class"] - 1].mean_response),
+    "condition_iii_violations": _simple(lambda result, cell: _exact(result.excluded)),
+    "discount_pct": _simple(
+        lambda result, cell: _exact(
+            100 * (1 - result.information.mean / len(result.system.machines))
+        )
+    ),
+    "Delta_pct": _improvement,
+    "W_relative": _relative,
+    "W_ratio_range": _relative,
+    "load_pct": _exactly(lambda cell: 100 / _capacity(cell)),
+    "rho": _exactly(lambda cell: 1 / _capacity(cell)),
+    "capacity": _exactly(_capacity),
+    "delta_entry": _exactly(_share),
+}
+TESTBED = {
+    "arrival_rate_observed",
+    "communication_delay_seconds",
+    "exec_rate_observed",
+    "execution_time_inflation_pct",
+    "iterations_mean_observed",
+    "jobs_arrived",
+    "load_with_overheads_pct",
+    "max_testbed_minus_simulation_stated",
+    "response_time_seconds",
+    "waiting_time_seconds",
+}
+"""What only a run on real machines can tell."""
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(float(value), float(value), float(value))

@@ -1,0 +1,115 @@
+"""``reproduce``: the published tables and figures beside our own numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..catalogue import Cell
+from ..statistics import Estimate
+from .laboratory import Laboratory, Run
+from .printed import allowed, contradictions, words
+from .question import Answer, absent, ask
+from .target import Target, choose
+from .verdict import Judgement, Verdict, judge, judge_stability
+
+__all__ = ["Outcome", "Reproduction", "reproduce", "runs_of", "summary"]
+
+
+class Outcome(NamedTuple):
+    """A printed cell, our answer to it, and the verdict."""
+
+    cell: Cell
+    ours: Estimate | None
+    stable: bool | None
+    judgement: Judgement
+
+    @property
+    def published(self) -> str:
+        """The cell as it is printed."""
+        return words(self.cell)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as ``--json`` prints it."""
+        return {
+            **{key: value for key, value in self.cell.items() if key != "note"},
+            "published": self.published,
+            "ours": None if self.ours is None else self.ours.as_json(),
+            "stable": self.stable,
+            "verdict": str(self.judgement.verdict),
+            "reason": self.judgement.reason,
+        }
+
+
+class Reproduction(NamedTuple):
+    """A target with the outcome of each of its cells."""
+
+    target: Target
+    outcomes: tuple[Outcome, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the table as ``--json`` prints it."""
+        return {
+            "name": self.target.name,
+            "about": self.target.about,
+            "cells": [outcome.as_json() for outcome in self.outcomes],
+            "summary": summary([self]),
+        }
+
+
+def reproduce(
+    *tables: str | Target, laboratory: Laboratory | None = None
+) -> tuple[Reproduction, ...]:
+    """Reproduce published tables and figures, all of them if none is named.
+
+    >>> (found,) = reproduce("LP")
+    >>> {str(outcome.judgement.verdict) for outcome in found.outcomes}
+    {'agrees'}
+    """
+    laboratory = laboratory or Laboratory()
+    chosen = [each for each in tables if isinstance(each, Target)] or choose(
+        [each for each in tables if isinstance(each, str)]
+    )
+    return tuple(
+        Reproduction(target, tuple(_outcome(cell, laboratory) for cell in target.cells))
+        for target in chosen
+    )
+
+
+def runs_of(targets: Sequence[Target]) -> list[Run]:
+    """List the simulations that targets need, each once, in the order they come up."""
+    found: dict[Run, None] = {}
+    for target in targets:
+        for cell in target.cells:
+            if not absent(cell):
+                found |= dict.fromkeys(ask(cell).runs)
+    return list(found)
+
+
+def summary(found: Iterable[Reproduction]) -> dict[str, int]:
+    """Count the verdicts."""
+    counts = Counter(str(o.judgement.verdict) for each in found for o in each.outcomes)
+    return {str(verdict): counts[str(verdict)] for verdict in Verdict}
+
+
+def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
+    if why := absent(cell):
+        return Outcome(cell, None, None, Judgement(Verdict.not_run, why))
+    runs, answer = ask(cell)
+    found = answer(tuple(laboratory.result(run) for run in runs))
+    return Outcome(cell, found.ours, found.stable, _judgement(cell, found))
+
+
+def _judgement(cell: Cell, found: Answer) -> Judgement:
+    remarks = contradictions(cell)
+    status = cell.get("status")
+    if status == "blank":
+        if found.worse:
+            return Judgement(Verdict.agrees, "" if found.stable else "unstable")
+        return Judgement(Verdict.differs, "ours is neither unstable nor ten times worse than Gcmu")
+    if status is not None:
+        assert found.stable is not None
+        return judge_stability(found.stable, status, remarks)
+    assert found.ours is not None
+    return judge(found.ours, allowed(cell), remarks)

@@ -1,0 +1,80 @@
+"""Whether a printed number agrees with ours: computed, never typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from math import isnan
+from typing import NamedTuple
+
+from ..catalogue import Remark
+from ..statistics import Estimate
+
+__all__ = ["Judgement", "Range", "Verdict", "judge", "judge_stability"]
+
+
+class Verdict(StrEnum):
+    """What a comparison with a printed cell came to."""
+
+    agrees = "agrees"
+    differs = "differs"
+    errata = "errata"
+    not_printed = "not printed"
+    not_run = "not run"
+
+
+class Range(NamedTuple):
+    """The values that a printed number allows: its interval, and its rounding."""
+
+    low: float
+    high: float
+
+
+class Judgement(NamedTuple):
+    """A verdict, and by how much a number differs or why it is no number to hold on to."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+def judge(ours: Estimate, printed: Range | None, remarks: Sequence[Remark] = ()) -> Judgement:
+    """Judge a number: it agrees where our interval meets what the printed one allows.
+
+    One that its own table contradicts is an erratum whether it agrees or not; one that is known
+    for an erratum is shown as such if it does not.
+
+    >>> judge(Estimate(5.17, 5.15, 5.19), Range(5.21, 5.26))
+    Judgement(verdict=<Verdict.differs: 'differs'>, reason='by -1.2 %')
+    """
+    errata = [remark.text for remark in remarks if remark.kind != "difference"]
+    if any(remark.kind == "contradiction" for remark in remarks):
+        return Judgement(Verdict.errata, errata[0])
+    if printed is None:
+        return Judgement(Verdict.errata, errata[0]) if errata else Judgement(Verdict.not_printed)
+    low, high = (ours.mean, ours.mean) if isnan(ours.low) else (ours.low, ours.high)
+    if low <= printed.high and printed.low <= high:
+        return Judgement(Verdict.agrees)
+    if errata:
+        return Judgement(Verdict.errata, errata[0])
+    known = [remark.text for remark in remarks]
+    return Judgement(Verdict.differs, "; ".join([_by(ours.mean, printed), *known]))
+
+
+def judge_stability(stable: bool, printed: str, remarks: Sequence[Remark] = ()) -> Judgement:
+    """Judge a word in place of a number: ``stable`` or ``unstable``.
+
+    >>> judge_stability(True, "unstable").verdict
+    <Verdict.differs: 'differs'>
+    """
+    if stable == (printed == "stable"):
+        return Judgement(Verdict.agrees)
+    known = [remark.text for remark in remarks]
+    found = "stable" if stable else "unstable"
+    return Judgement(Verdict.differs, "; ".join([f"ours is {found}", *known]))
+
+
+def _by(ours: float, printed: Range) -> str:
+    centre = (printed.low + printed.high) / 2
+    if centre == 0:
+        return f"by {ours:+.3g}"
+    return f"by {100 * (ours - centre) / abs(centre):+.1f} %"
