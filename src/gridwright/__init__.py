@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .allocation import Allocation, allocate, change, verdict
     from .catalogue import load
-    from .experiments import Comparison, Result, compare, simulate
+    from .experiments import Comparison, Result, Sweep, compare, simulate, sweep
     from .model import (
         Deterministic,
         Distribution,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         heterogeneity,
     )
     from .policies import Policy, View, pull, push
+    from .reproduction import reproduce
     from .statistics import Estimate
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ __all__ = [
     "Pmf",
     "Policy",
     "Result",
+    "Sweep",
     "System",
     "Uniform",
     "View",
@@ -63,12 +65,22 @@ __all__ = [
     "load",
     "pull",
     "push",
+    "reproduce",
     "simulate",
+    "sweep",
     "verdict",
 ]
 
 
-PACKAGES = ("model", "statistics", "catalogue", "allocation", "policies", "experiments")
+PACKAGES = (
+    "model",
+    "statistics",
+    "catalogue",
+    "allocation",
+    "policies",
+    "experiments",
+    "reproduction",
+)
 
 
 def __getattr__(name: str) -> Any:

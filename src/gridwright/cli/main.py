@@ -13,7 +13,9 @@ from .. import __version__
 from .allocate import allocate
 from .demo import demo
 from .policies import policies
+from .reproduce import reproduce
 from .simulate import compare, simulate
+from .sweep import sweep
 from .systems import systems
 
 __all__ = ["app", "main"]
@@ -29,6 +31,8 @@ app.command()(allocate)
 app.command()(policies)
 app.command()(simulate)
 app.command()(compare)
+app.command()(sweep)
+app.command()(reproduce)
 app.command()(demo)
 
 

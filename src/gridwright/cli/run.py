@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Csv",
     "Horizon",
+    "On",
     "Plot",
     "Replications",
     "Seed",
@@ -28,6 +29,7 @@ __all__ = [
     "progress_bar",
     "writable",
     "write_csv",
+    "write_rows",
     "write_trace",
 ]
 
@@ -40,6 +42,10 @@ Replications = Annotated[int, typer.Option(help="Independent runs.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 Threads = Annotated[
     int | None, typer.Option(help="Runs at once: as many as processors.", show_default=False)
+]
+On = Annotated[
+    str | None,
+    typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT.", metavar="ADDRESS"),
 ]
 Csv = Annotated[
     Path | None,
@@ -56,13 +62,13 @@ Trace = Annotated[
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[Any, float, list[Any]], None]]:
-    """Show on stderr how far a simulation is, with its interval as it shrinks.
+def progress_bar() -> Iterator[Callable[..., None]]:
+    """Show on stderr how far a simulation is, with its interval as it shrinks, or with a note.
 
     Nothing is shown where nobody looks: stderr is then for errors.
     """
     if not sys.stderr.isatty():
-        yield lambda policy, done, runs: None
+        yield lambda policy, done, runs=(), note="": None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -80,11 +86,11 @@ def progress_bar() -> Iterator[Callable[[Any, float, list[Any]], None]]:
     )
     tasks: dict[str, Any] = {}
 
-    def report(policy: Any, done: float, runs: list[Any]) -> None:
+    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
         name = str(policy)
         if name not in tasks:
             tasks[name] = bar.add_task(name, total=1.0, interval="")
-        interval = f"mean number {estimate([r.mean_number for r in runs])}" if runs else ""
+        interval = f"mean number {estimate([r.mean_number for r in runs])}" if runs else note
         bar.update(tasks[name], completed=done, interval=interval)
 
     with bar:
@@ -106,14 +112,21 @@ def write_csv(results: tuple[Result, ...], path: Path) -> None:
     header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
     header += [f"mean_response {name}" for name in names]
     header += [f"throughput {name}" for name in names]
+    rows = []
+    for result in results:
+        overall = result.values("response")
+        for number, run in enumerate(result.replications):
+            head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
+            rows.append([*head, *run.response.tolist(), *run.throughput.tolist()])
+    write_rows(path, header, rows)
+
+
+def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+    """Write a table for a spreadsheet."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(header)
-        for result in results:
-            overall = result.values("response")
-            for number, run in enumerate(result.replications):
-                head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
-                rows.writerow([*head, *run.response.tolist(), *run.throughput.tolist()])
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def write_trace(result: Result, path: Path) -> None:

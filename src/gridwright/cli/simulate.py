@@ -10,6 +10,7 @@ from .argument import Json, SystemName, plot_path
 from .run import (
     Csv,
     Horizon,
+    On,
     Plot,
     Replications,
     Seed,
@@ -48,6 +49,7 @@ def simulate(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    on: On = None,
     csv: Csv = None,
     trace: Trace = None,
     plot: Plot = None,
@@ -69,6 +71,7 @@ def simulate(
             warmup=warmup,
             precision=precision,
             threads=threads,
+            on=on,
             trace=trace is not None,
             progress=lambda done, runs: report(policy, done, runs),
         )
@@ -95,6 +98,7 @@ def compare(
     replications: Replications = 10,
     seed: Seed = 1,
     threads: Threads = None,
+    on: On = None,
     reference: Annotated[
         str | None,
         typer.Option(help="Print improvements over this policy.", metavar="POLICY"),
@@ -118,6 +122,7 @@ def compare(
             seed,
             warmup=warmup,
             threads=threads,
+            on=on,
             progress=report,
         )
     if reference:

@@ -19,7 +19,7 @@ from .result import Result
 from .store import Store, key_of
 from .threads import run_in_threads
 
-__all__ = ["HORIZON", "Progress", "simulate"]
+__all__ = ["HORIZON", "Progress", "resolve", "simulate"]
 
 HORIZON = 20_000.0
 ROUND = 10
@@ -89,7 +89,7 @@ def simulate(
     >>> result.mean_number.overlaps(5.1, 5.3)
     True
     """
-    system, horizon = _system(system, horizon)
+    system, horizon = resolve(system, horizon)
     policy = find_policy(policy)
     check_run(horizon, warmup)
     _check_counts(replications, precision, threads)
@@ -169,7 +169,8 @@ class _Work:
         return None if self.store is None or key is None else self.store.get(key)
 
 
-def _system(system: System | str, horizon: float | None) -> tuple[System, float]:
+def resolve(system: System | str, horizon: float | None) -> tuple[System, float]:
+    """Return a system by its name or path, and the length of a run of it."""
     if isinstance(system, System):
         return system, HORIZON if horizon is None else float(horizon)
     entry = find_or_read(system)

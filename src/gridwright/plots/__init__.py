@@ -2,6 +2,15 @@
 
 from .figure import FORMATS
 from .heatmap import draw_allocation
+from .reproduction import can_draw, draw_reproduction
 from .result import draw_results
+from .sweep import draw_sweep
 
-__all__ = ["FORMATS", "draw_allocation", "draw_results"]
+__all__ = [
+    "FORMATS",
+    "can_draw",
+    "draw_allocation",
+    "draw_reproduction",
+    "draw_results",
+    "draw_sweep",
+]

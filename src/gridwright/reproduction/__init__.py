@@ -1,6 +1,7 @@
 """How each published table and figure is computed, and what comes of it."""
 
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
+from .page import label, picture_of, write_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict
@@ -17,8 +18,11 @@ __all__ = [
     "Target",
     "Verdict",
     "choose",
+    "label",
+    "picture_of",
     "reproduce",
     "runs_of",
     "summary",
     "targets",
+    "write_page",
 ]

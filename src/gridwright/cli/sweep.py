@@ -1,0 +1,153 @@
+"""``gridwright sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .argument import Json, SystemName, plot_path
+from .run import (
+    Csv,
+    Horizon,
+    On,
+    Plot,
+    Replications,
+    Seed,
+    Threads,
+    Warmup,
+    progress_bar,
+    writable,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from ..experiments import Sweep
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    system: SystemName,
+    policies: Annotated[
+        str, typer.Option(help="Policies, separated by commas.", metavar="POLICY,…")
+    ],
+    vary: Annotated[
+        str,
+        typer.Option(
+            help="load, arrivals, machines, machines.GROUP, mean_uptime, mean_repair, "
+            "inaccuracy.arrivals, inaccuracy.rates, inaccuracy.availability, or a parameter of "
+            "the policies.",
+            metavar="WHAT",
+        ),
+    ],
+    values: Annotated[
+        str,
+        typer.Option(help="Values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", metavar="VALUES"),
+    ],
+    horizon: Horizon = None,
+    warmup: Warmup = 0.0,
+    replications: Replications = 10,
+    seed: Seed = 1,
+    threads: Threads = None,
+    on: On = None,
+    csv: Csv = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Vary one thing about a system, or a parameter, for several policies."""
+    from ..experiments import Store
+    from ..experiments import sweep as run
+    from ..policies import find
+
+    picture = plot_path(plot) if plot else None
+    writable(csv, "--csv")
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    chosen = [find(name) for name in names]
+    points = numbers(values)
+    with progress_bar() as report:
+
+        def tell(value: float, policy: object, done: float) -> None:
+            before = points.index(value) * len(names) + [str(p) for p in chosen].index(str(policy))
+            share = (before + done) / (len(points) * len(names))
+            report("sweep", share, note=f"{vary} {value:g}, {policy}")
+
+        found = run(
+            system,
+            chosen,
+            vary,
+            points,
+            horizon,
+            replications,
+            seed,
+            warmup=warmup,
+            threads=threads,
+            on=on,
+            store=Store(),
+            progress=tell,
+        )
+    if csv:
+        _write(found, csv)
+    if picture:
+        from ..plots import draw_sweep
+
+        draw_sweep(found, picture)
+    if json:
+        from .output import print_json
+
+        print_json(found.as_json())
+    else:
+        _show(found)
+
+
+def numbers(text: str) -> list[float]:
+    """Read values: separated by commas, or from a first to a last by a step.
+
+    >>> numbers("0.5:0.9:0.2"), numbers("1,2.5")
+    ([0.5, 0.7, 0.9], [1.0, 2.5])
+    """
+    from ..model import InputError
+
+    wrong = InputError(f"--values {text}: expected numbers, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
+    try:
+        if ":" not in text:
+            return [float(word) for word in text.split(",") if word.strip()]
+        first, last, step = (float(word) for word in text.split(":"))
+    except ValueError:
+        raise wrong from None
+    if not (step > 0 and last >= first and (last - first) / step < 10_000):
+        raise wrong
+    return [round(first + k * step, 12) for k in range(int((last - first) / step + 1e-9) + 1)]
+
+
+def _write(found: Sweep, path: Path) -> None:
+    header = [found.vary, "policy", "stable"]
+    for metric in ("mean_number", "mean_response"):
+        header += [metric, f"{metric} low", f"{metric} high"]
+    rows = [
+        [row["value"], row["policy"], row["stable"], *row["mean_number"], *row["mean_response"]]
+        for row in found.rows()
+    ]
+    write_rows(path, header, rows)
+
+
+def _show(found: Sweep) -> None:
+    from rich.markup import escape
+
+    from .output import console, counted, show, table
+
+    out = console()
+    first = found.points[0].results[0]
+    runs = counted(len(first.replications), "replication", "replications")
+    out.print(
+        f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.horizon:g} time units, "
+        f"seed {first.seed}, common random numbers; mean response time\n"
+    )
+    rows = table(escape(found.vary), *(f">{escape(policy)}" for policy in found.policies))
+    for point in found.points:
+        cells = [
+            str(result.mean_response) if result.stable else "unstable" for result in point.results
+        ]
+        rows.add_row(f"{point.value:g}", *cells)
+    show(out, rows)

@@ -1,0 +1,123 @@
+"""``sweep``: several policies on a system of which one thing is varied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..model import InputError, System, did_you_mean
+from ..policies import Policy
+from ..policies import find as find_policy
+from .result import Result
+from .simulate import resolve, simulate
+from .variation import VARIATIONS, is_variation, varied
+
+__all__ = ["Point", "Sweep", "sweep"]
+
+
+class Point(NamedTuple):
+    """What the policies did at one value of what is varied."""
+
+    value: float
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Results of several policies along the values of one thing."""
+
+    system: System
+    vary: str
+    policies: tuple[str, ...]
+    """As they were given: without the value that is varied."""
+    points: tuple[Point, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each value and policy: what a table, a file or a plot needs."""
+        return [
+            {
+                "value": point.value,
+                "policy": policy,
+                "stable": result.stable,
+                "mean_number": result.mean_number,
+                "mean_response": result.mean_response,
+            }
+            for point in self.points
+            for policy, result in zip(self.policies, point.results, strict=True)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the sweep as ``--json`` prints it."""
+        first = self.points[0].results[0]
+        return {
+            "system": self.system.name,
+            "vary": self.vary,
+            "horizon": first.horizon,
+            "replications": len(first.replications),
+            "seed": first.seed,
+            "points": [
+                {"value": point.value, "results": [each.as_json() for each in point.results]}
+                for point in self.points
+            ],
+        }
+
+
+def sweep(
+    system: System | str,
+    policies: Sequence[Policy | str],
+    vary: str,
+    values: Sequence[float],
+    horizon: float | None = None,
+    replications: int = 10,
+    seed: int = 1,
+    *,
+    progress: Callable[[float, Policy, float], None] | None = None,
+    **options: Any,
+) -> Sweep:
+    """Simulate policies along the values of one thing; other parameters are simulate's.
+
+    What can be varied: ``load`` (arrivals are scaled to it), ``arrivals`` and ``machines`` (times
+    as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and ``mean_repair``,
+    ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed), or a parameter
+    of the policies. All policies meet the same arrivals.
+
+    >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
+    >>> [len(point.results) for point in found.points]
+    [2, 2]
+    """
+    system, horizon = resolve(system, horizon)
+    chosen = [find_policy(policy) for policy in policies]
+    if not chosen:
+        raise InputError("there is no policy to simulate; name one or several")
+    if not values:
+        raise InputError(f"there is no value of {vary}; name one or several")
+    _check(chosen, vary)
+    points = []
+    unchanged: dict[str, Result] = {}  # of policies that do not have the parameter
+    for value in values:
+        varied_system = varied(system, vary, value) if is_variation(vary) else system
+        results = []
+        for policy in chosen:
+            changed = policy(**{vary: value}) if vary in policy.parameters else policy
+            name = str(changed)
+            if is_variation(vary) or name not in unchanged:
+                report = None
+                if progress is not None:
+                    report = lambda done, runs, v=value, p=policy: progress(v, p, done)  # noqa: E731
+                unchanged[name] = simulate(
+                    varied_system, changed, horizon, replications, seed, progress=report, **options
+                )
+            results.append(unchanged[name])
+        points.append(Point(float(value), tuple(results)))
+    return Sweep(system, vary, tuple(str(policy) for policy in chosen), tuple(points))
+
+
+def _check(policies: Sequence[Policy], vary: str) -> None:
+    if is_variation(vary):
+        return
+    known = {name for policy in policies for name in policy.parameters}
+    if vary not in known:
+        choices = [*VARIATIONS, "machines.GROUP", *sorted(known)]
+        hint = did_you_mean(vary, choices) or f"; expected {', '.join(choices)}"
+        raise InputError(f"{vary!r} cannot be varied{hint}")

@@ -1,0 +1,85 @@
+"""A system with one thing about it changed to a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..allocation import allocate
+from ..model import InputError, System, did_you_mean
+
+__all__ = ["VARIATIONS", "is_variation", "varied"]
+
+
+def varied(system: System, what: str, value: float) -> System:
+    """Return the system with something about it changed.
+
+    >>> from gridwright import allocate
+    >>> two = System(arrivals=[5, 8], rates=[[8, 3], [4, 10]])
+    >>> round(allocate(varied(two, "load", 0.9)).load, 9)
+    0.9
+    """
+    if not 0 <= value < float("inf"):
+        raise InputError(f"{what} is {value:g}; expected a number, 0 or more")
+    if what.startswith("machines."):
+        return _with_count(system, what.removeprefix("machines."), value)
+    return VARIATIONS[what](system, value)
+
+
+def is_variation(what: str) -> bool:
+    """Tell whether a word names something about a system that can be varied."""
+    return what in VARIATIONS or what.startswith("machines.")
+
+
+def _scaled(system: System, factor: float) -> System:
+    return system.replace(arrivals=(system.arrivals * factor).tolist())
+
+
+def _with_load(system: System, load: float) -> System:
+    return _scaled(system, load / allocate(system).load)
+
+
+def _with_counts(system: System, counts: list[float]) -> System:
+    whole = [round(count) for count in counts]
+    if any(abs(count - near) > 1e-9 for count, near in zip(counts, whole, strict=True)):
+        found = ", ".join(f"{count:g}" for count in counts)
+        raise InputError(f"machines come to {found} of the groups; expected whole numbers")
+    if len(system.availability) != len(system.counts) and whole != list(system.counts):
+        raise InputError(
+            "the system gives the availability of every single machine, so their number cannot be "
+            "varied; give it by groups"
+        )
+    return system.replace(counts=whole)
+
+
+def _with_count(system: System, group: str, count: float) -> System:
+    if group not in system.groups:
+        hint = did_you_mean(group, system.groups) or f"; there are {', '.join(system.groups)}"
+        raise InputError(f"the system has no group {group!r}{hint}")
+    place = list(system.groups).index(group)
+    counts = [count if k == place else float(each) for k, each in enumerate(system.counts)]
+    return _with_counts(system, counts)
+
+
+def _with_failures(system: System, part: str, value: float) -> System:
+    if system.failures is None:
+        raise InputError(f"{part} cannot be varied: the machines of the system do not fail")
+    return system.replace(failures=system.failures.model_copy(update={part: value}))
+
+
+def _with_inaccuracy(system: System, part: str, value: float) -> System:
+    assumed = system.assumed.parts() if system.assumed is not None else {}
+    inaccuracy = {**assumed.get("inaccuracy", {}), part: value}
+    return system.replace(assumed={**assumed, "inaccuracy": inaccuracy})
+
+
+VARIATIONS: dict[str, Callable[[System, float], System]] = {
+    "load": _with_load,
+    "arrivals": _scaled,
+    "machines": lambda system, times: _with_counts(system, [times * c for c in system.counts]),
+    "mean_uptime": lambda system, mean: _with_failures(system, "mean_uptime", mean),
+    "mean_repair": lambda system, mean: _with_failures(system, "mean_repair", mean),
+    "inaccuracy.arrivals": lambda system, most: _with_inaccuracy(system, "arrivals", most),
+    "inaccuracy.availability": lambda system, most: _with_inaccuracy(system, "availability", most),
+    "inaccuracy.rates": lambda system, most: _with_inaccuracy(system, "rates", most),
+}
+"""What can be varied about any system; ``machines.GROUP`` besides."""

@@ -1,0 +1,159 @@
+"""The reproduction as a page: every cell beside ours, in Markdown."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .. import __version__
+from ..catalogue import Cell, cite
+from .laboratory import Laboratory
+from .question import entry_of
+from .reproduce import Outcome, Reproduction, summary
+from .verdict import Verdict
+
+__all__ = ["label", "picture_of", "write_page"]
+
+WHAT = {
+    "Q_mean": "mean number",
+    "W_mean": "mean response",
+    "Delta_pct": "improvement over Gcmu, %",
+    "W_relative": "mean response, Gcmu = 1",
+    "W_ratio_range": "mean response of FCFS, LPAS_DG = 1",
+    "capacity": "λ*",
+    "condition_iii_violations": "choices excluded by condition (iii)",
+    "discount_pct": "state information saved, %",
+    "load_pct": "load, %",
+    "rho": "load",
+}
+MARKS = {
+    Verdict.agrees: "✓",
+    Verdict.differs: "✗",
+    Verdict.errata: "erratum",
+    Verdict.not_printed: "·",
+    Verdict.not_run: "–",
+}
+
+
+def label(cell: Cell) -> tuple[str, str, str]:
+    """Say which system, policy and figure a cell is about."""
+    policy = str(cell.get("policy", ""))
+    if "kbar" in cell:
+        policy += f" k={cell['kbar']}"
+    if "kbar_below" in cell:
+        policy += f" k<{cell['kbar_below']}"
+    if "constant" in cell:
+        policy += f" C={cell['constant']}"
+    if "variant" in cell:
+        policy += f", {cell['variant']}"
+    what = WHAT.get(cell["metric"], str(cell["metric"]).replace("_", " "))
+    if cell["metric"] == "W_class":
+        what = f"class {cell['class']}"
+    if cell["metric"] == "delta_entry":
+        what = f"δ* of class {cell['class']}, {'column' if 'column' in cell else 'machine'} "
+        what += str(cell.get("column", cell.get("machine")))
+    if "inaccuracy_pct" in cell:
+        what += f", I = {cell['inaccuracy_pct']} %"
+    if "nodes" in cell:
+        what += f", {cell['nodes']} nodes"
+    return entry_of(cell), policy, what
+
+
+def picture_of(found: Reproduction) -> str:
+    """Name the file that a figure is drawn into."""
+    return f"{found.target.name.partition(':')[2].lower().replace(' ', '-')}.svg"
+
+
+def write_page(
+    found: Sequence[Reproduction], laboratory: Laboratory, path: Path, seconds: float
+) -> None:
+    """Write the page."""
+    path.write_text("\n".join(_lines(found, laboratory, seconds)) + "\n", encoding="utf-8")
+
+
+def _lines(found: Sequence[Reproduction], laboratory: Laboratory, seconds: float) -> Iterable[str]:
+    total = summary(found)
+    yield "# The published tables, reproduced"
+    yield ""
+    yield (
+        "Every number that the sources print, beside ours with its 95 % interval. "
+        "`gridwright reproduce` makes this page (`--page`); the verdicts are computed, and "
+        "[What differs, and why](differences.md) explains them."
+    )
+    yield ""
+    yield f"- **In all:** {', '.join(f'{count} {name}' for name, count in total.items())}."
+    yield f"- **Scale:** {laboratory.scale}, seed {laboratory.seed}."
+    tasks = sum(result.tasks for result in laboratory.results.values())
+    busy = sum(result.seconds for result in laboratory.results.values())
+    yield (
+        f"- **Work:** {len(laboratory.results)} runs, {tasks / 1e9:.2f} billion tasks, "
+        f"{busy / 60:.0f} CPU minutes in the simulator."
+    )
+    today = datetime.now(UTC).date().isoformat()
+    yield (
+        f"- **Made:** {today} by gridwright {__version__} with Python "
+        f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} processors."
+    )
+    yield (
+        "- **Marks:** ✓ agrees (our interval meets what the printed number allows: its interval or "
+        "accuracy, and its rounding), ✗ differs, · not printed, – not run."
+    )
+    for each in found:
+        yield from _section(each, laboratory)
+
+
+def _section(found: Reproduction, laboratory: Laboratory) -> Iterable[str]:
+    source = found.target.name.partition(":")[0]
+    counts = ", ".join(f"{count} {name}" for name, count in summary([found]).items() if count)
+    yield ""
+    yield f"## {found.target.name}"
+    yield ""
+    cited = f" ({cite(source)})" if source in "AKSDW" else ""
+    yield f"{found.target.about[0].upper()}{found.target.about[1:]}{cited}. {counts}."
+    if accuracy := _accuracy(found, laboratory):
+        yield ""
+        yield accuracy
+    if "Figure" in found.target.name and any(each.ours for each in found.outcomes):
+        yield ""
+        yield f"![{found.target.name}](figures/{picture_of(found)})"
+    reasons = {each.judgement.reason for each in found.outcomes}
+    if {each.judgement.verdict for each in found.outcomes} == {Verdict.not_run}:
+        yield ""
+        yield f"Not run: {'; '.join(sorted(reasons))}."
+        return
+    yield ""
+    yield "| system | policy | what | published | ours | |"
+    yield "|---|---|---|---:|---:|---|"
+    for outcome in found.outcomes:
+        yield _row(outcome)
+
+
+def _accuracy(found: Reproduction, laboratory: Laboratory) -> str:
+    """Say how much shorter than published the runs of a table are, and what that gives."""
+    systems = {entry_of(each.cell) for each in found.outcomes if each.ours is not None}
+    shares = {laboratory.scale.extra(name) for name in systems} - {1.0}
+    if not shares:
+        return ""
+    widths = [
+        100 * each.ours.half_width / abs(each.ours.mean)
+        for each in found.outcomes
+        if each.ours is not None and each.cell["metric"] == "W_mean" and each.ours.mean
+    ]
+    return (
+        f"Runs are 1/{1 / min(shares):g} of the published length; half widths of the mean "
+        f"response are {max(widths):.2g} % of it or less."
+    )
+
+
+def _row(outcome: Outcome) -> str:
+    system, policy, what = label(outcome.cell)
+    ours = "" if outcome.ours is None else str(outcome.ours)
+    if outcome.stable is False:
+        ours = f"{ours} unstable".strip()
+    verdict, reason = outcome.judgement
+    mark = MARKS[verdict]
+    words = f"{mark} {reason}".strip()
+    return f"| {system} | {policy} | {what} | {outcome.published} | {ours} | {words} |"
