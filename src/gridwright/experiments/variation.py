@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..allocation import allocate
-from ..model import InputError, System, did_you_mean
+from ..model import Assumed, InputError, System, did_you_mean
 
 __all__ = ["VARIATIONS", "is_variation", "varied"]
 
@@ -63,13 +63,13 @@ def _with_count(system: System, group: str, count: float) -> System:
 def _with_failures(system: System, part: str, value: float) -> System:
     if system.failures is None:
         raise InputError(f"{part} cannot be varied: the machines of the system do not fail")
-    return system.replace(failures=system.failures.model_copy(update={part: value}))
+    return system.replace(failures={**system.failures.parts(), part: value})
 
 
 def _with_inaccuracy(system: System, part: str, value: float) -> System:
-    assumed = system.assumed.parts() if system.assumed is not None else {}
-    inaccuracy = {**assumed.get("inaccuracy", {}), part: value}
-    return system.replace(assumed={**assumed, "inaccuracy": inaccuracy})
+    assumed = system.assumed or Assumed()
+    inaccuracy = {**assumed.inaccuracy.parts(), part: value}
+    return system.replace(assumed={**assumed.parts(), "inaccuracy": inaccuracy})
 
 
 VARIATIONS: dict[str, Callable[[System, float], System]] = {

@@ -1,0 +1,84 @@
+"""Replications kept on disk: the same bytes, found by their content only."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridwright import InputError, load, push, simulate
+from gridwright.experiments import Store
+from gridwright.experiments.store import key_of
+from gridwright.policies import find
+
+OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False}
+SEED = np.random.SeedSequence(1)
+
+
+def test_what_is_kept_is_what_was_simulated(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results.sqlite")
+    first = simulate("3.A:alpha1:5", "lpas_dg", 20, 2, store=store)
+    again = simulate("3.A:alpha1:5", "lpas_dg", 20, 2, store=store)
+    for one, two in zip(first.replications, again.replications, strict=True):
+        for field in one._fields:
+            mine, kept = getattr(one, field), getattr(two, field)
+            assert type(mine) is type(kept), field
+            np.testing.assert_array_equal(mine, kept, err_msg=field)
+    assert first.as_json() == again.as_json()
+
+
+def test_keys_tell_everything_apart() -> None:
+    system, policy = load("2.D"), find("kpb:k=2")
+    base = key_of(system, policy, SEED, OPTIONS)
+    assert base == key_of(load("2.D").replace(name="another name"), policy, SEED, OPTIONS)
+    others = [
+        key_of(system.replace(execution="deterministic"), policy, SEED, OPTIONS),
+        key_of(system, find("kpb:k=3"), SEED, OPTIONS),
+        key_of(system, find("mct"), SEED, OPTIONS),
+        key_of(system, policy, np.random.SeedSequence(1, spawn_key=(1,)), OPTIONS),
+        key_of(system, policy, np.random.SeedSequence(2), OPTIONS),
+        key_of(system, policy, SEED, {**OPTIONS, "horizon": 101.0}),
+        key_of(system, policy, SEED, {**OPTIONS, "warmup": 1.0}),
+    ]
+    assert len({base, *others}) == len(others) + 1
+
+
+def test_what_a_user_wrote_and_traces_are_not_kept(tmp_path: Path) -> None:
+    @push
+    def mine(task_class, view):  # type: ignore[no-untyped-def]
+        """Send everything to the first machine."""
+        return 0
+
+    (tmp_path / "own.py").write_text(
+        "from gridwright import Distribution\n"
+        "class Own(Distribution):\n"
+        "    @property\n"
+        "    def mean(self): return 1.0\n"
+        "    @property\n"
+        "    def variance(self): return 0.0\n"
+        "    def sample(self, rng, size): import numpy as np; return np.ones(size)\n"
+    )
+    (tmp_path / "own.toml").write_text(
+        'arrivals = [1]\nrates = [[2]]\nexecution = { kind = "./own.py:Own" }\n'
+    )
+    assert key_of(load("2.D"), find(mine), SEED, OPTIONS) is None
+    assert key_of(load(str(tmp_path / "own.toml")), find("mct"), SEED, OPTIONS) is None
+    assert key_of(load("2.D"), find("mct"), SEED, {**OPTIONS, "trace": True}) is None
+
+
+def test_a_damaged_replication_is_simulated_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results.sqlite")
+    first = simulate("2.B", "mct", 50, 1, store=store)
+    key = key_of(load("2.B"), find("mct"), np.random.SeedSequence(1, spawn_key=(0,)),
+                 {**OPTIONS, "horizon": 50.0})  # fmt: skip
+    assert key is not None
+    assert store.get(key) is not None
+    with store._open() as database:
+        database.execute("UPDATE replication SET data = ?", (b"nonsense",))
+    assert store.get(key) is None
+    assert simulate("2.B", "mct", 50, 1, store=store).mean_number == first.mean_number
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="results cannot be kept in"):
+        Store(tmp_path / "file" / "results.sqlite")

@@ -1,0 +1,54 @@
+"""Everything published belongs to a target, and every target can be asked."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from gridwright import InputError
+from gridwright.catalogue import results, tables
+from gridwright.policies import find
+from gridwright.reproduction import choose, runs_of, targets
+from gridwright.reproduction.page import label
+from gridwright.reproduction.question import absent, ask
+
+
+def test_every_printed_cell_belongs_to_just_one_target() -> None:
+    printed = Counter(json.dumps(cell) for cell in results())
+    shown = Counter(json.dumps(cell) for target in targets().values() for cell in target.cells)
+    assert all(shown[cell] == count for cell, count in printed.items())
+
+
+def test_every_table_and_figure_is_a_target_with_cells() -> None:
+    assert set(tables()) < set(targets())
+    assert all(target.cells for target in targets().values())
+
+
+def test_every_cell_can_be_asked_or_says_why_not() -> None:
+    for target in targets().values():
+        for cell in target.cells:
+            assert absent(cell) or ask(cell) is not None
+            assert all(isinstance(word, str) for word in label(cell))
+
+
+def test_every_run_is_of_a_known_system_and_policy() -> None:
+    for run in runs_of(list(targets().values())):
+        assert run.changed().shape[0] > 0
+        assert find(run.policy)
+
+
+def test_what_is_not_there_yet_says_so() -> None:
+    why = {absent(cell) for cell in targets()["W:II"].cells}
+    assert why == {"chains of applications are not there yet"}
+    assert absent(targets()["K:7.3"].cells[0]).startswith("a run on real machines")
+    assert absent(targets()["A:Figure 4.2"].cells[0]).startswith("decentralised")
+
+
+def test_names() -> None:
+    assert [target.name for target in choose(["2.1", "K:7.2", "LP"])] == ["A:2.1", "K:7.2", "LP"]
+    assert [cell["section"] for cell in choose(["3.4.4"])[0].cells] == ["3.4.4", "3.4.4"]
+    assert len(choose([])) == len(targets())
+    with pytest.raises(InputError, match=r"no table '2.7'; did you mean"):
+        choose(["2.7"])
+    with pytest.raises(InputError, match="no table 'nonsense'; reproduce --list lists them"):
+        choose(["nonsense"])
