@@ -1,5 +1,6 @@
 """Replications on a real Dask cluster: the same numbers, whoever dies."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, load, push, simulate
+from gridwright.cli.main import run
 from gridwright.experiments.cluster import ClusterError
 from gridwright.experiments.parcel import pack, unpack
 from gridwright.policies import Policy, find
@@ -63,8 +65,6 @@ def start(*arguments: str) -> "subprocess.Popen[bytes]":
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A scheduler and two workers, each a process of its own."""
-    import json
-
     file = tmp_path / "scheduler.json"
     here = ("--host", "127.0.0.1", "--no-dashboard")
     scheduler = start("scheduler", *here, "--port", "0", "--scheduler-file", str(file))
@@ -188,3 +188,13 @@ def test_shipped_policies_travel_by_name(name: str, tmp_path: Path) -> None:
 def test_systems_travel(tmp_path: Path) -> None:
     system = load("3.A:table_3_11:2:hyperexponential")
     assert unpacked_elsewhere(pack(system), tmp_path, "thing.to_toml()") == system.to_toml().strip()
+
+
+def test_a_table_reproduced_on_a_cluster(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cells(*more: str) -> object:
+        assert run(["reproduce", "2.6", "--quick", "--fresh", "--json", *more]) == 0
+        return json.loads(capsys.readouterr().out)["targets"]
+
+    assert cells("--on", cluster.address) == cells()

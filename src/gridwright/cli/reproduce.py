@@ -183,8 +183,5 @@ def _cells(outcome: Outcome) -> list[str]:
     words = f"[{colour}]{verdict}[/{colour}]"
     if outcome.judgement.reason:
         words += f" {escape(outcome.judgement.reason)}"
-    ours = "" if outcome.ours is None else str(outcome.ours)
-    if outcome.stable is False:
-        ours = f"{ours} unstable".strip()
     system, policy, what = label(outcome.cell)
-    return [escape(system), escape(policy), escape(what), outcome.published, ours, words]
+    return [escape(system), escape(policy), escape(what), outcome.published, outcome.found, words]

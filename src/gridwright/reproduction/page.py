@@ -150,10 +150,7 @@ def _accuracy(found: Reproduction, laboratory: Laboratory) -> str:
 
 def _row(outcome: Outcome) -> str:
     system, policy, what = label(outcome.cell)
-    ours = "" if outcome.ours is None else str(outcome.ours)
-    if outcome.stable is False:
-        ours = f"{ours} unstable".strip()
     verdict, reason = outcome.judgement
     mark = MARKS[verdict]
     words = f"{mark} {reason}".strip()
-    return f"| {system} | {policy} | {what} | {outcome.published} | {ours} | {words} |"
+    return f"| {system} | {policy} | {what} | {outcome.published} | {outcome.found} | {words} |"

@@ -44,6 +44,8 @@ class Answer(NamedTuple):
     stable: bool | None = None
     worse: bool | None = None
     """Of a blank: whether it is as much worse as a blank says."""
+    detail: str = ""
+    """Of several runs: which of them are stable."""
 
 
 class Question(NamedTuple):
@@ -105,7 +107,8 @@ def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
         def answer(results: tuple[Result, ...]) -> Answer:
             own = read(results[0], cell)
             if "kbar_below" in cell:
-                return Answer(None, any(result.stable for result in results))
+                calm = [str(result.policy) for result in results if result.stable]
+                return Answer(None, bool(calm), detail=f"under {', '.join(calm)}")
             if cell.get("status") == "blank":
                 worse = not results[0].stable or own.mean >= WORSE * read(results[1], cell).mean
                 return Answer(own, results[0].stable, worse)

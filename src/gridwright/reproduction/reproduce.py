@@ -30,6 +30,15 @@ class Outcome(NamedTuple):
         """The cell as it is printed."""
         return words(self.cell)
 
+    @property
+    def found(self) -> str:
+        """Our answer in words: an exact one has no interval."""
+        number = ""
+        if self.ours is not None:
+            exact = self.ours.low == self.ours.high
+            number = f"{self.ours.mean:.6g}" if exact else str(self.ours)
+        return number if self.stable is not False else f"{number} unstable".strip()
+
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as ``--json`` prints it."""
         return {
@@ -110,6 +119,9 @@ def _judgement(cell: Cell, found: Answer) -> Judgement:
         return Judgement(Verdict.differs, "ours is neither unstable nor ten times worse than Gcmu")
     if status is not None:
         assert found.stable is not None
-        return judge_stability(found.stable, status, remarks)
+        judgement = judge_stability(found.stable, status, remarks)
+        if judgement.verdict == Verdict.differs and found.detail:
+            return Judgement(Verdict.differs, f"{judgement.reason} {found.detail}")
+        return judgement
     assert found.ours is not None
     return judge(found.ours, allowed(cell), remarks)

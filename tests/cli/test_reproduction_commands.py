@@ -1,0 +1,103 @@
+"""``reproduce`` and ``sweep`` as users and scripts see them."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from gridwright.cli.main import run
+from gridwright.cli.sweep import numbers
+
+SWEEP = ["sweep", "2.B", "--policies", "mct,lpas", "--horizon", "50", "--replications", "2"]
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_table_with_a_verdict_for_every_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    page = output(capsys, "reproduce", "2.6", "--quick", "--fresh")
+    assert "5 replications of 1/20 of the published length" in page.lower()
+    assert "Runs are 20 times shorter than the published ones" in page
+    assert "(24.25, 24.29)" in page
+    assert page.count("2.C2") >= 4
+    assert "In all: " in page
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(output(capsys, "reproduce", "LP", "W:II", "--json"))
+    assert found["summary"]["differs"] == 0
+    assert found["summary"]["not run"] == 40
+    names = [target["name"] for target in found["targets"]]
+    assert names == ["LP", "W:II"]
+    cell = found["targets"][0]["cells"][0]
+    assert {"system", "metric", "published", "ours", "stable", "verdict", "reason"} <= set(cell)
+    assert set(cell["ours"]) == {"mean", "low", "high"}
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    page = output(capsys, "reproduce", "--list")
+    for name in ("A:2.1", "A:Figure 3.4", "K:7.29", "W:V", "S:Figure 1", "A:text", "LP"):
+        assert f"{name} " in page
+    listed = json.loads(output(capsys, "reproduce", "--list", "--json"))
+    assert sum(target["cells"] for target in listed) > 1438
+
+
+def test_figures_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    output(capsys, "reproduce", "Figure 3.1", "--quick", "--page", str(page))
+    assert "figures/figure-3.1.svg" in page.read_text()
+    assert "Runs are 1/100 of the published length" in page.read_text()
+    assert "<svg" in (tmp_path / "figures" / "figure-3.1.svg").read_text()
+
+
+def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, picture = tmp_path / "a.csv", tmp_path / "a.png"
+    arguments = [*SWEEP, "--vary", "load", "--values", "0.3:0.9:0.3"]
+    page = output(capsys, *arguments, "--csv", str(table), "--plot", str(picture))
+    assert [line.split()[0] for line in page.splitlines()[2:]] == ["load", "0.3", "0.6", "0.9"]
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["load"], row["policy"]) for row in rows] == [
+        (load, policy) for load in ("0.3", "0.6", "0.9") for policy in ("mct", "lpas")
+    ]
+    assert picture.stat().st_size > 10_000
+    found = json.loads(output(capsys, *arguments, "--json"))
+    assert [point["value"] for point in found["points"]] == [0.3, 0.6, 0.9]
+    low = found["points"][0]["results"][0]["mean_number"]["low"]
+    assert float(rows[0]["mean_number low"]) == low
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("1", [1.0]), ("0.1:0.3:0.1", [0.1, 0.2, 0.3]), ("1:2:0.4", [1.0, 1.4, 1.8]), ("", [])],
+)
+def test_values(text: str, values: list[float]) -> None:
+    assert numbers(text) == values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "2.7"], "no table '2.7'"),
+        (["reproduce", "2.6", "--quick", "--full"], "exclude each other"),
+        (["reproduce", "LP", "--page", "no/such/folder/page.md"], "there is no folder"),
+        (["reproduce", "2.6", "--fresh", "--on", "tcp://127.0.0.1:9"], "no Dask scheduler answers"),
+        ([*SWEEP, "--vary", "load", "--values", "a,b"], "--values a,b: expected numbers"),
+        ([*SWEEP, "--vary", "load", "--values", "1:0:1"], "expected numbers"),
+        ([*SWEEP, "--vary", "load", "--values", ""], "there is no value of load"),
+        ([*SWEEP, "--vary", "lode", "--values", "1"], "did you mean 'load'"),
+        ([*SWEEP, "--vary", "machines.Z", "--values", "1"], "has no group 'Z'"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(arguments)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    lines = [line for line in err.splitlines() if line.strip()]
+    assert len(lines) == 1, err
+    assert message in lines[0]
