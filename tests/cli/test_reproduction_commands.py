@@ -47,9 +47,10 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_figures_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
-    output(capsys, "reproduce", "Figure 3.1", "--quick", "--page", str(page))
+    shown = output(capsys, "reproduce", "Figure 3.1", "--quick", "--page", str(page))
+    assert "Runs are 1/2000 of the published length; half widths" in shown
     assert "figures/figure-3.1.svg" in page.read_text()
-    assert "Runs are 1/100 of the published length" in page.read_text()
+    assert "Runs are 1/2000 of the published length; half widths" in page.read_text()
     assert "<svg" in (tmp_path / "figures" / "figure-3.1.svg").read_text()
 
 

@@ -141,7 +141,7 @@ def _show(
 ) -> None:
     from rich.markup import escape
 
-    from ..reproduction import Verdict, summary
+    from ..reproduction import Verdict, shortened, summary
     from .output import console, show, table
 
     out = console()
@@ -163,6 +163,8 @@ def _show(
             rows.add_row(*_cells(outcome))
         if shown:
             show(out, rows)
+        if words := shortened(each, scale):
+            out.print(words)
         counts = {name: count for name, count in summary([each]).items() if count}
         out.print(", ".join(f"{count} {name}" for name, count in counts.items()), style="dim")
     total = summary(found)

@@ -1,7 +1,7 @@
 """How each published table and figure is computed, and what comes of it."""
 
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
-from .page import label, picture_of, write_page
+from .page import label, picture_of, shortened, write_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict
@@ -22,6 +22,7 @@ __all__ = [
     "picture_of",
     "reproduce",
     "runs_of",
+    "shortened",
     "summary",
     "targets",
     "write_page",

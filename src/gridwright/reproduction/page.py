@@ -10,12 +10,12 @@ from pathlib import Path
 
 from .. import __version__
 from ..catalogue import Cell, cite
-from .laboratory import Laboratory
+from .laboratory import Laboratory, Scale
 from .question import entry_of
 from .reproduce import Outcome, Reproduction, summary
 from .verdict import Verdict
 
-__all__ = ["label", "picture_of", "write_page"]
+__all__ = ["label", "picture_of", "shortened", "write_page"]
 
 WHAT = {
     "Q_mean": "mean number",
@@ -113,9 +113,9 @@ def _section(found: Reproduction, laboratory: Laboratory) -> Iterable[str]:
     yield ""
     cited = f" ({cite(source)})" if source in "AKSDW" else ""
     yield f"{found.target.about[0].upper()}{found.target.about[1:]}{cited}. {counts}."
-    if accuracy := _accuracy(found, laboratory):
+    if words := shortened(found, laboratory.scale):
         yield ""
-        yield accuracy
+        yield words
     if "Figure" in found.target.name and any(each.ours for each in found.outcomes):
         yield ""
         yield f"![{found.target.name}](figures/{picture_of(found)})"
@@ -131,10 +131,10 @@ def _section(found: Reproduction, laboratory: Laboratory) -> Iterable[str]:
         yield _row(outcome)
 
 
-def _accuracy(found: Reproduction, laboratory: Laboratory) -> str:
-    """Say how much shorter than published the runs of a table are, and what that gives."""
+def shortened(found: Reproduction, scale: Scale) -> str:
+    """Say how much shorter than published the runs of a table are, and how exact that is."""
     systems = {entry_of(each.cell) for each in found.outcomes if each.ours is not None}
-    shares = {laboratory.scale.extra(name) for name in systems} - {1.0}
+    shares = {scale.share * scale.extra(name) for name in systems if scale.extra(name) < 1}
     if not shares:
         return ""
     widths = [
