@@ -209,3 +209,14 @@ def test_a_closure_is_refused_with_a_clear_line() -> None:
 
     with pytest.raises(InputError, match="closed uses variables of a function around it"):
         simulate("2.B", closed, 20, 1)
+
+
+def test_a_matrix_parameter_fits_the_system() -> None:
+    policy = find("guided_lpas")
+    (c, _) = policy.arguments((2, 3))
+    assert c.tolist() == [[1.0] * 3] * 2
+    (c, _) = policy(c=[[1, 2], [3, 4]]).arguments((2, 2))
+    assert c.tolist() == [[1, 2], [3, 4]]
+    message = "c has 2 rows of 2; expected a row for each of 3 classes, with a number for each of 2"
+    with pytest.raises(InputError, match=message):
+        policy(c=[[1, 2], [3, 4]]).arguments((3, 2))

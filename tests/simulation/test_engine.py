@@ -21,10 +21,12 @@ from gridwright import (
     Weibull,
     compare,
     load,
+    pull,
+    push,
     simulate,
 )
 from gridwright.link import link
-from gridwright.policies import find, policies
+from gridwright.policies import PLANNERS, View, find, policies
 from gridwright.policies.view import CLASS, MACHINE
 from gridwright.simulation import KINDS, Delays, Replication, replicate
 from gridwright.simulation.replication import _run, _slice_ends
@@ -144,6 +146,39 @@ def test_policies_meet_the_same_work() -> None:
         works.append(ended["time"] - begun["time"])
     size = min(map(len, works))
     assert works[0][:size] == pytest.approx(works[1][:size], rel=1e-9)
+
+
+def watch(view: View) -> None:
+    """Count pairs, and those where the expected time is not that of the believed rate."""
+    for i in range(len(view.classes)):
+        for j in range(len(view.machines)):
+            can = view.machines[j].up and view.rate[i, j] > 0
+            view.tally[6] += 1
+            view.tally[7] += view.expected[i, j] != (1 / view.rate[i, j] if can else np.inf)
+
+
+def test_expected_times_are_those_of_the_believed_rates() -> None:
+    """At every question, with machines that fail and beliefs that change."""
+
+    @push(plan=PLANNERS["grouped"])
+    def watchful_push(task_class, view):  # type: ignore[no-untyped-def]
+        """Watch, and send a task where most of its class goes."""
+        watch(view)
+        return np.argmax(view.plan[task_class])
+
+    @pull(plan=PLANNERS["grouped"])
+    def watchful_pull(machine, view):  # type: ignore[no-untyped-def]
+        """Watch, and take what is permitted."""
+        watch(view)
+        for i in range(len(view.classes)):
+            if view.classes[i].waiting > 0 and view.plan[i, machine] > 0:
+                return i
+        return -1
+
+    for policy in (watchful_push, watchful_pull):
+        run = replicate(FAILING, policy, horizon=40.0, seed=SEED, interpreted=True)
+        assert run.tally[6] > 1000
+        assert run.tally[7] == 0
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "lpas_dg", "mct", "guided_lpas"])

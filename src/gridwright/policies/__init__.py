@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 
 from .contract import PLANNERS, Policy, pull, push
 from .registry import find, policies
-from .view import EXCLUDED, INFORMED, View
+from .view import EXCLUDED, INFORMED, Pairs, View
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -18,6 +18,7 @@ __all__ = [
     "EXCLUDED",
     "INFORMED",
     "PLANNERS",
+    "Pairs",
     "Policy",
     "View",
     "find",

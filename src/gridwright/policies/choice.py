@@ -31,7 +31,14 @@ class Tie(IntEnum):
 
 def least_completion(task_class: int, view: View, tie: int) -> int:
     """Return the permitted machine where the task is expected to finish first, or −1."""
-    return least_among(task_class, view, view.plan, tie)
+    if tie == 1:
+        return least_among(task_class, view, view.plan, tie)
+    best, bound = -1, np.inf
+    for j in range(len(view.machines)):
+        time = view.machines[j].work + view.expected[task_class, j]
+        if time < bound and view.plan[task_class, j] > 0.0:
+            best, bound = j, time * (1.0 - ALIKE)
+    return best
 
 
 def least_among(task_class: int, view: View, allowed: NDArray[np.float64], tie: int) -> int:
@@ -39,7 +46,7 @@ def least_among(task_class: int, view: View, allowed: NDArray[np.float64], tie: 
     best, least, tied = -1, np.inf, 0
     for j in range(len(view.machines)):
         if allowed[task_class, j] > 0.0 and view.machines[j].up:
-            time = view.machines[j].work + 1.0 / view.rate[task_class, j]
+            time = view.machines[j].work + view.expected[task_class, j]
             if time < least * (1.0 - ALIKE):
                 best, least, tied = j, time, 1
             elif tie == 1 and time <= least * (1.0 + ALIKE):
@@ -58,8 +65,8 @@ def sooner(task_class: int, view: View, first: int, second: int) -> int:
     if first < 0:
         return second
     times = (
-        view.machines[first].work + 1.0 / view.rate[task_class, first],
-        view.machines[second].work + 1.0 / view.rate[task_class, second],
+        view.machines[first].work + view.expected[task_class, first],
+        view.machines[second].work + view.expected[task_class, second],
     )
     return second if times[1] < times[0] * (1.0 - ALIKE) else first
 

@@ -46,6 +46,7 @@ class View(NamedTuple):
     classes: Any  # CLASS records [class]
     rate: NDArray[np.float64]  # effective [class, machine]: nominal × availability
     nominal: NDArray[np.float64]  # [class, machine]
+    expected: NDArray[np.float64]  # execution time at that rate; infinite for a machine down
     assigned: NDArray[np.int64]  # tasks sent so far [class, machine]
     plan: NDArray[np.float64]  # the planner's answer [class, machine]; 0 means never
     memory: NDArray[np.float64]  # the policy's own scratch pad [class, machine], 0 at the start

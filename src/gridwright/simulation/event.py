@@ -204,6 +204,7 @@ def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator
     c, o, m = s.count[0], s.server[j], s.machines[j]
     m.up = False
     o.silent = False
+    _expect(s, j)
     s.present[j] = 0.0
     o.fault = o.back
     if c.planned:
@@ -219,6 +220,7 @@ def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator)
     if len(s.trace) > 0:
         note(s, c.now, REPAIR, -1, -1, j)
     m.up = True
+    _expect(s, j)
     o.fault = c.now + shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
     believed = m.availability
     if o.doubt > 0.0:
@@ -237,8 +239,16 @@ def _believe(s: State, j: int, availability: float) -> None:
         m.availability = availability
         for i in range(len(s.classes)):
             s.rate[i, j] = s.nominal[i, j] * availability
+        _expect(s, j)
     if m.up:
         s.present[j] = availability if s.server[j].told else 1.0
+
+
+def _expect(s: State, j: int) -> None:
+    """Work out how long tasks are expected to take on a machine."""
+    for i in range(len(s.classes)):
+        possible = s.machines[j].up and s.rate[i, j] > 0.0
+        s.expected[i, j] = 1.0 / s.rate[i, j] if possible else np.inf
 
 
 def _shift(s: State, j: int, faults: Generator) -> None:

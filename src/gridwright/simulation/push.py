@@ -81,7 +81,7 @@ def loop(
         c.free = ticket.next
         ticket.next = -1
         ticket.due = end
-        ticket.expected = 1.0 / s.rate[i, k]
+        ticket.expected = s.expected[i, k]
         if m.backlog == 0:
             o.head = x
             s.due[k] = end
@@ -95,17 +95,20 @@ def loop(
         s.assigned[i, k] += 1
         inside += 1
         # the statistics
-        if t >= warmup:
+        if t >= warmup and end <= horizon:  # as nearly always
             q.arrived += 1
-            if end <= horizon:
-                q.responded += 1
-                q.response += end - t
-                q.queued += begin - t
-        if end > warmup:
-            if end <= horizon:
-                q.finished += 1
-            area += min(end, horizon) - max(t, warmup)
-            o.busy += max(min(end, horizon) - max(begin, warmup), 0.0)
+            q.responded += 1
+            q.response += end - t
+            q.queued += begin - t
+            q.finished += 1
+            area += end - t
+            o.busy += end - begin
+        else:
+            q.arrived += t >= warmup
+            if end > warmup:
+                q.finished += end <= horizon
+                area += min(end, horizon) - max(t, warmup)
+                o.busy += max(min(end, horizon) - max(begin, warmup), 0.0)
         if tracing:
             note(s, t, ARRIVE, c.tasks, i, -1)
             note(s, t, ASSIGN, c.tasks, i, k)

@@ -107,11 +107,13 @@ def make_state(
     count["oldest"] = count["newest"] = -1
     count["planned"] = policy.planner is not None
     kinds, table = shapes.tables()
+    rate = np.ascontiguousarray(nominal * view["availability"])
     state = State(
         machines=view,
         classes=watched,
-        rate=np.ascontiguousarray(nominal * view["availability"]),
+        rate=rate,
         nominal=nominal,
+        expected=np.divide(1.0, rate, out=np.full_like(rate, np.inf), where=rate > 0),
         assigned=np.zeros((classes, machines), np.int64),
         plan=np.zeros((classes, machines)),
         memory=np.zeros((classes, machines)),

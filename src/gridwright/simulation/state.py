@@ -125,6 +125,7 @@ class State(NamedTuple):
     classes: Any
     rate: NDArray[np.float64]
     nominal: NDArray[np.float64]
+    expected: NDArray[np.float64]
     assigned: NDArray[np.int64]
     plan: NDArray[np.float64]
     memory: NDArray[np.float64]
@@ -154,6 +155,7 @@ def shown(s: State, now: float, own: Generator) -> View:
         s.classes,
         s.rate,
         s.nominal,
+        s.expected,
         s.assigned,
         s.plan,
         s.memory,
