@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridwright.cli.main import run
-from gridwright.cli.sweep import numbers
+from gridwright.cli.sweep import values_of
 
 SWEEP = ["sweep", "2.B", "--policies", "mct,lpas", "--horizon", "50", "--replications", "2"]
 
@@ -48,10 +48,10 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 def test_figures_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     shown = output(capsys, "reproduce", "Figure 3.1", "--quick", "--page", str(page))
-    assert "Runs are 1/2000 of the published length; half widths" in shown
-    assert "figures/figure-3.1.svg" in page.read_text()
-    assert "Runs are 1/2000 of the published length; half widths" in page.read_text()
-    assert "<svg" in (tmp_path / "figures" / "figure-3.1.svg").read_text()
+    assert "Runs of 3.G1 are 1/2000 of the published length; half widths" in shown
+    assert "figures/a-figure-3.1.svg" in page.read_text()
+    assert "Runs of 3.G1 are 1/2000 of the published length; half widths" in page.read_text()
+    assert "<svg" in (tmp_path / "figures" / "a-figure-3.1.svg").read_text()
 
 
 def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,10 +73,16 @@ def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "values"),
-    [("1", [1.0]), ("0.1:0.3:0.1", [0.1, 0.2, 0.3]), ("1:2:0.4", [1.0, 1.4, 1.8]), ("", [])],
+    [
+        ("1", [1.0]),
+        ("0.1:0.3:0.1", [0.1, 0.2, 0.3]),
+        ("1:2:0.4", [1.0, 1.4, 1.8]),
+        ("", []),
+        ("grouped, 2", ["grouped", 2.0]),
+    ],
 )
-def test_values(text: str, values: list[float]) -> None:
-    assert numbers(text) == values
+def test_values(text: str, values: list[float | str]) -> None:
+    assert values_of(text) == values
 
 
 @pytest.mark.parametrize(
@@ -84,10 +90,14 @@ def test_values(text: str, values: list[float]) -> None:
     [
         (["reproduce", "2.7"], "no table '2.7'"),
         (["reproduce", "2.6", "--quick", "--full"], "exclude each other"),
-        (["reproduce", "LP", "--page", "no/such/folder/page.md"], "there is no folder"),
+        (["reproduce", "LP", "--page", "no/such/folder/page.md"], "cannot be written there"),
+        (["reproduce", "LP", "--page", "."], "--page .: cannot be written there"),
+        (["reproduce", "LP", "--plots", "/dev/null"], "expected a folder"),
         (["reproduce", "2.6", "--fresh", "--on", "tcp://127.0.0.1:9"], "no Dask scheduler answers"),
-        ([*SWEEP, "--vary", "load", "--values", "a,b"], "--values a,b: expected numbers"),
-        ([*SWEEP, "--vary", "load", "--values", "1:0:1"], "expected numbers"),
+        (["reproduce", "2.6", "--fresh", "--on", "nonsense"], "expected tcp://HOST:PORT"),
+        (["sweep", "2.B", "--policies", "mct,mct", "--vary", "load", "--values", "1"], "twice"),
+        ([*SWEEP, "--vary", "load", "--values", "a,b"], "load is a; expected a number, 0 or more"),
+        ([*SWEEP, "--vary", "load", "--values", "1:0:1"], "expected values"),
         ([*SWEEP, "--vary", "load", "--values", ""], "there is no value of load"),
         ([*SWEEP, "--vary", "lode", "--values", "1"], "did you mean 'load'"),
         ([*SWEEP, "--vary", "machines.Z", "--values", "1"], "has no group 'Z'"),
@@ -102,3 +112,23 @@ def test_wrong_usage(
     lines = [line for line in err.splitlines() if line.strip()]
     assert len(lines) == 1, err
     assert message in lines[0]
+
+
+def test_without_a_place_to_keep_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gridwright").mkdir()
+    (tmp_path / "gridwright" / "results.sqlite").write_text("this is no database, not at all")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert run(["reproduce", "LP"]) == 0
+    out, err = capsys.readouterr()
+    assert "In all: " in out
+    assert "going on without" in err
+
+
+def test_a_parameter_that_is_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    page = output(
+        capsys, "sweep", "3.A:alpha1:1", "--policies", "lpas_dg", "--vary", "planner",
+        "--values", "vertex,grouped", "--horizon", "20", "--replications", "2",
+    )  # fmt: skip
+    assert [line.split()[0] for line in page.splitlines()[2:]] == ["planner", "vertex", "grouped"]

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -137,8 +138,24 @@ def test_a_cluster_that_loses_its_workers_is_told(
 def test_no_cluster_there() -> None:
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
         simulate("2.B", "mct", 10, 1, on="tcp://127.0.0.1:9")
-    with pytest.raises(InputError, match="expected tcp://HOST:PORT"):
-        simulate("2.B", "mct", 10, 1, on="nonsense")
+    for wrong in ("nonsense", "", "tcp://", "127.0.0.1", "http://x:1", "tcp://x:99999"):
+        with pytest.raises(InputError, match="expected tcp://HOST:PORT"):
+            simulate("2.B", "mct", 10, 1, on=wrong)
+
+
+def test_what_nobody_waits_for_is_stopped(cluster: Cluster) -> None:
+    """Were it not, the second run would wait for ages."""
+
+    def interrupt(done: float, runs: list[Replication]) -> None:
+        if running.is_set():
+            raise KeyboardInterrupt
+        if time.monotonic() > begin + 3:
+            running.set()
+
+    begin, running = time.monotonic(), Event()
+    with pytest.raises(KeyboardInterrupt):
+        simulate("2.C1", "lpas", 1e9, 2, on=cluster.address, progress=interrupt)
+    assert simulate("2.C1", "lpas", 50, 2, on=cluster.address).stable
 
 
 def unpacked_elsewhere(parcel: bytes, tmp_path: Path, expression: str) -> str:
@@ -166,6 +183,44 @@ def test_a_policy_from_a_file_travels_as_text(tmp_path: Path) -> None:
     assert unpacked_elsewhere(parcel, tmp_path, "repr(thing), thing.arguments((2, 2))") == (
         "<push policy shortest:more=2> (2.0,)"
     )
+
+
+def test_a_file_in_another_encoding_travels_as_it_is(tmp_path: Path) -> None:
+    text = """# -*- coding: latin-1 -*-
+from gridwright import push
+
+WORD = "é"
+
+@push
+def encoded(task_class, view):
+    "Tell how long a word is."
+    return len(WORD)
+"""
+    (tmp_path / "encoded.py").write_text(text, encoding="latin-1")
+    parcel = pack(find(str(tmp_path / "encoded.py")))
+    assert unpacked_elsewhere(parcel, tmp_path, "thing.decide(0, None)") == "1"
+
+
+def test_a_policy_by_another_name_and_a_planner_made_by_a_function(tmp_path: Path) -> None:
+    text = """
+import numpy as np
+from gridwright import push
+
+def make(value):
+    def planner(situation):
+        return np.full(situation.rates.shape, value)
+    return planner
+
+def choose(task_class, view):
+    "Send everything to the first machine."
+    return 0
+
+better = push(choose, plan=make(2.0))
+"""
+    (tmp_path / "other.py").write_text(text)
+    policy = find(str(tmp_path / "other.py"))
+    shown = "repr(thing), thing.planner.__name__"
+    assert unpacked_elsewhere(pack(policy), tmp_path, shown) == "<push policy choose> planner"
 
 
 def test_what_was_typed_into_a_session_travels_as_code(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Replications kept on disk: the same bytes, found by their content only."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from gridwright import InputError, load, push, simulate
 from gridwright.experiments import Store
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
+from gridwright.simulation import Delays
 
 OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False}
 SEED = np.random.SeedSequence(1)
@@ -72,9 +74,10 @@ def test_a_damaged_replication_is_simulated_again(tmp_path: Path) -> None:
                  {**OPTIONS, "horizon": 50.0})  # fmt: skip
     assert key is not None
     assert store.get(key) is not None
-    with store._open() as database:
-        database.execute("UPDATE replication SET data = ?", (b"nonsense",))
-    assert store.get(key) is None
+    for damage in (b"nonsense", b"", b"PK"):
+        with store._open() as database:
+            database.execute("UPDATE replication SET data = ?", (damage,))
+        assert store.get(key) is None
     assert simulate("2.B", "mct", 50, 1, store=store).mean_number == first.mean_number
 
 
@@ -82,3 +85,26 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="results cannot be kept in"):
         Store(tmp_path / "file" / "results.sqlite")
+
+
+def test_a_fresh_store_knows_only_what_it_kept_itself(tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    simulate("2.B", "mct", 50, 1, store=Store(path))
+    fresh = Store(path, fresh=True)
+    key = key_of(load("2.B"), find("mct"), np.random.SeedSequence(1, spawn_key=(0,)),
+                 {**OPTIONS, "horizon": 50.0})  # fmt: skip
+    assert key is not None
+    assert fresh.get(key) is None
+    simulate("2.B", "mct", 50, 1, store=fresh)
+    assert fresh.get(key) is not None
+
+
+def test_long_lists_of_delays_are_told_apart() -> None:
+    system, policy = load("3.F:alpha:1"), find("fcfs")
+    some = np.zeros(3000)
+    some[1500] = 5
+    each: list[Any] = [np.zeros(3000).tolist(), some.tolist(), np.zeros(3000)]
+    keys = {
+        key_of(system, policy, SEED, {**OPTIONS, "delays": Delays(before=delay)}) for delay in each
+    }
+    assert len(keys) == 2

@@ -77,6 +77,8 @@ def test_a_parameter_of_some_of_the_policies() -> None:
         ({"vary": "zzz"}, "'zzz' cannot be varied; expected load"),
         ({"values": []}, "there is no value of load"),
         ({"policies": []}, "there is no policy"),
+        ({"policies": ["mct", "mct"]}, "'mct' is named twice"),
+        ({"values": ["much"]}, "load is much; expected a number"),
         ({"vary": "k", "values": [99]}, "k is 99"),
     ],
 )

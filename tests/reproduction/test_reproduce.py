@@ -73,6 +73,18 @@ def test_kept_results_are_not_simulated_again(tmp_path: Path) -> None:
         reproduce(target, laboratory=more)
 
 
+def test_targets_and_names_may_be_mixed() -> None:
+    found = reproduce(choose(["LP"])[0], "W:II", "W:III")
+    assert [each.target.name for each in found] == ["LP", "W:II", "W:III"]
+
+
+def test_errata_of_what_is_not_run_are_told() -> None:
+    (found,) = reproduce(part("W:IV", nodes=8, metric="perf_fraction"))
+    (outcome,) = found.outcomes
+    assert outcome.judgement.verdict == Verdict.not_run
+    assert "known erratum: its own counts give" in outcome.judgement.reason
+
+
 def test_improvements_come_with_intervals(laboratory: Laboratory) -> None:
     (found,) = reproduce(part("3.3", arrival="alpha1", case=1), laboratory=laboratory)
     (outcome,) = (o for o in found.outcomes if o.cell["metric"] == "Delta_pct")
@@ -84,7 +96,7 @@ def test_improvements_come_with_intervals(laboratory: Laboratory) -> None:
 def test_the_page(tmp_path: Path, laboratory: Laboratory) -> None:
     found = reproduce(part("2.1", system="2.D"), "LP", laboratory=laboratory)[:1]
     found += reproduce("W:II", laboratory=laboratory)
-    write_page(found, laboratory, tmp_path / "page.md", 1.0)
+    write_page(found, laboratory, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert "## A:2.1" in page
     assert "| 2.D | LPAS | mean number | (10.55, 10.59) | 10." in page

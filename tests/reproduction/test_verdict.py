@@ -51,6 +51,12 @@ def test_a_number_without_an_interval_is_taken_as_it_is() -> None:
     assert judge(one, Range(5.3, 5.4)).verdict == Verdict.differs
 
 
+def test_a_difference_is_taken_from_the_printed_value() -> None:
+    ours = Estimate(6.0, 5.9, 6.1)
+    assert judge(ours, Range(4.0, 5.5), value=5.0).reason == "by +20.0 %"
+    assert judge(ours, Range(-1.0, 1.0), value=0.0, percent=True).reason == "by +6.0 points"
+
+
 def test_words() -> None:
     assert judge_stability(False, "unstable").verdict == Verdict.agrees
     assert judge_stability(True, "stable").verdict == Verdict.agrees

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .argument import Json
-from .run import On, Seed, Threads, progress_bar
+from .run import On, Seed, Threads, kept_results, progress_bar, writable
 
 if TYPE_CHECKING:
     from ..reproduction import Outcome, Reproduction, Scale
@@ -59,7 +59,6 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Reproduce published tables and figures, each number beside ours with a verdict."""
-    from ..experiments import Store
     from ..model import InputError
     from ..reproduction import FULL, PUBLISHED, QUICK, Laboratory, choose, runs_of, summary
     from ..reproduction import reproduce as run
@@ -70,14 +69,16 @@ def reproduce(
     if list_:
         _list(chosen, json)
         return
-    for path in (plots, page):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise InputError(f"{path}: there is no folder {path.parent}")
+    writable(page, "--page")
+    if plots is not None and not plots.is_dir():
+        writable(plots, "--plots")
+        if plots.exists():
+            raise InputError(f"--plots {plots}: expected a folder")
     scale = QUICK if quick else FULL if full else PUBLISHED
     begin = perf_counter()
     needed = len(runs_of(chosen))
     with progress_bar() as report:
-        laboratory = Laboratory(scale, seed, threads, on, None if fresh else Store())
+        laboratory = Laboratory(scale, seed, threads, on, kept_results(fresh=fresh))
 
         def tell(what: object, done: float) -> None:
             share = (len(laboratory.results) + done) / max(needed, 1)
@@ -91,7 +92,7 @@ def reproduce(
     if page is not None:
         from ..reproduction import write_page
 
-        write_page(found, laboratory, page, seconds)
+        write_page(found, laboratory, page)
     if json:
         from .output import print_json
 

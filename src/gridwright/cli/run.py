@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..experiments import Result
+    from ..experiments import Result, Store
 
 __all__ = [
     "Csv",
@@ -26,6 +27,7 @@ __all__ = [
     "Threads",
     "Trace",
     "Warmup",
+    "kept_results",
     "progress_bar",
     "writable",
     "write_csv",
@@ -97,12 +99,26 @@ def progress_bar() -> Iterator[Callable[..., None]]:
         yield report
 
 
+def kept_results(*, fresh: bool = False) -> Store | None:
+    """Open the store of results; where there can be none, say so and go on without."""
+    from ..experiments import Store
+    from ..model import InputError
+
+    try:
+        return Store(fresh=fresh)
+    except InputError as error:
+        print(f"gridwright: {error}; going on without", file=sys.stderr)
+        return None
+
+
 def writable(path: Path | None, option: str) -> Path | None:
     """Check that a file can be written, before any work is done for it."""
     from ..model import InputError
 
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise InputError(f"{option} {path}: cannot be written there")
+    if path is not None:
+        folder = path.absolute().parent
+        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(f"{option} {path}: cannot be written there")
     return path
 
 
@@ -123,10 +139,15 @@ def write_csv(results: tuple[Result, ...], path: Path) -> None:
 
 def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
     """Write a table for a spreadsheet."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows(rows)
+    from ..model import InputError
+
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            writer.writerows(rows)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def write_trace(result: Result, path: Path) -> None:

@@ -17,6 +17,7 @@ from .run import (
     Seed,
     Threads,
     Warmup,
+    kept_results,
     progress_bar,
     writable,
     write_rows,
@@ -57,7 +58,6 @@ def sweep(
     json: Json = False,
 ) -> None:
     """Vary one thing about a system, or a parameter, for several policies."""
-    from ..experiments import Store
     from ..experiments import sweep as run
     from ..policies import find
 
@@ -65,13 +65,13 @@ def sweep(
     writable(csv, "--csv")
     names = [name.strip() for name in policies.split(",") if name.strip()]
     chosen = [find(name) for name in names]
-    points = numbers(values)
+    points = values_of(values)
     with progress_bar() as report:
 
-        def tell(value: float, policy: object, done: float) -> None:
+        def tell(value: float | str, policy: object, done: float) -> None:
             before = points.index(value) * len(names) + [str(p) for p in chosen].index(str(policy))
             share = (before + done) / (len(points) * len(names))
-            report("sweep", share, note=f"{vary} {value:g}, {policy}")
+            report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
 
         found = run(
             system,
@@ -84,7 +84,7 @@ def sweep(
             warmup=warmup,
             threads=threads,
             on=on,
-            store=Store(),
+            store=kept_results(),
             progress=tell,
         )
     if csv:
@@ -101,24 +101,35 @@ def sweep(
         _show(found)
 
 
-def numbers(text: str) -> list[float]:
+def values_of(text: str) -> list[float | str]:
     """Read values: separated by commas, or from a first to a last by a step.
 
-    >>> numbers("0.5:0.9:0.2"), numbers("1,2.5")
-    ([0.5, 0.7, 0.9], [1.0, 2.5])
+    >>> values_of("0.5:0.9:0.2"), values_of("1,2.5,vertex")
+    ([0.5, 0.7, 0.9], [1.0, 2.5, 'vertex'])
     """
     from ..model import InputError
 
-    wrong = InputError(f"--values {text}: expected numbers, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
+    wrong = InputError(f"--values {text}: expected values, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
+    if ":" not in text:
+        return [_value(word.strip()) for word in text.split(",") if word.strip()]
     try:
-        if ":" not in text:
-            return [float(word) for word in text.split(",") if word.strip()]
         first, last, step = (float(word) for word in text.split(":"))
     except ValueError:
         raise wrong from None
     if not (step > 0 and last >= first and (last - first) / step < 10_000):
         raise wrong
     return [round(first + k * step, 12) for k in range(int((last - first) / step + 1e-9) + 1)]
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _value(word: str) -> float | str:
+    try:
+        return float(word)
+    except ValueError:
+        return word
 
 
 def _write(found: Sweep, path: Path) -> None:
@@ -149,5 +160,5 @@ def _show(found: Sweep) -> None:
         cells = [
             str(result.mean_response) if result.stable else "unstable" for result in point.results
         ]
-        rows.add_row(f"{point.value:g}", *cells)
+        rows.add_row(escape(_word(point.value)), *cells)
     show(out, rows)

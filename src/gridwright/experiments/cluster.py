@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -15,7 +18,7 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication, replicate
 from .parcel import pack, unpack
-from .store import engine
+from .store import ENGINE
 
 __all__ = ["ClusterError", "run_on_cluster"]
 
@@ -43,7 +46,7 @@ def run_on_cluster(
     with _connected(address) as client:
         parcel, run = pack((system, policy, options)), uuid4().hex
         pending = {
-            client.submit(_replicate, parcel, seed, engine(), key=f"gridwright-{run}-{k}"): k
+            client.submit(_replicate, parcel, seed, ENGINE, key=f"gridwright-{run}-{k}"): k
             for k, seed in enumerate(seeds)
         }
         try:
@@ -79,10 +82,23 @@ def _collect(
 
 def _replicate(parcel: bytes, seed: np.random.SeedSequence, version: str) -> Replication:
     """Run one replication on a worker."""
-    if engine() != version:
-        raise InputError("a worker has another version of gridwright; install the same everywhere")
+    from distributed import get_worker
+
+    if version != ENGINE:
+        raise InputError(
+            "a worker has another version of gridwright, Python, NumPy or Numba; "
+            "install the same everywhere"
+        )
     system, policy, options = _unpacked(parcel)
-    return replicate(system, policy, seed=seed, **options)
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def on_slice(share: float) -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise ClusterError("nobody waits for this replication any more")
+
+    return replicate(system, policy, seed=seed, on_slice=on_slice, **options)
 
 
 @cache
@@ -97,12 +113,18 @@ def _connected(address: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise InputError("--on needs Dask: pip install 'gridwright[grid]'") from None
+    place = re.fullmatch(r"(tcp|tls)://(\[.+\]|[^:/\s]+):(\d{1,5})", address)
+    if place is None or int(place[3]) > 65535:
+        raise InputError(f"{address!r} is no address of a cluster; expected tcp://HOST:PORT")
+    try:
+        socket.create_connection((place[2].strip("[]"), int(place[3])), PATIENCE).close()
+    except OSError as error:
+        raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"no Dask scheduler answers at {address}: {error}; expected tcp://HOST:PORT"
-        ) from None
+        raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
         yield client
 

@@ -1,12 +1,13 @@
 """Systems and policies as bytes that another process can unpack.
 
-What comes from a user's file travels as its text, so that the other machine need not have the file;
-what was typed into a session travels as code.
+What comes from a user's file travels as that file, so that the other machine need not have it; what
+was typed into a session travels as code.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import tempfile
 from dataclasses import replace
@@ -16,7 +17,8 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-from ..model.source import load_module, text_of
+from ..model import InputError
+from ..model.source import contents_of, load_module
 from ..policies import Policy, find
 
 __all__ = ["pack", "unpack"]
@@ -34,8 +36,10 @@ def pack(value: Any) -> bytes:
                 return _restored, _policy_parts(thing)
             if isinstance(thing, MappingProxyType):
                 return MappingProxyType, (dict(thing),)
-            if isinstance(thing, type | FunctionType) and (file := text_of(thing.__module__)):
-                return _named, (*file, thing.__qualname__)
+            if isinstance(thing, type | FunctionType) and "<" not in thing.__qualname__:
+                file = contents_of(thing.__module__)
+                if file is not None:
+                    return _named, (*file, thing.__qualname__)
             return super().reducer_override(thing)
 
     page = io.BytesIO()
@@ -54,7 +58,7 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
     where: Any = policy.decide
     if module.startswith(SHIPPED):
         where = policy.name
-    elif file := text_of(module):
+    elif file := contents_of(module):
         where = (*file, policy.name)
     parts = {
         field: getattr(policy, field)
@@ -66,26 +70,33 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
 def _restored(where: Any, parts: dict[str, Any]) -> Policy:
     if isinstance(where, FunctionType):
         return Policy(where, **parts)
-    found = find(where) if isinstance(where, str) else _named(*where)
-    assert isinstance(found, Policy)
-    return replace(found, **parts)
+    if isinstance(where, str):
+        return replace(find(where), **parts)
+    file, contents, name = where
+    found = vars(_module(file, contents)).values()
+    policy = next(each for each in found if isinstance(each, Policy) and each.name == name)
+    return replace(policy, **parts)
 
 
-def _named(file: str, text: str, name: str) -> Any:
+def _named(file: str, contents: bytes, name: str) -> Any:
     """Return what a user's file calls by a name."""
-    value: Any = _module(file, text)
+    value: Any = _module(file, contents)
     for part in name.split("."):
         value = getattr(value, part)
     return value
 
 
 @cache
-def _module(file: str, text: str) -> ModuleType:
-    """Load a user's file that came as text; it needs a place, since compiled code is kept by it."""
-    digest = blake2b(text.encode(), digest_size=12).hexdigest()
-    folder = Path(tempfile.gettempdir()) / f"gridwright-{digest}"
+def _module(file: str, contents: bytes) -> ModuleType:
+    """Load a user's file that came as bytes. It needs a place: compiled code is kept by it."""
+    digest = blake2b(contents, digest_size=12).hexdigest()
+    folder = Path(tempfile.gettempdir()) / f"gridwright-{os.getuid()}-{digest}"
     folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise InputError(f"{folder} belongs to somebody else")
     path = folder / file
-    if not path.exists() or path.read_text("utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+    if not path.exists() or path.read_bytes() != contents:
+        part = folder / f"{file}.{os.getpid()}"
+        part.write_bytes(contents)
+        part.replace(path)  # whole or not at all: others may be at it too
     return load_module(path)

@@ -102,7 +102,7 @@ def simulate(
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     options: dict[str, Any] = {
         "horizon": horizon,
-        "warmup": warmup,
+        "warmup": float(warmup),
         "delays": delays,
         "trace": trace,
     }

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import io
 import os
+import platform
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import cache
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
+from importlib.metadata import version
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
 
-__all__ = ["Store", "cache_home", "engine", "key_of"]
+__all__ = ["ENGINE", "Store", "key_of"]
 
 CODE = ("allocation", "model", "policies", "simulation")
 """The packages that a replication's numbers come from."""
@@ -33,7 +32,7 @@ SHIPPED = "gridwright."
 
 
 class Store:
-    """Replications by their content, in one file.
+    """Replications by their content, in one file; a fresh one uses only what it kept itself.
 
     >>> import tempfile
     >>> store = Store(Path(tempfile.mkdtemp()) / "results.sqlite")
@@ -41,8 +40,10 @@ class Store:
     True
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path or cache_home() / "results.sqlite"
+    def __init__(self, path: Path | None = None, *, fresh: bool = False) -> None:
+        self.path = path or _default_path()
+        self.fresh = fresh
+        self.mine: set[str] = set()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._open() as database:
@@ -55,20 +56,23 @@ class Store:
 
     def get(self, key: str) -> Replication | None:
         """Return a replication that is kept, if it is."""
+        if self.fresh and key not in self.mine:
+            return None
         with self._open() as database:
             rows = database.execute("SELECT data FROM replication WHERE key = ?", (key,))
             found = rows.fetchone()
         try:
             return _read(found[0]) if found else None
-        except (BadZipFile, ValueError, KeyError):  # a damaged one is simulated again
+        except Exception:  # a damaged one, whatever is wrong with it, is simulated again
             return None
 
     def put(self, key: str, replication: Replication) -> None:
-        """Keep a replication."""
-        with self._open() as database:
+        """Keep a replication; a full disk is no reason to lose the run."""
+        with suppress(OSError, sqlite3.Error), self._open() as database:
             database.execute(
                 "INSERT OR REPLACE INTO replication VALUES (?, ?)", (key, _write(replication))
             )
+            self.mine.add(key)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -88,35 +92,41 @@ def key_of(
     if options["trace"] or ".py:" in text or not all(name.startswith(SHIPPED) for name in ours):
         return None
     parts = (
-        engine(),
+        ENGINE,
         text,
         policy.name,
         sorted(policy.parameters.items()),
-        sorted((k, v) for k, v in options.items() if k != "trace"),
+        float(options["horizon"]),
+        float(options["warmup"]),
+        [np.ravel(delay).tolist() for delay in options["delays"] or ()],
         seed.entropy,
         seed.spawn_key,
     )
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-@cache
-def engine() -> str:
-    """Digest the code that simulates."""
+def _digest() -> str:
+    """Digest the code that simulates, and what it is compiled with and runs on."""
     digest = blake2b(digest_size=16)
+    root = files("gridwright")
+    sources = [root / "link.py"]
     for package in CODE:
-        for file in _sources(files("gridwright") / package):
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        found = (file for file in (root / package).iterdir() if file.name.endswith(".py"))
+        sources += sorted(found, key=lambda file: file.name)
+    for file in sources:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    parts = (version("numba"), version("numpy"), platform.python_version(), platform.machine())
+    digest.update(repr(parts).encode())
     return digest.hexdigest()
 
 
-def _sources(folder: Traversable) -> list[Traversable]:
-    found = (file for file in folder.iterdir() if file.name.endswith(".py"))
-    return sorted(found, key=lambda file: file.name)
+ENGINE = _digest()
+"""The digest, taken when the code is loaded: what is edited later does not run yet."""
 
 
-def cache_home() -> Path:
-    """Return the folder for what can be made again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridwright"
+def _default_path() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "gridwright" / "results.sqlite"
 
 
 def _write(replication: Replication) -> bytes:

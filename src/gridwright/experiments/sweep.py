@@ -19,7 +19,7 @@ __all__ = ["Point", "Sweep", "sweep"]
 class Point(NamedTuple):
     """What the policies did at one value of what is varied."""
 
-    value: float
+    value: float | str
     results: tuple[Result, ...]
 
 
@@ -67,20 +67,21 @@ def sweep(
     system: System | str,
     policies: Sequence[Policy | str],
     vary: str,
-    values: Sequence[float],
+    values: Sequence[float | str],
     horizon: float | None = None,
     replications: int = 10,
     seed: int = 1,
     *,
-    progress: Callable[[float, Policy, float], None] | None = None,
+    progress: Callable[[float | str, Policy, float], None] | None = None,
     **options: Any,
 ) -> Sweep:
     """Simulate policies along the values of one thing; other parameters are simulate's.
 
-    What can be varied: ``load`` (arrivals are scaled to it), ``arrivals`` and ``machines`` (times
-    as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and ``mean_repair``,
-    ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed), or a parameter
-    of the policies. All policies meet the same arrivals.
+    What can be varied: ``load`` (arrivals are scaled to it, all machines up), ``arrivals`` and
+    ``machines`` (times as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and
+    ``mean_repair``, ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is
+    believed), or a parameter of the policies, in numbers or words. All policies meet the same
+    arrivals.
 
     >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
     >>> [len(point.results) for point in found.points]
@@ -88,29 +89,32 @@ def sweep(
     """
     system, horizon = resolve(system, horizon)
     chosen = [find_policy(policy) for policy in policies]
+    names = [str(policy) for policy in chosen]
     if not chosen:
         raise InputError("there is no policy to simulate; name one or several")
+    if len(set(names)) < len(names):
+        raise InputError(f"policy {max(names, key=names.count)!r} is named twice")
     if not values:
         raise InputError(f"there is no value of {vary}; name one or several")
     _check(chosen, vary)
-    points = []
-    unchanged: dict[str, Result] = {}  # of policies that do not have the parameter
+    points: list[Point] = []
     for value in values:
-        varied_system = varied(system, vary, value) if is_variation(vary) else system
+        at = varied(system, vary, value) if is_variation(vary) else system
         results = []
-        for policy in chosen:
-            changed = policy(**{vary: value}) if vary in policy.parameters else policy
-            name = str(changed)
-            if is_variation(vary) or name not in unchanged:
-                report = None
-                if progress is not None:
-                    report = lambda done, runs, v=value, p=policy: progress(v, p, done)  # noqa: E731
-                unchanged[name] = simulate(
-                    varied_system, changed, horizon, replications, seed, progress=report, **options
-                )
-            results.append(unchanged[name])
-        points.append(Point(float(value), tuple(results)))
-    return Sweep(system, vary, tuple(str(policy) for policy in chosen), tuple(points))
+        for k, policy in enumerate(chosen):
+            own = not is_variation(vary) and vary in policy.parameters
+            if points and not own and not is_variation(vary):
+                results.append(points[0].results[k])  # nothing about it changes
+                continue
+            report = None
+            if progress is not None:
+                report = lambda done, runs, v=value, p=policy: progress(v, p, done)  # noqa: E731
+            changed = policy(**{vary: value}) if own else policy
+            results.append(
+                simulate(at, changed, horizon, replications, seed, progress=report, **options)
+            )
+        points.append(Point(value, tuple(results)))
+    return Sweep(system, vary, tuple(names), tuple(points))
 
 
 def _check(policies: Sequence[Policy], vary: str) -> None:

@@ -10,7 +10,7 @@ from ..model import Assumed, InputError, System, did_you_mean
 __all__ = ["VARIATIONS", "is_variation", "varied"]
 
 
-def varied(system: System, what: str, value: float) -> System:
+def varied(system: System, what: str, value: float | str) -> System:
     """Return the system with something about it changed.
 
     >>> from gridwright import allocate
@@ -18,8 +18,8 @@ def varied(system: System, what: str, value: float) -> System:
     >>> round(allocate(varied(two, "load", 0.9)).load, 9)
     0.9
     """
-    if not 0 <= value < float("inf"):
-        raise InputError(f"{what} is {value:g}; expected a number, 0 or more")
+    if isinstance(value, str) or not 0 <= value < float("inf"):
+        raise InputError(f"{what} is {value}; expected a number, 0 or more")
     if what.startswith("machines."):
         return _with_count(system, what.removeprefix("machines."), value)
     return VARIATIONS[what](system, value)

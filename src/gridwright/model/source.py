@@ -9,7 +9,7 @@ from types import ModuleType
 
 from .error import InputError
 
-__all__ = ["load_module", "text_of"]
+__all__ = ["contents_of", "load_module"]
 
 
 def load_module(path: Path) -> ModuleType:
@@ -30,7 +30,7 @@ def load_module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is not a Python file")
     module = module_from_spec(spec)
-    module.__source__ = contents.decode("utf-8", "replace")  # type: ignore[attr-defined]
+    module.__contents__ = contents  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module  # where pickle and annotations look a class up
     try:
         spec.loader.exec_module(module)
@@ -49,8 +49,8 @@ def load_module(path: Path) -> ModuleType:
     return module
 
 
-def text_of(module: str) -> tuple[str, str] | None:
-    """Return the file's name and the text of a module that was loaded from a user's file."""
+def contents_of(module: str) -> tuple[str, bytes] | None:
+    """Return the name and the contents of the user's file that a module was loaded from."""
     loaded = sys.modules.get(module)
-    text = getattr(loaded, "__source__", None)
-    return None if text is None else (Path(str(loaded.__file__)).name, text)  # type: ignore[union-attr]
+    contents = getattr(loaded, "__contents__", None)
+    return None if contents is None else (Path(str(loaded.__file__)).name, contents)  # type: ignore[union-attr]

@@ -178,6 +178,8 @@ def _check_signature(kind: str, decide: Any) -> None:
 
 def _checked(name: str, key: str, value: Any, default: Any) -> Any:
     """Turn a value, perhaps a word of the command line, into one of the default's type."""
+    if isinstance(value, np.generic):
+        value = value.item()
     wrong = InputError(f"{name}: {key} is {value!r}; expected {_kind_of(key, default)}")
     if key == "planner":
         if value not in PLANNERS:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..catalogue import Cell, cite
+from ..model import InputError
 from .laboratory import Laboratory, Scale
 from .question import entry_of
 from .reproduce import Outcome, Reproduction, summary
@@ -64,25 +65,34 @@ def label(cell: Cell) -> tuple[str, str, str]:
 
 def picture_of(found: Reproduction) -> str:
     """Name the file that a figure is drawn into."""
-    return f"{found.target.name.partition(':')[2].lower().replace(' ', '-')}.svg"
+    return f"{found.target.name.lower().replace(':', '-').replace(' ', '-')}.svg"
 
 
-def write_page(
-    found: Sequence[Reproduction], laboratory: Laboratory, path: Path, seconds: float
-) -> None:
-    """Write the page."""
-    path.write_text("\n".join(_lines(found, laboratory, seconds)) + "\n", encoding="utf-8")
+def write_page(found: Sequence[Reproduction], laboratory: Laboratory, path: Path) -> None:
+    """Write the page; it points to an explanation of differences where one stands beside it."""
+    explained = (path.absolute().parent / "differences.md").exists()
+    text = "\n".join(_lines(found, laboratory, explained)) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _lines(found: Sequence[Reproduction], laboratory: Laboratory, seconds: float) -> Iterable[str]:
+def _lines(found: Sequence[Reproduction], laboratory: Laboratory, explained: bool) -> Iterable[str]:
     total = summary(found)
     yield "# The published tables, reproduced"
     yield ""
     yield (
         "Every number that the sources print, beside ours with its 95 % interval. "
-        "`gridwright reproduce` makes this page (`--page`); the verdicts are computed, and "
-        "[What differs, and why](differences.md) explains them."
+        "`gridwright reproduce` makes this page (`--page`), and computes the verdicts."
+        + (" [What differs, and why](differences.md) explains them." if explained else "")
     )
+    if laboratory.scale.share < 1:
+        yield ""
+        yield (
+            f"**Runs are {1 / laboratory.scale.share:g} times shorter than the published ones and "
+            "start empty: busy systems come out low, and verdicts are only a hint.**"
+        )
     yield ""
     yield f"- **In all:** {', '.join(f'{count} {name}' for name, count in total.items())}."
     yield f"- **Scale:** {laboratory.scale}, seed {laboratory.seed}."
@@ -99,7 +109,8 @@ def _lines(found: Sequence[Reproduction], laboratory: Laboratory, seconds: float
     )
     yield (
         "- **Marks:** ✓ agrees (our interval meets what the printed number allows: its interval or "
-        "accuracy, and its rounding), ✗ differs, · not printed, – not run."
+        "accuracy, and its rounding), ✗ differs, *erratum*: it contradicts its own source, · not "
+        "printed, – not run."
     )
     for each in found:
         yield from _section(each, laboratory)
@@ -132,20 +143,21 @@ def _section(found: Reproduction, laboratory: Laboratory) -> Iterable[str]:
 
 
 def shortened(found: Reproduction, scale: Scale) -> str:
-    """Say how much shorter than published the runs of a table are, and how exact that is."""
-    systems = {entry_of(each.cell) for each in found.outcomes if each.ours is not None}
-    shares = {scale.share * scale.extra(name) for name in systems if scale.extra(name) < 1}
+    """Say how much shorter than published the long runs of a table are, and how exact that is."""
+    short = [o for o in found.outcomes if o.ours and scale.extra(entry_of(o.cell)) < 1]
+    systems = sorted({str(each.cell["system"]) for each in short})
+    shares = {scale.share * scale.extra(name) for name in systems}
     if not shares:
         return ""
     widths = [
         100 * each.ours.half_width / abs(each.ours.mean)
-        for each in found.outcomes
+        for each in short
         if each.ours is not None and each.cell["metric"] == "W_mean" and each.ours.mean
     ]
-    return (
-        f"Runs are 1/{1 / min(shares):g} of the published length; half widths of the mean "
-        f"response are {max(widths):.2g} % of it or less."
-    )
+    words = f"Runs of {', '.join(systems)} are 1/{1 / min(shares):g} of the published length"
+    if widths:
+        words += f"; half widths of the mean response are {max(widths):.2g} % of it or less"
+    return f"{words}."
 
 
 def _row(outcome: Outcome) -> str:

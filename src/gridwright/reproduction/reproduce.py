@@ -77,9 +77,9 @@ def reproduce(
     {'agrees'}
     """
     laboratory = laboratory or Laboratory()
-    chosen = [each for each in tables if isinstance(each, Target)] or choose(
-        [each for each in tables if isinstance(each, str)]
-    )
+    chosen = [] if tables else choose([])
+    for each in tables:
+        chosen += [each] if isinstance(each, Target) else choose([each])
     return tuple(
         Reproduction(target, tuple(_outcome(cell, laboratory) for cell in target.cells))
         for target in chosen
@@ -104,7 +104,8 @@ def summary(found: Iterable[Reproduction]) -> dict[str, int]:
 
 def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
     if why := absent(cell):
-        return Outcome(cell, None, None, Judgement(Verdict.not_run, why))
+        errata = [f"known erratum: {remark.text}" for remark in contradictions(cell)]
+        return Outcome(cell, None, None, Judgement(Verdict.not_run, "; ".join([why, *errata])))
     runs, answer = ask(cell)
     found = answer(tuple(laboratory.result(run) for run in runs))
     return Outcome(cell, found.ours, found.stable, _judgement(cell, found))
@@ -124,4 +125,5 @@ def _judgement(cell: Cell, found: Answer) -> Judgement:
             return Judgement(Verdict.differs, f"{judgement.reason} {found.detail}")
         return judgement
     assert found.ours is not None
-    return judge(found.ours, allowed(cell), remarks)
+    percent = str(cell["metric"]).endswith("_pct")
+    return judge(found.ours, allowed(cell), remarks, value=cell.get("value"), percent=percent)

@@ -37,11 +37,19 @@ class Judgement(NamedTuple):
     reason: str = ""
 
 
-def judge(ours: Estimate, printed: Range | None, remarks: Sequence[Remark] = ()) -> Judgement:
+def judge(
+    ours: Estimate,
+    printed: Range | None,
+    remarks: Sequence[Remark] = (),
+    *,
+    value: float | None = None,
+    percent: bool = False,
+) -> Judgement:
     """Judge a number: it agrees where our interval meets what the printed one allows.
 
     One that its own table contradicts is an erratum whether it agrees or not; one that is known
-    for an erratum is shown as such if it does not.
+    for an erratum is shown as such if it does not. A difference is taken from the printed value,
+    the middle of the range unless given; of a percentage it is in points.
 
     >>> judge(Estimate(5.17, 5.15, 5.19), Range(5.21, 5.26))
     Judgement(verdict=<Verdict.differs: 'differs'>, reason='by -1.2 %')
@@ -57,7 +65,7 @@ def judge(ours: Estimate, printed: Range | None, remarks: Sequence[Remark] = ())
     if errata:
         return Judgement(Verdict.errata, errata[0])
     known = [remark.text for remark in remarks]
-    return Judgement(Verdict.differs, "; ".join([_by(ours.mean, printed), *known]))
+    return Judgement(Verdict.differs, "; ".join([_by(ours.mean, printed, value, percent), *known]))
 
 
 def judge_stability(stable: bool, printed: str, remarks: Sequence[Remark] = ()) -> Judgement:
@@ -73,8 +81,10 @@ def judge_stability(stable: bool, printed: str, remarks: Sequence[Remark] = ()) 
     return Judgement(Verdict.differs, "; ".join([f"ours is {found}", *known]))
 
 
-def _by(ours: float, printed: Range) -> str:
-    centre = (printed.low + printed.high) / 2
+def _by(ours: float, printed: Range, value: float | None, percent: bool) -> str:
+    centre = (printed.low + printed.high) / 2 if value is None else value
+    if percent:
+        return f"by {ours - centre:+.1f} points"
     if centre == 0:
         return f"by {ours:+.3g}"
     return f"by {100 * (ours - centre) / abs(centre):+.1f} %"
