@@ -104,8 +104,12 @@ def test_values(text: str, values: list[float | str]) -> None:
     ],
 )
 def test_wrong_usage(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("gridwright.experiments.cluster.PATIENCE", 0.5)
     status = run(arguments)
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")

@@ -135,7 +135,8 @@ def test_a_cluster_that_loses_its_workers_is_told(
         simulate("2.B", "mct", 1e6, 4, on=cluster.address, progress=kill_all)
 
 
-def test_no_cluster_there() -> None:
+def test_no_cluster_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridwright.experiments.cluster.PATIENCE", 0.5)
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
         simulate("2.B", "mct", 10, 1, on="tcp://127.0.0.1:9")
     for wrong in ("nonsense", "", "tcp://", "127.0.0.1", "http://x:1", "tcp://x:99999"):

@@ -61,7 +61,10 @@ def test_a_blank_stands_for_much_worse(laboratory: Laboratory) -> None:
     assert found.outcomes[0].judgement.verdict == Verdict.differs
 
 
-def test_kept_results_are_not_simulated_again(tmp_path: Path) -> None:
+def test_kept_results_are_not_simulated_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridwright.experiments.cluster.PATIENCE", 0.5)
     target = part("3.3", arrival="alpha1", case=1)
     store = Store(tmp_path / "results.sqlite")
     (first,) = reproduce(target, laboratory=Laboratory(Scale(3, 1 / 200), store=store))

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
@@ -116,10 +116,7 @@ def _connected(address: str) -> Iterator[Any]:
     place = re.fullmatch(r"(tcp|tls)://(\[.+\]|[^:/\s]+):(\d{1,5})", address)
     if place is None or int(place[3]) > 65535:
         raise InputError(f"{address!r} is no address of a cluster; expected tcp://HOST:PORT")
-    try:
-        socket.create_connection((place[2].strip("[]"), int(place[3])), PATIENCE).close()
-    except OSError as error:
-        raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
+    _reach(address, (place[2].strip("[]"), int(place[3])))
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
@@ -127,6 +124,18 @@ def _connected(address: str) -> Iterator[Any]:
         raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
         yield client
+
+
+def _reach(address: str, place: tuple[str, int]) -> None:
+    """Wait until somebody listens there: a scheduler that was just started takes a while."""
+    begin = monotonic()
+    while True:
+        try:
+            return socket.create_connection(place, PATIENCE).close()
+        except OSError as error:
+            if monotonic() - begin > PATIENCE:
+                raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
+        sleep(0.1)
 
 
 def _explanation(future: Any, address: str) -> Exception:

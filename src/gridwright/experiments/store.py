@@ -12,6 +12,7 @@ import platform
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
@@ -87,7 +88,7 @@ def key_of(
 
     A user's file may use other files of theirs, so that its own text does not tell all.
     """
-    text = system.replace(name="").to_toml()
+    text = _text(system)
     ours = policy.decide.__module__, getattr(policy.planner, "__module__", SHIPPED)
     if options["trace"] or ".py:" in text or not all(name.startswith(SHIPPED) for name in ours):
         return None
@@ -103,6 +104,12 @@ def key_of(
         seed.spawn_key,
     )
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _text(system: System) -> str:
+    """Write a system down, whatever it is called."""
+    return system.replace(name="").to_toml()
 
 
 def _digest() -> str:
