@@ -77,7 +77,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         deadline = time.monotonic() + 60
         while not file.exists() or not file.read_text():
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.05)  # until the scheduler has written its address down
         address = json.loads(file.read_text())["address"]
         yield Cluster(address, workers)
     finally:

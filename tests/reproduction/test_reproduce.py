@@ -88,6 +88,15 @@ def test_errata_of_what_is_not_run_are_told() -> None:
     assert "known erratum: its own counts give" in outcome.judgement.reason
 
 
+def test_a_difference_of_the_model_is_no_erratum_of_a_testbed_run() -> None:
+    (found,) = reproduce(part("3.16", case=6, platform="testbed", metric="W_mean"))
+    (outcome,) = found.outcomes
+    assert outcome.judgement == (
+        Verdict.not_run,
+        "a run on real machines; the testbed is not there yet",
+    )
+
+
 def test_improvements_come_with_intervals(laboratory: Laboratory) -> None:
     (found,) = reproduce(part("3.3", arrival="alpha1", case=1), laboratory=laboratory)
     (outcome,) = (o for o in found.outcomes if o.cell["metric"] == "Delta_pct")

@@ -7,30 +7,19 @@ import numpy as np
 import pytest
 
 from gridwright import (
-    Deterministic,
-    Distribution,
-    Erlang,
-    Exponential,
-    Gamma,
-    Hyperexponential,
     InputError,
-    Lognormal,
-    Pmf,
     System,
-    Uniform,
-    Weibull,
     compare,
     load,
     pull,
     push,
     simulate,
 )
-from gridwright.link import link
 from gridwright.policies import PLANNERS, View, find, policies
 from gridwright.policies.view import CLASS, MACHINE
 from gridwright.simulation import KINDS, Delays, Replication, replicate
 from gridwright.simulation.replication import _run, _slice_ends
-from gridwright.simulation.shape import SHAPE, Shapes, draw
+from gridwright.simulation.shape import SHAPE
 from gridwright.simulation.state import COUNT, EVENT, SERVER, STREAM, TICKET
 
 SEED = np.random.SeedSequence(11)
@@ -276,44 +265,6 @@ def test_a_long_queue_grows_the_pool() -> None:
     assert run.number[-1] == pytest.approx(50 * 200, rel=0.05)
     run = replicate(System(arrivals=[50], rates=[[1]]), find("mct"), horizon=200.0, seed=SEED)
     assert run.number[-1] == pytest.approx(50 * 200, rel=0.05)
-
-
-SHAPES: list[Distribution] = [
-    Exponential(),
-    Deterministic(),
-    Hyperexponential(scv=2),
-    Hyperexponential(probabilities=[0.2, 0.5, 0.3], means=[0.5, 1, 4]),
-    Gamma(shape=0.7),
-    Erlang(stages=4),
-    Weibull(shape=0.6),
-    Lognormal(scv=0.5),
-    Uniform(low=1, high=3),
-    Pmf(values=[1, 2, 6], probabilities=[0.5, 0.25, 0.25]),
-]
-
-
-def sample(shapes: Any, table: Any, number: int, count: int, rng: np.random.Generator) -> Any:
-    values = np.empty(count)
-    for k in range(count):
-        values[k] = draw(shapes, table, number, rng)
-    return values
-
-
-@pytest.mark.parametrize("distribution", SHAPES, ids=str)
-def test_shapes_are_drawn_with_mean_1_and_the_right_variance(distribution: Distribution) -> None:
-    shapes = Shapes()
-    for each in SHAPES:
-        shapes.number("tasks", each)
-    tables = shapes.tables()
-    number = SHAPES.index(distribution)
-    values = link(sample)(*tables, number, 400_000, np.random.default_rng(1))
-    again = sample(*tables, number, 500, np.random.default_rng(1))
-    assert np.array_equal(values[:500], again)
-    error = 4.5 * values.std() / np.sqrt(len(values)) + 1e-12
-    assert values.mean() == pytest.approx(1, abs=error)
-    squares = (values - 1) ** 2
-    error = 4.5 * squares.std() / np.sqrt(len(values)) + 1e-12
-    assert squares.mean() == pytest.approx(distribution.variance / distribution.mean**2, abs=error)
 
 
 def test_a_users_distribution_is_drawn_in_pieces(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from .argument import Json
 from .run import On, Seed, Threads, kept_results, progress_bar, writable
 
 if TYPE_CHECKING:
-    from ..reproduction import Outcome, Reproduction, Scale
+    from ..reproduction import Outcome, Reproduction, Scale, Target
 
 __all__ = ["reproduce"]
 
@@ -109,7 +109,7 @@ def reproduce(
         _show(found, scale, seed, seconds, every_cell=bool(tables))
 
 
-def _list(chosen: list, json: bool) -> None:  # type: ignore[type-arg]
+def _list(chosen: list[Target], json: bool) -> None:
     from rich.markup import escape
 
     from .output import console, print_json, show, table

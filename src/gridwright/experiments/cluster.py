@@ -18,7 +18,7 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication, replicate
 from .parcel import pack, unpack
-from .store import ENGINE
+from .store import engine
 
 __all__ = ["ClusterError", "run_on_cluster"]
 
@@ -46,7 +46,7 @@ def run_on_cluster(
     with _connected(address) as client:
         parcel, run = pack((system, policy, options)), uuid4().hex
         pending = {
-            client.submit(_replicate, parcel, seed, ENGINE, key=f"gridwright-{run}-{k}"): k
+            client.submit(_replicate, parcel, seed, engine(), key=f"gridwright-{run}-{k}"): k
             for k, seed in enumerate(seeds)
         }
         try:
@@ -84,7 +84,7 @@ def _replicate(parcel: bytes, seed: np.random.SeedSequence, version: str) -> Rep
     """Run one replication on a worker."""
     from distributed import get_worker
 
-    if version != ENGINE:
+    if version != engine():
         raise InputError(
             "a worker has another version of gridwright, Python, NumPy or Numba; "
             "install the same everywhere"

@@ -23,8 +23,6 @@ from ..policies import Policy, find
 
 __all__ = ["pack", "unpack"]
 
-SHIPPED = "gridwright."
-
 
 def pack(value: Any) -> bytes:
     """Turn a value into bytes."""
@@ -56,7 +54,7 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
     """Say where a policy's function is found, and what was changed of its parameters."""
     module = policy.decide.__module__
     where: Any = policy.decide
-    if module.startswith(SHIPPED):
+    if policy.is_shipped:
         where = policy.name
     elif file := contents_of(module):
         where = (*file, policy.name)

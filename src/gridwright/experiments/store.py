@@ -12,9 +12,8 @@ import platform
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,10 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
 
-__all__ = ["ENGINE", "Store", "key_of"]
+__all__ = ["Store", "engine", "key_of"]
 
 CODE = ("allocation", "model", "policies", "simulation")
 """The packages that a replication's numbers come from."""
-SHIPPED = "gridwright."
 
 
 class Store:
@@ -59,10 +57,10 @@ class Store:
         """Return a replication that is kept, if it is."""
         if self.fresh and key not in self.mine:
             return None
-        with self._open() as database:
-            rows = database.execute("SELECT data FROM replication WHERE key = ?", (key,))
-            found = rows.fetchone()
         try:
+            with self._open() as database:
+                rows = database.execute("SELECT data FROM replication WHERE key = ?", (key,))
+                found = rows.fetchone()
             return _read(found[0]) if found else None
         except Exception:  # a damaged one, whatever is wrong with it, is simulated again
             return None
@@ -89,11 +87,10 @@ def key_of(
     A user's file may use other files of theirs, so that its own text does not tell all.
     """
     text = _text(system)
-    ours = policy.decide.__module__, getattr(policy.planner, "__module__", SHIPPED)
-    if options["trace"] or ".py:" in text or not all(name.startswith(SHIPPED) for name in ours):
+    if options["trace"] or ".py:" in text or not policy.is_shipped:
         return None
     parts = (
-        ENGINE,
+        engine(),
         text,
         policy.name,
         sorted(policy.parameters.items()),
@@ -113,7 +110,7 @@ def _text(system: System) -> str:
 
 
 def _digest() -> str:
-    """Digest the code that simulates, and what it is compiled with and runs on."""
+    """Digest the code that simulates."""
     digest = blake2b(digest_size=16)
     root = files("gridwright")
     sources = [root / "link.py"]
@@ -122,13 +119,20 @@ def _digest() -> str:
         sources += sorted(found, key=lambda file: file.name)
     for file in sources:
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    parts = (version("numba"), version("numpy"), platform.python_version(), platform.machine())
-    digest.update(repr(parts).encode())
     return digest.hexdigest()
 
 
-ENGINE = _digest()
-"""The digest, taken when the code is loaded: what is edited later does not run yet."""
+LOADED = _digest()
+"""Taken when the code is loaded: what is edited later does not run yet."""
+
+
+@cache
+def engine() -> str:
+    """Name the code that simulates, what compiles it, and what it runs on."""
+    from importlib.metadata import version
+
+    versions = version("numba"), version("numpy"), platform.python_version()
+    return f"{LOADED} {versions} {platform.machine()}"
 
 
 def _default_path() -> Path:

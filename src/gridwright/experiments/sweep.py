@@ -97,13 +97,14 @@ def sweep(
     if not values:
         raise InputError(f"there is no value of {vary}; name one or several")
     _check(chosen, vary)
+    about_system = is_variation(vary)
     points: list[Point] = []
     for value in values:
-        at = varied(system, vary, value) if is_variation(vary) else system
+        at = varied(system, vary, value) if about_system else system
         results = []
         for k, policy in enumerate(chosen):
-            own = not is_variation(vary) and vary in policy.parameters
-            if points and not own and not is_variation(vary):
+            own = not about_system and vary in policy.parameters
+            if points and not own and not about_system:
                 results.append(points[0].results[k])  # nothing about it changes
                 continue
             report = None

@@ -69,6 +69,11 @@ class Policy:
         )
 
     @property
+    def is_shipped(self) -> bool:
+        """Whether its function, and so its planner, is part of the package, not a user's own."""
+        return self.decide.__module__.startswith(f"{__package__}.")
+
+    @property
     def pairs(self) -> set[str]:
         """The parameters that may differ by class and machine."""
         notes = self.decide.__annotations__

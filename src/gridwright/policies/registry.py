@@ -19,12 +19,8 @@ _REGISTRY: dict[str, Policy] = {}
 def register(policy: Policy) -> None:
     """Add a policy under its own name; a shipped name cannot be taken."""
     known = _REGISTRY.get(policy.name)
-    if known is None or _is_shipped(policy) or not _is_shipped(known):
+    if known is None or policy.is_shipped or not known.is_shipped:
         _REGISTRY[policy.name] = policy  # else a user's file may use the name, for itself alone
-
-
-def _is_shipped(policy: Policy) -> bool:
-    return policy.decide.__module__.startswith(__package__)
 
 
 def policies() -> dict[str, Policy]:

@@ -43,7 +43,7 @@ def contradictions(cell: Cell) -> list[Remark]:
     if cell["metric"] == "Delta_pct" and "value" in cell and _means(cell):
         mean, reference = (float(each["value"]) for each in _mean_cells(cell))
         own = 100 * (reference - mean) / reference
-        if abs(own - cell["value"]) > 0.015:
+        if abs(own - cell["value"]) > 0.5 * 10.0 ** -_decimals(cell) + 1e-9:
             text = f"the printed means, {mean:g} and {reference:g}, give {own:.2f}"
             remarks = [Remark("contradiction", text), *remarks]
     return remarks

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from ..allocation import allocate
+from ..allocation import Allocation, allocate
 from ..catalogue import Cell, find
 from ..experiments import Result
 from ..statistics import Estimate, ratio
@@ -146,24 +147,27 @@ def _exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
     """Make a question that needs no simulation."""
 
     def question(cell: Cell) -> Question:
-        number = float(value(cell))
-        return Question((), lambda results: Answer(Estimate(number, number, number)))
+        return Question((), lambda results: Answer(_exact(value(cell))))
 
     return question
 
 
+@cache
+def _allocation(entry: str) -> Allocation:
+    found = find(entry)
+    return allocate(found.system, down=found.down)
+
+
 def _capacity(cell: Cell) -> float:
-    entry = find(entry_of(cell))
-    return allocate(entry.system, down=entry.down).capacity
+    return _allocation(entry_of(cell)).capacity
 
 
 def _share(cell: Cell) -> float:
-    entry = find(entry_of(cell))
-    shares = allocate(entry.system, down=entry.down).shares
+    allocation = _allocation(entry_of(cell))
     machine = int(cell["machine"]) - 1 if "machine" in cell else 0
     if "column" in cell:  # of the rates: its machines are alike
-        machine = int(np.flatnonzero(entry.system.column == cell["column"] - 1)[0])
-    return float(shares[cell["class"] - 1, machine])
+        machine = int(np.flatnonzero(allocation.system.column == cell["column"] - 1)[0])
+    return float(allocation.shares[cell["class"] - 1, machine])
 
 
 QUESTIONS: dict[str, Callable[[Cell], Question]] = {

@@ -104,7 +104,11 @@ def summary(found: Iterable[Reproduction]) -> dict[str, int]:
 
 def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
     if why := absent(cell):
-        errata = [f"known erratum: {remark.text}" for remark in contradictions(cell)]
+        errata = [
+            f"known erratum: {remark.text}"
+            for remark in contradictions(cell)
+            if remark.kind != "difference"  # which is between the model and the cell
+        ]
         return Outcome(cell, None, None, Judgement(Verdict.not_run, "; ".join([why, *errata])))
     runs, answer = ask(cell)
     found = answer(tuple(laboratory.result(run) for run in runs))
