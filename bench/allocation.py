@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from gridwright import System, allocate, load
 from gridwright.allocation.allocation import situation
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.optimum import make_room, optimum, tableau, totals
+from gridwright.allocation.optimum import optimum
+from gridwright.allocation.room import make_room, tableau, totals
 from gridwright.allocation.simplex import solve
 from gridwright.link import link
 

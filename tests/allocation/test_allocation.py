@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from gridwright import InputError, System, allocate, load
 from gridwright.allocation import change, grouped, interior, situation, verdict, vertex
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.optimum import Situation, make_room, optimum
+from gridwright.allocation.optimum import optimum
 from gridwright.allocation.planner import fill, spread
+from gridwright.allocation.room import Situation, make_room
 from gridwright.allocation.simplex import FAILED
 from gridwright.catalogue import Entry, entries
 from gridwright.link import link

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.optimum import tableau
+from gridwright.allocation.room import tableau
 from gridwright.allocation.simplex import FAILED
 from gridwright.allocation.simplex import solve as solve_in_place
 from gridwright.link import link

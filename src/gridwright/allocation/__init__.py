@@ -2,8 +2,8 @@
 
 from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
-from .optimum import Room, Situation, make_room
-from .planner import grouped, interior, vertex
+from .planner import grouped, interior, prices, vertex
+from .room import Room, Situation, make_room
 from .verdict import Verdict, verdict
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "groups_of",
     "interior",
     "make_room",
+    "prices",
     "situation",
     "verdict",
     "vertex",

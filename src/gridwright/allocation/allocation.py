@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ..model import InputError, System, did_you_mean
 from .highs import solve_interior
-from .optimum import Floats, Integers, Room, Situation, make_room
 from .planner import fill, solve, spread
+from .price import efficiency, set_prices
+from .room import Floats, Integers, Room, Situation, make_room
 
 __all__ = ["METHODS", "Allocation", "allocate", "groups_of", "situation"]
 
@@ -29,6 +30,10 @@ class Allocation:
     """δ* [class, machine]: the share of each machine's time for each class."""
     class_prices: Floats
     """y: one more task of a class per time unit costs λ* × y of capacity; Σ y × arrivals = 1."""
+    efficiencies: Floats
+    """e [class, machine]: the share of a machine's worth that a class earns there, at most 1."""
+    loads: Floats
+    """[class]: the load at the level where the class is planned; ``load`` on the bottleneck."""
     left_out: tuple[str, ...]
     """Classes that no machine now up can run."""
 
@@ -39,7 +44,7 @@ class Allocation:
 
     @cached_property
     def machine_prices(self) -> Floats:
-        """z: what one more of each machine would add to the capacity; 0 off the bottleneck."""
+        """z: what a little more of each machine would add to the capacity; 0 off the bottleneck."""
         worth = (self.class_prices[:, None] * self.system.nominal).max(axis=0)
         return np.where(worth > 1e-9 * worth.max(initial=0), worth, 0)
 
@@ -92,6 +97,17 @@ class Allocation:
         now = now._replace(availability=now.availability * self.system.up_fraction)
         return solve(now, make_room(now))
 
+    def with_one_more(self, machine: int) -> float:
+        """Return the capacity with one more machine of the kind of one, up all the time."""
+        now = situation(self.system, self.down)
+        more = np.append(np.arange(len(now.group)), machine)
+        now = now._replace(
+            rates=now.rates[:, more],
+            availability=np.append(now.availability, self.system.mean_availability[machine]),
+            group=now.group[more],
+        )
+        return solve(now, make_room(now))
+
 
 METHODS: dict[str, Callable[[Situation, Room, Floats], None]] = {
     "grouped": spread,
@@ -133,18 +149,31 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
     now = situation(system, failed)
     room, shares = make_room(now), np.empty(now.rates.shape)
-    capacity = (solve_interior if method == "interior" else solve)(now, room)
-    served = set(room.classes[: room.tableau.size[0]].tolist())
-    METHODS[method](now, room, shares)
-    return Allocation(
+    capacity = solve(now, room)
+    set_prices(now, room)
+    limiting = room.level == 0
+    parts = max(len(set(room.part[limiting].tolist())), 1)
+    priced = Allocation(
         system=system,
         method=method,
         down=failed,
         capacity=float(capacity),
         shares=shares,
-        class_prices=room.price,
-        left_out=tuple(name for i, name in enumerate(system.classes) if i not in served),
+        class_prices=np.where(limiting, room.price, 0) / parts,
+        efficiencies=_efficiencies(now, room),
+        loads=np.where(room.level >= 0, room.load[room.level], np.nan),
+        left_out=tuple(name for i, name in enumerate(system.classes) if room.level[i] < 0),
     )
+    if method == "interior":
+        solve_interior(now, room, capacity)
+    METHODS[method](now, room, shares)
+    return priced
+
+
+def _efficiencies(now: Situation, room: Room) -> Floats:
+    classes, groups = room.rates.shape
+    each = np.array([[efficiency(room, i, g) for g in range(groups)] for i in range(classes)])
+    return np.where(now.availability > 0, each[:, now.group], 0)
 
 
 def situation(system: System, down: Sequence[int] = ()) -> Situation:

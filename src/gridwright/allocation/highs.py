@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..model import InputError
-from .optimum import Floats, Room, Situation, optimum
-from .simplex import FAILED
+from .room import Floats, Room, Situation, totals
+from .tableau import Tableau
 
 __all__ = ["solve_general", "solve_highs", "solve_interior"]
 
@@ -19,38 +19,31 @@ TINY = 1e-12
 """A share that a general simplex method leaves below this is rounding."""
 
 
-def solve_interior(situation: Situation, room: Room) -> float:
-    """Solve by an interior-point method without crossover: the solution with most non-zeros."""
-    capacity = optimum(situation, room)
-    if capacity == FAILED:
-        capacity = solve_general(situation, room)
-    weights = _weights(room)
-    _, shares, prices = solve_highs(weights / (capacity or 1.0), interior=True)
+def solve_interior(situation: Situation, room: Room, capacity: float) -> None:
+    """Replace the optimum in the room by that of an interior-point method without crossover.
+
+    It has as many non-zeros as an optimum can have.
+    """
+    totals(situation, room)
+    weights = _weights(room.tableau)
+    _, shares, _ = solve_highs(weights / (capacity or 1.0), interior=True)
     some = (shares > POSITIVE) | (shares * weights > POSITIVE * capacity)
-    _write(situation, room, np.where(some, shares, 0), prices)
-    return capacity
+    classes, groups = room.classes[: len(shares)], room.groups[: shares.shape[1]]
+    room.time[np.ix_(classes, groups)] = np.where(some, shares, 0) * room.capacity[groups]
 
 
-def solve_general(situation: Situation, room: Room) -> float:
+def solve_general(t: Tableau) -> float:
     """Solve by a general simplex method, where our own has lost its way."""
-    weights = _weights(room)
+    weights = _weights(t)
     largest = weights.max(axis=1, initial=0).min(initial=1)
-    capacity, shares, prices = solve_highs(weights / largest)
-    _write(situation, room, np.where(shares > TINY, shares, 0), prices)
+    capacity, shares, _ = solve_highs(weights / largest)
+    t.share[: len(weights), : weights.shape[1]] = np.where(shares > TINY, shares, 0)
     return capacity * largest
 
 
-def _weights(room: Room) -> Floats:
-    classes, groups = room.tableau.size
-    return room.tableau.given[:classes, :groups]
-
-
-def _write(situation: Situation, room: Room, shares: Floats, prices: Floats) -> None:
-    classes, groups = (room.classes[: len(shares)], room.groups[: shares.shape[1]])
-    room.time[:] = 0
-    room.time[np.ix_(classes, groups)] = shares * room.capacity[groups]
-    room.price[:] = 0
-    room.price[classes] = prices / situation.arrivals[classes]
+def _weights(t: Tableau) -> Floats:
+    classes, groups = t.size
+    return t.given[:classes, :groups]
 
 
 def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floats, Floats]:

@@ -5,12 +5,16 @@ from collections.abc import Callable
 import numpy as np
 
 from .highs import solve_general, solve_interior
-from .optimum import NEGLIGIBLE, Floats, Room, Situation, make_room, optimum
+from .level import close
+from .price import efficiency, set_prices
+from .room import NEGLIGIBLE, Floats, Room, Situation, make_room, totals
 from .simplex import FAILED
+from .simplex import solve as simplex
+from .tableau import Tableau
 
-__all__ = ["fill", "grouped", "interior", "solve", "spread", "vertex"]
+__all__ = ["fill", "grouped", "interior", "permit", "prices", "solve", "spread", "vertex"]
 
-ALLOCATES_NOTHING = True  # fill and spread; the planners are for Python
+ALLOCATES_NOTHING = True  # fill, spread and permit; the planners are for Python
 
 LARGE = 500_000
 """About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
@@ -45,21 +49,40 @@ def interior(situation: Situation) -> Floats:
     Source: Al-Azzoni 2009, section 3.4.4 and Table 3.14, "modified" LPAS_DG.
     """
     room, plan = make_room(situation), np.empty(situation.rates.shape)
-    solve_interior(situation, room)
+    solve_interior(situation, room, solve(situation, room))
     spread(situation, room, plan)
+    return plan
+
+
+def prices(situation: Situation, power: float = 0.5) -> Floats:
+    """Plan with efficiencies: the share of a machine's worth that a class earns there.
+
+    A pair is permitted from load ** power on. With 0 that is what an optimum may use, with 1 the
+    most that still leaves the machines ahead of the load; 0.5 is midway.
+    """
+    room, plan = make_room(situation), np.empty(situation.rates.shape)
+    solve(situation, room)
+    permit(situation, room, plan, power)
     return plan
 
 
 def solve(situation: Situation, room: Room) -> float:
     """Solve a situation whatever its size and scale; the room then holds its solution."""
-    best: Callable[[Situation, Room], float] = optimum
+    best: Callable[[Tableau], float] = simplex
     classes, groups = room.rates.shape
     if (classes**3 + classes * groups) * (classes + groups) > LARGE:
         from ..link import link
 
-        best = link(optimum)
-    capacity = best(situation, room)
-    return solve_general(situation, room) if capacity == FAILED else float(capacity)
+        best = link(simplex)
+    totals(situation, room)
+    capacities: list[float] = []
+    while room.tableau.size[0] > 0:
+        capacity = best(room.tableau)
+        if capacity == FAILED:
+            capacity = solve_general(room.tableau)
+        capacities.append(float(capacity))
+        close(situation, room, capacity, len(capacities) - 1)
+    return capacities[0] if capacities else 0.0
 
 
 def spread(situation: Situation, room: Room, plan: Floats) -> None:
@@ -103,3 +126,16 @@ def fill(situation: Situation, room: Room, plan: Floats) -> None:
                     left -= wanted
                 i += 1
                 wanted = room.time[i, g] if i < classes else 0.0
+
+
+def permit(situation: Situation, room: Room, plan: Floats, power: float) -> None:
+    """Set prices, and permit the pairs that are efficient enough for the load."""
+    set_prices(situation, room)
+    classes, machines = situation.rates.shape
+    for i in range(classes):
+        level = room.level[i]
+        least = min(room.load[level], 1.0) ** power - NEGLIGIBLE if level >= 0 else 2.0
+        for j in range(machines):
+            g = situation.group[j]
+            earned = efficiency(room, i, g) if situation.availability[j] > 0.0 else 0.0
+            plan[i, j] = earned if earned >= least else 0.0

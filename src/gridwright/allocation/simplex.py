@@ -20,7 +20,7 @@ FAILED = -1.0
 def solve(t: Tableau) -> float:
     """Return λ; the shares and the prices, which sum to 1, are left in the tableau.
 
-    >>> from gridwright.allocation.optimum import tableau
+    >>> from gridwright.allocation.room import tableau
     >>> t = tableau(np.array([[1.6, 0.6], [0.5, 1.25]]))
     >>> round(float(solve(t)), 4)
     1.3333

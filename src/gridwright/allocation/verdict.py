@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .allocation import Allocation
-from .optimum import Floats
+from .room import Floats
 
 __all__ = ["Verdict", "span", "verdict"]
 

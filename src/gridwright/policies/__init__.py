@@ -6,9 +6,9 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .contract import PLANNERS, Policy, pull, push
+from .contract import IDLE, PLANNERS, Policy, policy_of, pull, push
 from .registry import find, policies
-from .view import EXCLUDED, INFORMED, Pairs, View
+from .view import EXCLUDED, INFORMED, Pairs, Table, View
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -16,13 +16,16 @@ globals().update(policies())
 
 __all__ = [
     "EXCLUDED",
+    "IDLE",
     "INFORMED",
     "PLANNERS",
     "Pairs",
     "Policy",
+    "Table",
     "View",
     "find",
     "policies",
+    "policy_of",
     "pull",
     "push",
     *policies(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import FunctionType, MappingProxyType
@@ -12,15 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import grouped, interior, vertex
+from ..allocation import grouped, interior, prices, vertex
 from ..model import InputError, did_you_mean
 from .registry import register
-from .view import Pairs
+from .view import Pairs, Table
 
-__all__ = ["PLANNERS", "Policy", "pull", "push", "word"]
+__all__ = ["IDLE", "PLANNERS", "Policy", "policy_of", "pull", "push", "word"]
 
-PLANNERS = {"grouped": grouped, "interior": interior, "vertex": vertex}
+PLANNERS = {"grouped": grouped, "interior": interior, "prices": prices, "vertex": vertex}
 """The planners that a planned policy may be given by name."""
+
+IDLE = ("longest", "fastest", "every", "rotate", "blocking")
+"""Which idle machine is asked first when a task waits: the one idle longest; the fastest for the
+task's class; every one, in their order, after every event; the head of a queue of machines, which
+goes to its back if it can run nothing that waits (MGST); that head alone, until it can (MGST's
+first version)."""
+
+CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS, "idle": IDLE}
 
 SUBJECTS = {"push": "task_class", "pull": "machine"}
 
@@ -46,6 +54,8 @@ class Policy:
     """Values of the planner's parameters."""
     use_availability: bool = True
     """Whether the planner may know the CPU availabilities."""
+    idle: str = "longest"
+    """Which idle machine a pull system asks first."""
     allocating: bool = False
     """Whether the function makes arrays, which costs speed in compiled code."""
 
@@ -62,6 +72,8 @@ class Policy:
         return tuple(
             _of_pairs(self.name, key, value, shape)
             if key in self.pairs
+            else value.array
+            if isinstance(value, Table)
             else int(value)
             if isinstance(value, IntEnum)
             else value
@@ -92,10 +104,17 @@ class Policy:
             values["planner"] = next(k for k, v in PLANNERS.items() if v is self.planner)
         if self.planner is not None:
             values["use_availability"] = self.use_availability
+        if self.kind == "pull":
+            values["idle"] = self.idle
         return values
 
     def __call__(self, **values: Any) -> Policy:
         """Return the policy with other values of some parameters."""
+        if "planner" in values and self.planner is not None:
+            name = _checked(self.name, "planner", values.pop("planner"), "")
+            own = {k: self.planning.get(k, v) for k, v in _planning(PLANNERS[name]).items()}
+            planned = replace(self, planner=PLANNERS[name], planning=MappingProxyType(own))
+            return planned(**values) if values else planned
         known = self.parameters
         for key, value in values.items():
             if key not in known:
@@ -107,25 +126,24 @@ class Policy:
             part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
             for part in ("own", "planning")
         }
-        planner = PLANNERS[values["planner"]] if "planner" in values else self.planner
-        use = values.get("use_availability", self.use_availability)
-        return replace(self, **changed, planner=planner, use_availability=use)
+        for key in ("use_availability", "idle"):
+            changed[key] = values.get(key, getattr(self, key))
+        return replace(self, **changed)
 
     def __str__(self) -> str:
         """Write the policy as the command line takes it."""
-        plain = _policy(self.decide, self.kind, self.original_planner, self.informed).parameters
-        return ":".join(
-            [self.name, *(f"{k}={word(v)}" for k, v in self.parameters.items() if v != plain[k])]
-        )
+        plain = self.original.parameters
+        changed = {k: v for k, v in self.parameters.items() if k not in plain or v != plain[k]}
+        return ":".join([self.name, *(f"{k}={word(v)}" for k, v in changed.items())])
 
     def __repr__(self) -> str:
         return f"<{self.kind} policy {self}>"
 
     @property
-    def original_planner(self) -> Callable[..., Any] | None:
-        """The planner that the policy was written with."""
-        planner: Callable[..., Any] | None = getattr(self.decide, "planner", None)
-        return planner
+    def original(self) -> Policy:
+        """The policy as it was written, every parameter at its default."""
+        found: Policy = getattr(self.decide, "policy", self)
+        return found
 
 
 def push(
@@ -135,31 +153,49 @@ def push(
     return _decorate("push", decide, plan, informed)
 
 
-def pull(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+def pull(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
+) -> Any:
     """Make a pull policy of a function (machine, view, …) that answers with a class, or −1."""
-    return _decorate("pull", decide, plan, 0)
+    return _decorate("pull", decide, plan, 0, idle)
 
 
-def _decorate(kind: str, decide: Any, plan: Callable[..., Any] | None, informed: int | None) -> Any:
+def _decorate(
+    kind: str,
+    decide: Any,
+    plan: Callable[..., Any] | None,
+    informed: int | None,
+    idle: str = "longest",
+) -> Any:
     if decide is None:
-        return lambda function: _decorate(kind, function, plan, informed)
-    _check_signature(kind, decide)
-    decide.planner = plan
-    policy = _policy(decide, kind, plan, informed)
+        return lambda function: _decorate(kind, function, plan, informed, idle)
+    policy = policy_of(decide, kind, plan, informed, idle)
     register(policy)
     return policy
 
 
-def _policy(
-    decide: FunctionType, kind: str, plan: Callable[..., Any] | None, informed: int | None
+def policy_of(
+    decide: Any,
+    kind: str,
+    plan: Callable[..., Any] | None = None,
+    informed: int | None = 0,
+    idle: str = "longest",
 ) -> Policy:
+    """Make a policy that is not registered by its name."""
+    _check_signature(kind, decide)
+    _checked(decide.__name__, "idle", idle, "")
     own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[2:]}
-    planning = {}
-    if plan is not None:
-        planning = {
-            p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]
-        }
-    return Policy(decide, kind, plan, informed, MappingProxyType(own), MappingProxyType(planning))
+    parameters = (MappingProxyType(own), MappingProxyType(_planning(plan)))
+    policy = Policy(decide, kind, plan, informed, *parameters, idle=idle)
+    decide.policy = policy
+    return policy
+
+
+def _planning(plan: Callable[..., Any] | None) -> dict[str, Any]:
+    """Return the parameters of a planner and their defaults."""
+    if plan is None:
+        return {}
+    return {p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]}
 
 
 def _check_signature(kind: str, decide: Any) -> None:
@@ -174,7 +210,7 @@ def _check_signature(kind: str, decide: Any) -> None:
     if stars or len(leading) < 2 or any(p.default is not p.empty for p in leading):
         raise InputError(f"{decide.__name__}{signature} is no {kind} policy; expected {expected}")
     for parameter in rest:
-        if not isinstance(parameter.default, bool | int | float):
+        if not isinstance(parameter.default, bool | int | float | Table):
             raise InputError(
                 f"{decide.__name__}: parameter {parameter.name!r} needs a default that is a "
                 f"number or a boolean; expected {expected}"
@@ -186,10 +222,12 @@ def _checked(name: str, key: str, value: Any, default: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     wrong = InputError(f"{name}: {key} is {value!r}; expected {_kind_of(key, default)}")
-    if key == "planner":
-        if value not in PLANNERS:
+    if key in CHOICES:
+        if value not in CHOICES[key]:
             raise wrong
         return value
+    if isinstance(default, Table):
+        return value if isinstance(value, Table) else Table(value)
     if isinstance(default, IntEnum):
         choices = type(default).__members__
         if str(value) in choices:
@@ -243,8 +281,8 @@ def _of_pairs(name: str, key: str, value: Any, shape: tuple[int, int]) -> NDArra
 
 
 def _kind_of(key: str, default: Any) -> str:
-    if key == "planner":
-        return ", ".join(PLANNERS)
+    if key in CHOICES:
+        return ", ".join(CHOICES[key])
     if isinstance(default, IntEnum):
         return " or ".join(type(default).__members__)
     if isinstance(default, bool):

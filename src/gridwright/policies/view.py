@@ -1,12 +1,23 @@
 """What a policy is shown: the same few arrays, filled alike by the simulator and the grid."""
 
+from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["CLASS", "EXCLUDED", "INFORMED", "MACHINE", "TALLIES", "Pairs", "View", "records"]
+__all__ = [
+    "CLASS",
+    "EXCLUDED",
+    "INFORMED",
+    "MACHINE",
+    "TALLIES",
+    "Pairs",
+    "Table",
+    "View",
+    "records",
+]
 
 MACHINE = np.dtype(
     [
@@ -31,6 +42,28 @@ CLASS = np.dtype(
 Pairs = Annotated[Any, "[class, machine]"]
 """A parameter that may differ by class and machine: a policy is given it as [class, machine], and
 its user may write one number for all."""
+
+
+class Table:
+    """Whole numbers that a policy looks its answers up in: a parameter that is computed.
+
+    >>> Table([0, 1, -1])
+    table of 3, …
+    """
+
+    def __init__(self, numbers: Any) -> None:
+        self.array = np.ascontiguousarray(numbers, dtype=np.int8)
+        self.digest = blake2b(self.array.tobytes(), digest_size=8).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"table of {self.array.size}, {self.digest}"
+
 
 INFORMED, EXCLUDED = 0, 1
 """What a policy may count in ``view.tally``: machines asked about their state; decisions in which

@@ -1,4 +1,4 @@
-"""Idle machines of a pull system: one list of all, and one for each permission pattern.
+"""Idle machines of a pull system, listed: one list of all, and one for each permission pattern.
 
 Both are in the order in which machines became idle. An arrival looks at the heads of the patterns
 that may serve its class, not at every machine.
@@ -8,7 +8,7 @@ import numpy as np
 
 from .state import State
 
-__all__ = ["leave", "longest_idle", "rejoin", "relist"]
+__all__ = ["fastest_idle", "leave", "longest_idle", "rejoin", "relist"]
 
 ALLOCATES_NOTHING = True
 
@@ -77,9 +77,10 @@ def relist(s: State) -> None:
         j = s.server[j].newer
 
 
-def longest_idle(s: State, i: int, after: int) -> int:
-    """Return the machine that may serve a class and has been idle longest, asked ones aside."""
+def longest_idle(s: State, i: int, asked: int) -> int:
+    """Return the machine that may serve a class and has been idle longest, after one asked."""
     best, since = -1, np.iinfo(np.int64).max
+    after = s.server[asked].since if asked >= 0 else -1
     for k in range(s.count[0].patterns):
         if (s.ends[k, 0] >> i) & 1:
             j = s.ends[k, 1]
@@ -87,6 +88,25 @@ def longest_idle(s: State, i: int, after: int) -> int:
                 j = s.server[j].next
             if j >= 0 and s.server[j].since < since:
                 best, since = j, s.server[j].since
+    return best
+
+
+def fastest_idle(s: State, i: int, asked: int) -> int:
+    """Return the idle machine that is fastest for a class, after one asked; of equals, longest."""
+    best, most, since = -1, -1.0, 0
+    bound, after = np.inf, -1
+    if asked >= 0:
+        bound, after = s.rate[i, asked], s.server[asked].since
+    for k in range(s.count[0].patterns):
+        if (s.ends[k, 0] >> i) & 1:
+            j = s.ends[k, 1]
+            while j >= 0:
+                rate, order = s.rate[i, j], s.server[j].since
+                if (rate > most or (rate == most and order < since)) and (
+                    rate < bound or (rate == bound and order > after)
+                ):
+                    best, most, since = j, rate, order
+                j = s.server[j].next
     return best
 
 

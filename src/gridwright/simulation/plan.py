@@ -1,41 +1,64 @@
 """New plans inside the loop, for the planners that can be compiled."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..allocation import Room, Situation, grouped, vertex
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Room, Situation, grouped, prices, vertex
 from ..allocation.optimum import optimum
-from ..allocation.planner import fill, spread
+from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
 from .state import State
 
-__all__ = ["PLANS", "plan_in_python"]
+__all__ = ["PLANS", "Planning", "plan_in_python"]
 
 ALLOCATES_NOTHING = True
 
 
-def plan_in_python(s: State, room: Room) -> bool:
+class Planning(NamedTuple):
+    """What a compiled planner works with."""
+
+    room: Room
+    numbers: NDArray[np.float64]  # the planner's parameters
+
+
+def plan_in_python(s: State, planning: Planning) -> bool:
     """Leave the planning to Python."""
     return False
 
 
-def plan_vertex(s: State, room: Room) -> bool:
+def plan_vertex(s: State, planning: Planning) -> bool:
     """Plan as ``vertex`` does."""
     now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
-    if optimum(now, room) == FAILED:
+    if optimum(now, planning.room) == FAILED:
         return False
-    fill(now, room, s.plan)
+    fill(now, planning.room, s.plan)
     return True
 
 
-def plan_grouped(s: State, room: Room) -> bool:
+def plan_grouped(s: State, planning: Planning) -> bool:
     """Plan as ``grouped`` does."""
     now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
-    if optimum(now, room) == FAILED:
+    if optimum(now, planning.room) == FAILED:
         return False
-    spread(now, room, s.plan)
+    spread(now, planning.room, s.plan)
     return True
 
 
-PLANS: dict[Any, Callable[[State, Room], bool]] = {vertex: plan_vertex, grouped: plan_grouped}
+def plan_prices(s: State, planning: Planning) -> bool:
+    """Plan as ``prices`` does."""
+    now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
+    if optimum(now, planning.room) == FAILED:
+        return False
+    permit(now, planning.room, s.plan, planning.numbers[0])
+    return True
+
+
+PLANS: dict[Any, Callable[[State, Planning], bool]] = {
+    vertex: plan_vertex,
+    grouped: plan_grouped,
+    prices: plan_prices,
+}
 """Planners that run compiled inside the loop; any other is called in Python."""

@@ -7,29 +7,15 @@ from numpy.random import Generator
 from ..link import hook
 from ..policies.view import View
 from .calendar import settle
-from .event import begin, interrupt
-from .idle import leave, longest_idle, rejoin, relist
+from .event import begin, interrupt, placed
+from .idle import leave, rejoin
 from .queue import insert, pop
 from .state import State, shown
 from .trace import ASSIGN, note
 
-__all__ = ["freed", "placed", "recalled", "returned"]
+__all__ = ["answer", "assign", "freed", "returned"]
 
 ALLOCATES_NOTHING = True
-
-
-def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Let idle machines that may serve the class ask, the longest idle first."""
-    asked = -1
-    while s.stream[i].head >= 0:
-        j = longest_idle(s, i, asked)
-        if j < 0:
-            return
-        asked = s.server[j].since
-        k = answer(s, j, arguments, own)
-        if k >= 0:
-            leave(s, j)
-            assign(s, j, k)
 
 
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
@@ -52,19 +38,6 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
         insert(s, interrupt(s, j, repeats))
         if s.count[0].planned == 0:
             placed(s, i, arguments, own)
-
-
-def recalled(s: State, arguments: Any, own: Generator) -> None:
-    """List the machines by their new patterns; those that are idle ask, the longest idle first."""
-    relist(s)
-    j = s.count[0].oldest
-    while j >= 0 and s.count[0].waiting != 0:
-        following = s.server[j].newer
-        k = answer(s, j, arguments, own)
-        if k >= 0:
-            leave(s, j)
-            assign(s, j, k)
-        j = following
 
 
 def answer(s: State, j: int, arguments: Any, own: Generator) -> int:

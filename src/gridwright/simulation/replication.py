@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import make_room
 from ..model import InputError, System
 from ..policies import Policy
 from .reason import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
@@ -21,7 +20,6 @@ from .setup import (
     is_static,
     make_plan,
     make_state,
-    situation_of,
 )
 from .shape import refill
 from .state import State, grow
@@ -108,9 +106,8 @@ def _run(
     rest: tuple[Any, ...] = (warmup, horizon, streams.tasks, streams.policy)
     if not lazy:
         changing = system.failures is not None or bool(np.max(delays.reporting) > 0)
-        room = make_room(situation_of(state))
-        planner = choose_planner(policy, state, room, changing=changing, interpreted=interpreted)
-        rest = (warmup, planner, room, *streams[:4])
+        plan = choose_planner(policy, state, changing=changing, interpreted=interpreted)
+        rest = (warmup, *plan, *streams[:4])
     arguments = policy.arguments(system.shape)
     plans: dict[bytes, Floats] = {}
     pages: list[Any] = []

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..allocation import Room, Situation, groups_of
+from ..allocation import Situation, groups_of, make_room
 from ..link import bind, link, point
 from ..model import Distribution, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from . import event, pull, push, push_event
-from .plan import PLANS, plan_in_python
+from .asking import ORDERS
+from .plan import PLANS, Planning, plan_in_python
 from .shape import BUFFERED, Shapes, draw, draw_exponential, is_low, never_low
 from .state import COUNT, EVENT, SERVER, STREAM, TICKET, State
 
@@ -163,9 +164,11 @@ def choose_loop(
     }
     if lazy:
         return _made(push.loop, policy, interpreted, hooks)
-    world = pull if policy.kind == "pull" else push_event
-    for name in ("placed", "freed", "returned", "recalled"):
-        hooks[name] = getattr(world, name)
+    if policy.kind == "pull":
+        hooks |= {"returned": pull.returned, **ORDERS[policy.idle]}
+    else:
+        for name in ("placed", "freed", "returned", "recalled"):
+            hooks[name] = getattr(push_event, name)
     return _made(event.loop, policy, interpreted, hooks)
 
 
@@ -178,16 +181,20 @@ def _made(
 
 
 def choose_planner(
-    policy: Policy, state: State, room: Room, *, changing: bool, interpreted: bool
-) -> Any:
-    """Return what the loop calls for a new plan: compiled code, or word that Python must do it."""
-    plan = PLANS.get(policy.planner, plan_in_python) if changing else plan_in_python
+    policy: Policy, state: State, *, changing: bool, interpreted: bool
+) -> tuple[Any, Planning]:
+    """Return what the loop calls for a new plan, or word that Python must do it; and its room."""
+    plan: Callable[[State, Planning], bool] = plan_in_python
+    numbers = np.zeros(0)
+    if changing and policy.planner in PLANS:
+        plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
+    planning = Planning(make_room(situation_of(state)), numbers)
     if interpreted:
-        return plan
+        return plan, planning
     import numba
 
     typeof: Any = numba.typeof
-    return point(plan, numba.types.boolean, typeof(state), typeof(room))
+    return point(plan, numba.types.boolean, typeof(state), typeof(planning)), planning
 
 
 def _truth(system: System) -> Floats:

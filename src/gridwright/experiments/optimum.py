@@ -1,0 +1,237 @@
+"""The best that any policy could do on a system, and how far each policy is from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, comb, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..allocation import allocate
+from ..model import Exponential, InputError, MarkovChain, System
+from ..policies import Policy, Table, View, policies, policy_of
+from ..policies import find as find_policy
+from ..statistics import Estimate
+from .bound import lower_bound
+from .decision import Preemptive, Pull, solve
+from .result import Result
+from .simulate import resolve, simulate
+
+__all__ = ["Best", "Gap", "Optimum", "optimum"]
+
+MOST_STATES = 1_000_000
+MOST_PATTERNS = 1024
+"""Ways in which machines can be busy with classes, up to which they are gone through."""
+USELESS = 0.01
+"""A value that may be off by more than this share is none."""
+WARMUP = 0.1
+"""Share of a simulation that does not count: it starts empty, which flatters a policy."""
+
+
+class Best(NamedTuple):
+    """The least mean number in system, on a state space with room for so many tasks."""
+
+    mean_number: float
+    """Never above the true one: tasks that find no room are turned away."""
+    error: float
+    """What may be missing: with ever more room the value rises ever less, and what is still to
+    come is taken to fall as the last two rises did."""
+    tasks: int
+
+
+class Gap(NamedTuple):
+    """How much more a policy has in the system than the best one of its kind could have."""
+
+    result: Result
+    gap: float
+    """Share by which the mean number is above the least."""
+
+    @property
+    def mean_number(self) -> Estimate:
+        """The simulated mean number in system."""
+        return self.result.mean_number
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The least mean numbers in system that policies of some kinds can have."""
+
+    system: System
+    preemptive: Best | None
+    """Of any policy at all: tasks may be interrupted and moved. None: the system is too large."""
+    pull: Best | None
+    """Of policies that let a task end where it began, idling allowed; push policies are among
+    them. None: the system is too large."""
+    bound: float
+    """A lower bound that needs no states, for systems of any size."""
+    policy: Policy | None
+    """The best pull policy, as a table; it can be simulated like any other."""
+    policies: tuple[Gap, ...]
+
+    @property
+    def least(self) -> float:
+        """What the policies are held against: the best of the computed values."""
+        best = self.pull or self.preemptive
+        return best.mean_number if best else self.bound
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as ``--json`` prints it."""
+
+        def plain(best: Best | None) -> dict[str, Any] | None:
+            return None if best is None else best._asdict()
+
+        return {
+            "system": self.system.name,
+            "preemptive": plain(self.preemptive),
+            "pull": plain(self.pull),
+            "bound": self.bound,
+            "policies": [
+                {
+                    "policy": str(each.result.policy),
+                    "mean_number": each.mean_number.as_json(),
+                    "gap": each.gap,
+                }
+                for each in self.policies
+            ],
+        }
+
+
+def optimum(
+    system: System | str,
+    policies: Sequence[Policy | str] | None = None,
+    horizon: float | None = None,
+    replications: int = 10,
+    seed: int = 1,
+    *,
+    accuracy: float = 1e-5,
+    progress: Callable[[str], None] = lambda doing: None,
+) -> Optimum:
+    """Compute the least mean number in system, and simulate policies to see how far they are.
+
+    Tasks must arrive and run with exponential times, on machines that do not fail. Where there are
+    too many states only the lower bound is computed.
+
+    Parameters
+    ----------
+    system
+        A system, its name in the catalogue, or the path of its file.
+    policies
+        Those to hold against it: every push and pull policy unless given.
+    horizon, replications, seed
+        Of the simulations; the first tenth of the horizon does not count.
+    accuracy
+        The error, as a share of the value, at which it is good enough.
+    progress
+        Called with what is being done.
+
+    Examples
+    --------
+    >>> one = System(arrivals=[0.5], rates=[[1.0]])
+    >>> found = optimum(one, [])
+    >>> round(found.preemptive.mean_number, 6), round(found.pull.mean_number, 6)
+    (1.0, 1.0)
+    """
+    system, horizon = resolve(system, horizon)
+    chosen = [find_policy(p) for p in (_known() if policies is None else policies)]
+    _check(system)
+    arrivals, rates = system.arrival_rates, np.array(system.effective)
+    load = allocate(system).load
+    if load >= 1 - 1e-9:
+        raise InputError(f"no policy can keep up: the load is {100 * load:.1f} %")
+    progress("preemptive")
+    preemptive, _ = _best(Preemptive, arrivals, rates, load, accuracy)
+    progress("pull")
+    pull, model = _best(Pull, arrivals, rates, load, accuracy)
+    found = Optimum(
+        system=system,
+        preemptive=preemptive,
+        pull=pull,
+        bound=lower_bound(system),
+        policy=None if model is None else _tabulated(*model),
+        policies=(),
+    )
+    gaps = []
+    for policy in chosen:
+        progress(str(policy))
+        result = simulate(system, policy, horizon, replications, seed, warmup=WARMUP * horizon)
+        gaps.append(Gap(result, result.mean_number.mean / found.least - 1))
+    return Optimum(**{**vars(found), "policies": tuple(gaps)})
+
+
+def _known() -> list[Policy]:
+    return [policy for policy in policies().values() if policy.kind in ("push", "pull")]
+
+
+def _check(system: System) -> None:
+    """Refuse what the computation would get wrong."""
+    name = system.name or "the system"
+    if system.arrivals.ndim > 1:
+        raise InputError(f"{name} has arrivals at machines, which has no optimum here")
+    if system.failures is not None or any(
+        isinstance(each, MarkovChain) for each in system.availability
+    ):
+        raise InputError(f"{name} has machines that fail or change; the optimum is for fixed ones")
+    for what in ("interarrival", "execution"):
+        shape = getattr(system, what)
+        for each in shape if isinstance(shape, tuple) else (shape,):
+            if not isinstance(each, Exponential):
+                raise InputError(
+                    f"{name} has {what} times that are not exponential; the optimum is "
+                    "for those that are"
+                )
+
+
+def _best(
+    kind: type[Preemptive] | type[Pull], arrivals: Any, rates: Any, load: float, accuracy: float
+) -> tuple[Best | None, Any]:
+    """Give a model more and more room, until that hardly matters or the states are too many."""
+    classes, machines = rates.shape
+    patterns = (classes + 1) ** machines
+    each = patterns if kind is Pull else 1
+    tasks = max(8, ceil(log(0.0005) / log(load)))
+    found: Best | None = None
+    rise = np.inf
+    model: Any = None
+    actions: Any = None
+    while patterns <= MOST_PATTERNS and comb(tasks + classes, classes) * each <= MOST_STATES:
+        larger = kind(arrivals, rates, tasks)
+        if model is not None:
+            actions = larger.extend(actions, model.queues)
+        mean, actions = solve(larger, actions, 0.01 * accuracy)
+        before, rise = rise, max(mean - found.mean_number, 0.0) if found else np.inf
+        model, found = larger, Best(mean, _missing(before, rise), tasks)
+        if found.error <= accuracy * mean:
+            break
+        tasks += -(-tasks // 2)
+    if found is None or found.error > USELESS * found.mean_number:
+        return None, None
+    return found, (model, actions)
+
+
+def _missing(before: float, last: float) -> float:
+    """Sum up all rises to come, after the last two."""
+    if before == np.inf or last == 0:
+        return float(last)
+    return float(last / (before / last - 1)) if last < before else np.inf
+
+
+def _tabulated(model: Pull, actions: Any) -> Policy:
+    """Write the actions down for every number of waiting tasks up to the most."""
+    classes = len(model.rates)
+    most = len(model.queues.number) - 2
+    counts = np.indices((most + 1,) * classes).reshape(classes, -1)
+    rows = model.queues.nearest(counts)
+    table = np.stack([chosen[rows] for chosen in actions], axis=-1)
+    return policy_of(optimal, "pull", idle="every")(table=Table(table.ravel()), most=most)
+
+
+def optimal(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -> int:  # noqa: B008
+    """Do what is best, by a table."""
+    index = 0
+    for i in range(len(view.classes)):
+        index = index * (most + 1) + min(view.classes[i].waiting, most)
+    for j in range(len(view.machines)):
+        index = index * (len(view.classes) + 1) + view.machines[j].serving + 1
+    return int(table[index * len(view.machines) + machine])
