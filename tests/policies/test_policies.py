@@ -65,7 +65,10 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
         ("guided_lpas:c=1 2;3", "c is [['1', '2'], ['3']]; expected a number, or rows of numbers"),
         ("guided_lpas:c=1 x;3 4", "c is 'x'; expected a number"),
         ("mct:tie=first", "tie is 'first'; expected lowest or random"),
-        ("lpas:planner=best", "planner is 'best'; expected grouped, interior, vertex"),
+        (
+            "lpas:planner=best",
+            "planner is 'best'; expected grouped, interior, prices, vertex, weights",
+        ),
         ("lpas:use_availability=3", "expected true or false"),
         ("mct:tie", "'tie' is no parameter; expected key=value"),
         ("./nowhere.py", "nowhere.py cannot be read"),

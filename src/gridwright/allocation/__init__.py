@@ -2,7 +2,7 @@
 
 from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
-from .planner import grouped, interior, prices, vertex
+from .planner import grouped, interior, prices, vertex, weights
 from .room import Room, Situation, make_room
 from .verdict import Verdict, verdict
 
@@ -22,4 +22,5 @@ __all__ = [
     "situation",
     "verdict",
     "vertex",
+    "weights",
 ]

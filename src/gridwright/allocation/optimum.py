@@ -14,6 +14,8 @@ def optimum(situation: Situation, room: Room) -> float:
 
     Classes that cannot run or do not arrive have no part in it.
 
+    >>> import numpy as np
+    >>> from gridwright.allocation.room import make_room
     >>> two = Situation(np.array([[8.0, 3.0], [4.0, 10.0]]), np.array([5.0, 8.0]),
     ...                 np.ones(2), np.arange(2))
     >>> round(float(optimum(two, make_room(two))), 4)

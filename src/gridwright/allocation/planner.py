@@ -1,6 +1,7 @@
 """Planners: from a situation to an allocation [class, machine], where 0 means never."""
 
 from collections.abc import Callable
+from math import log
 
 import numpy as np
 
@@ -12,7 +13,17 @@ from .simplex import FAILED
 from .simplex import solve as simplex
 from .tableau import Tableau
 
-__all__ = ["fill", "grouped", "interior", "permit", "prices", "solve", "spread", "vertex"]
+__all__ = [
+    "fill",
+    "grouped",
+    "interior",
+    "permit",
+    "prices",
+    "solve",
+    "spread",
+    "vertex",
+    "weights",
+]
 
 ALLOCATES_NOTHING = True  # fill, spread and permit; the planners are for Python
 
@@ -55,15 +66,24 @@ def interior(situation: Situation) -> Floats:
 
 
 def prices(situation: Situation, power: float = 0.5) -> Floats:
-    """Plan with efficiencies: the share of a machine's worth that a class earns there.
+    """Plan with the weights of the pairs whose efficiency is at least load ** power.
 
-    A pair is permitted from load ** power on. With 0 that is what an optimum may use, with 1 the
-    most that still leaves the machines ahead of the load; 0.5 is midway.
+    With power 0 these are the pairs that an optimum may use; with 1 machines that work on none
+    but these are still ahead of the load; 0.5 is midway.
     """
     room, plan = make_room(situation), np.empty(situation.rates.shape)
     solve(situation, room)
     permit(situation, room, plan, power)
     return plan
+
+
+def weights(situation: Situation) -> Floats:
+    """Plan with weights: from 0 for a pair that wastes the machine to 1 for one in an optimum.
+
+    The weight of a pair is efficiency ** log(1 / (1 − load)): when there is little to do it hardly
+    matters what a pair wastes, and the closer the load is to 1 the more it does.
+    """
+    return prices(situation, power=np.inf)
 
 
 def solve(situation: Situation, room: Room) -> float:
@@ -129,13 +149,16 @@ def fill(situation: Situation, room: Room, plan: Floats) -> None:
 
 
 def permit(situation: Situation, room: Room, plan: Floats, power: float) -> None:
-    """Set prices, and permit the pairs that are efficient enough for the load."""
+    """Set prices, and weigh the pairs that are efficient enough for the load."""
     set_prices(situation, room)
-    classes, machines = situation.rates.shape
+    classes, groups = room.rates.shape
     for i in range(classes):
-        level = room.level[i]
-        least = min(room.load[level], 1.0) ** power - NEGLIGIBLE if level >= 0 else 2.0
-        for j in range(machines):
-            g = situation.group[j]
-            earned = efficiency(room, i, g) if situation.availability[j] > 0.0 else 0.0
-            plan[i, j] = earned if earned >= least else 0.0
+        load = min(room.load[room.level[i]], 1.0) if room.level[i] >= 0 else 1.0
+        least, exponent = load**power - NEGLIGIBLE, -log(max(1.0 - load, NEGLIGIBLE))
+        for g in range(groups):
+            earned = efficiency(room, i, g)
+            room.weight[i, g] = earned**exponent if earned > 0.0 and earned >= least else 0.0
+    for i in range(classes):
+        for j in range(situation.rates.shape[1]):
+            up = situation.availability[j] > 0.0
+            plan[i, j] = room.weight[i, situation.group[j]] if up else 0.0

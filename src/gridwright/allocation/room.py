@@ -58,6 +58,7 @@ class Room(NamedTuple):
     worth: Floats  # [group], of one machine's time
     part: Integers  # [class], the classes and groups whose prices can be compared
     group_part: Integers  # [group]
+    weight: Floats  # [class, group], of a pair: its efficiency, counted as the load demands
     most: Floats  # [class, class], scratch: by how much prices may differ
 
 
@@ -81,6 +82,7 @@ def make_room(situation: Situation) -> Room:
         worth=np.zeros(groups),
         part=np.zeros(classes, np.int64),
         group_part=np.zeros(groups, np.int64),
+        weight=np.zeros((classes, groups)),
         most=np.zeros((classes, classes)),
     )
 

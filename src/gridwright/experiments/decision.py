@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Preemptive", "Pull", "Queues", "Solved", "solve"]
+__all__ = ["Preemptive", "Pull", "Queues", "Solved", "UnsolvedError", "solve"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,8 +40,8 @@ class Model(Protocol):
     cost: Floats
     queues: Queues
 
-    def first(self) -> Any:
-        """Return actions to start from."""
+    def first(self, good: Floats) -> Any:
+        """Return actions to start from, that use only the pairs [class, machine] marked good."""
 
     def chain(self, actions: Any) -> Chain:
         """Return the rates under some actions."""
@@ -53,6 +53,10 @@ class Model(Protocol):
         """Return the best actions for a value function; ties keep the actions there are."""
 
 
+class UnsolvedError(Exception):
+    """The equations of a large model could not be solved."""
+
+
 class Solved(NamedTuple):
     """The least mean cost, and the actions that have it."""
 
@@ -60,9 +64,8 @@ class Solved(NamedTuple):
     actions: Any
 
 
-def solve(model: Model, actions: Any = None, accuracy: float = 1e-9) -> Solved:
+def solve(model: Model, actions: Any, accuracy: float = 1e-9) -> Solved:
     """Improve actions until they gain less than a share; to start from good ones saves time."""
-    actions = model.first() if actions is None else actions
     mean = np.inf
     while True:
         found, value = evaluate(model.chain(actions), model.cost, len(model.queues.counts))
@@ -107,15 +110,14 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
 
 
 def _solve_by_iteration(matrix: Any, sides: Floats) -> Floats:
-    """Go on from a rough factorisation: in more dimensions a full one would fill the memory."""
-    from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
+    """Iterate: in more dimensions factors would fill the memory, so there is no second way."""
+    from scipy.sparse import diags
+    from scipy.sparse.linalg import bicgstab
 
-    rough: dict[str, Any] = {"drop_tol": 0.05, "fill_factor": 2, "diag_pivot_thresh": 0}
-    near = LinearOperator(matrix.shape, spilu(matrix, permc_spec="NATURAL", **rough).solve)
-    rows = matrix.tocsr()
-    found = [bicgstab(rows, side, rtol=SOLVED, maxiter=1000, M=near) for side in sides.T]
+    rows, near = matrix.tocsr(), diags(1 / matrix.diagonal())
+    found = [bicgstab(rows, side, rtol=SOLVED, maxiter=4000, M=near) for side in sides.T]
     if any(fault != 0 for _, fault in found):
-        return _solve_directly(matrix, sides)
+        raise UnsolvedError
     return np.column_stack([values for values, _ in found])
 
 
@@ -159,25 +161,32 @@ class Preemptive:
         self.cost = self.queues.counts.sum(axis=0).astype(float)
         self.serving = np.array(list(product(range(-1, classes), repeat=machines)))
         """[action, machine]: a class, or −1."""
-        on = self.serving[:, :, None] == np.arange(classes)
-        self.used = on.sum(axis=1)
+        self.on = self.serving[:, :, None] == np.arange(classes)
+        self.used = self.on.sum(axis=1)
         """[action, class]: machines that serve it."""
-        self.speed = (on * rates.T).sum(axis=1)
-        """[action, class]: how fast its tasks finish."""
+        self.rates = rates
+        self.speed = self._speed(rates)
 
-    def first(self) -> Any:
-        """Serve as fast as can be."""
-        return self.improve(self.cost, (np.zeros(len(self.queues), np.int64),))
+    def _speed(self, rates: Floats) -> Floats:
+        """Return how fast the tasks of a class finish [action, class]."""
+        return np.asarray((self.on * rates.T).sum(axis=1))
+
+    def first(self, good: Floats) -> Any:
+        """Let the sum of the squared queues fall fastest, which keeps them all short."""
+        squares = 0.5 * (self.queues.counts**2).sum(axis=0)
+        idle = np.zeros(len(self.queues), np.int64)
+        return self._fastest(squares, idle, self._speed(np.where(good > 0, self.rates, 0)))
 
     def improve(self, value: Floats, actions: Any) -> Any:
         """Take the action under which the value falls fastest."""
+        return self._fastest(value, actions[0], self.speed)
+
+    def _fastest(self, value: Floats, actions: Integers, speeds: Floats) -> Any:
         less = self.queues.less
         fall = np.where(less >= 0, value - value[less], 0.0)
-        best = self.speed[actions[0]]
-        best = (best * fall.T).sum(axis=1)
-        best[(self.used[actions[0]] > self.queues.counts.T).any(axis=1)] = -np.inf
-        chosen = actions[0].copy()
-        for action, (used, speed) in enumerate(zip(self.used, self.speed, strict=True)):
+        chosen = actions.copy()
+        best = (speeds[actions] * fall.T).sum(axis=1)
+        for action, (used, speed) in enumerate(zip(self.used, speeds, strict=True)):
             gain = speed @ fall
             gain[(used[:, None] > self.queues.counts).any(axis=0)] = -np.inf
             better = gain > best + BETTER * np.abs(gain)
@@ -220,14 +229,14 @@ class Pull:
         self.cost = (waiting[:, None] + (self.serving >= 0).sum(axis=1)).ravel().astype(float)
         self.shape = (len(self.queues), len(self.serving))
 
-    def first(self) -> Any:
-        """Let every machine take what it is fastest at."""
+    def first(self, good: Floats) -> Any:
+        """Let every machine take the class with the largest number waiting × rate there."""
         actions = tuple(np.full(self.shape, -1, np.int8) for _ in self.step)
         for machine, found in enumerate(actions):
             idle = np.flatnonzero(self.serving[:, machine] < 0)
-            for i in np.argsort(self.rates[:, machine], kind="stable"):
-                if self.rates[i, machine] > 0:
-                    found[np.ix_(self.queues.counts[i] > 0, idle)] = i
+            rates = np.where(good[:, machine] > 0, self.rates[:, machine], 0)
+            index = self.queues.counts * rates[:, None]
+            found[:, idle] = np.where(index.max(axis=0) > 0, index.argmax(axis=0), -1)[:, None]
         return actions
 
     def improve(self, value: Floats, actions: Any) -> Any:

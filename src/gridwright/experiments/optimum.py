@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..allocation import allocate
+from ..allocation import allocate, prices, situation
 from ..model import Exponential, InputError, MarkovChain, System
 from ..policies import Policy, Table, View, policies, policy_of
 from ..policies import find as find_policy
 from ..statistics import Estimate
 from .bound import lower_bound
-from .decision import Preemptive, Pull, solve
+from .decision import Preemptive, Pull, UnsolvedError, solve
 from .result import Result
 from .simulate import resolve, simulate
 
@@ -136,14 +136,13 @@ def optimum(
     system, horizon = resolve(system, horizon)
     chosen = [find_policy(p) for p in (_known() if policies is None else policies)]
     _check(system)
-    arrivals, rates = system.arrival_rates, np.array(system.effective)
     load = allocate(system).load
     if load >= 1 - 1e-9:
         raise InputError(f"no policy can keep up: the load is {100 * load:.1f} %")
     progress("preemptive")
-    preemptive, _ = _best(Preemptive, arrivals, rates, load, accuracy)
+    preemptive, _ = _best(Preemptive, system, load, accuracy)
     progress("pull")
-    pull, model = _best(Pull, arrivals, rates, load, accuracy)
+    pull, model = _best(Pull, system, load, accuracy)
     found = Optimum(
         system=system,
         preemptive=preemptive,
@@ -184,9 +183,11 @@ def _check(system: System) -> None:
 
 
 def _best(
-    kind: type[Preemptive] | type[Pull], arrivals: Any, rates: Any, load: float, accuracy: float
+    kind: type[Preemptive] | type[Pull], system: System, load: float, accuracy: float
 ) -> tuple[Best | None, Any]:
     """Give a model more and more room, until that hardly matters or the states are too many."""
+    arrivals, rates = system.arrival_rates, np.array(system.effective)
+    good = prices(situation(system))
     classes, machines = rates.shape
     patterns = (classes + 1) ** machines
     each = patterns if kind is Pull else 1
@@ -197,9 +198,11 @@ def _best(
     actions: Any = None
     while patterns <= MOST_PATTERNS and comb(tasks + classes, classes) * each <= MOST_STATES:
         larger = kind(arrivals, rates, tasks)
-        if model is not None:
-            actions = larger.extend(actions, model.queues)
-        mean, actions = solve(larger, actions, 0.01 * accuracy)
+        start = larger.first(good) if model is None else larger.extend(actions, model.queues)
+        try:
+            mean, actions = solve(larger, start, 0.01 * accuracy)
+        except UnsolvedError:
+            break
         before, rise = rise, max(mean - found.mean_number, 0.0) if found else np.inf
         model, found = larger, Best(mean, _missing(before, rise), tasks)
         if found.error <= accuracy * mean:

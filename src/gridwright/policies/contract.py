@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import grouped, interior, prices, vertex
+from ..allocation import grouped, interior, prices, vertex, weights
 from ..model import InputError, did_you_mean
 from .registry import register
 from .view import Pairs, Table
 
 __all__ = ["IDLE", "PLANNERS", "Policy", "policy_of", "pull", "push", "word"]
 
-PLANNERS = {"grouped": grouped, "interior": interior, "prices": prices, "vertex": vertex}
+PLANNERS = {
+    "grouped": grouped,
+    "interior": interior,
+    "prices": prices,
+    "vertex": vertex,
+    "weights": weights,
+}
 """The planners that a planned policy may be given by name."""
 
 IDLE = ("longest", "fastest", "every", "rotate", "blocking")

@@ -47,8 +47,8 @@ its user may write one number for all."""
 class Table:
     """Whole numbers that a policy looks its answers up in: a parameter that is computed.
 
-    >>> Table([0, 1, -1])
-    table of 3, …
+    >>> Table([0, 1, -1]) == Table([0, 1, -1])
+    True
     """
 
     def __init__(self, numbers: Any) -> None:

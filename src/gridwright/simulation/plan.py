@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Room, Situation, grouped, prices, vertex
+from ..allocation import Room, Situation, grouped, prices, vertex, weights
 from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
@@ -48,11 +48,12 @@ def plan_grouped(s: State, planning: Planning) -> bool:
 
 
 def plan_prices(s: State, planning: Planning) -> bool:
-    """Plan as ``prices`` does."""
+    """Plan as ``prices`` does, and ``weights``, which has no power."""
     now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
     if optimum(now, planning.room) == FAILED:
         return False
-    permit(now, planning.room, s.plan, planning.numbers[0])
+    power = planning.numbers[0] if len(planning.numbers) > 0 else np.inf
+    permit(now, planning.room, s.plan, power)
     return True
 
 
@@ -60,5 +61,6 @@ PLANS: dict[Any, Callable[[State, Planning], bool]] = {
     vertex: plan_vertex,
     grouped: plan_grouped,
     prices: plan_prices,
+    weights: plan_prices,
 }
 """Planners that run compiled inside the loop; any other is called in Python."""
