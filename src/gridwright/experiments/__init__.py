@@ -1,6 +1,10 @@
 """Experiments: replicated simulations, comparisons of policies, sweeps; here or on a cluster."""
 
+from .adversary import Adversary, adversary
 from .compare import Comparison, Difference, compare
+from .contest import Bout, Contest, Standing, contest
+from .optimum import Best, Gap, Optimum, optimum
+from .random_systems import random_systems
 from .result import ClassResult, Result
 from .simulate import HORIZON, simulate
 from .store import Store
@@ -8,14 +12,25 @@ from .sweep import Point, Sweep, sweep
 
 __all__ = [
     "HORIZON",
+    "Adversary",
+    "Best",
+    "Bout",
     "ClassResult",
     "Comparison",
+    "Contest",
     "Difference",
+    "Gap",
+    "Optimum",
     "Point",
     "Result",
+    "Standing",
     "Store",
     "Sweep",
+    "adversary",
     "compare",
+    "contest",
+    "optimum",
+    "random_systems",
     "simulate",
     "sweep",
 ]

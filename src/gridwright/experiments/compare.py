@@ -17,7 +17,7 @@ from ..statistics import Estimate, estimate
 from .result import Result
 from .simulate import simulate
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "compare", "difference"]
 
 
 class Difference(NamedTuple):
@@ -41,7 +41,7 @@ class Comparison:
     def differences(self) -> tuple[Difference, ...]:
         """The paired differences of all pairs of policies."""
         return tuple(
-            _difference(first, second, metric)
+            difference(first, second, metric)
             for first, second in combinations(self.results, 2)
             for metric in ("mean_number", "mean_response")
         )
@@ -124,7 +124,8 @@ def compare(
     return Comparison(tuple(results))
 
 
-def _difference(first: Result, second: Result, metric: str) -> Difference:
+def difference(first: Result, second: Result, metric: str) -> Difference:
+    """Return how much more the second has of something than the first, and who has less."""
     values = [_values(result, metric) for result in (first, second)]
     found = estimate(np.array(values[1]) - np.array(values[0]))
     winner = None

@@ -1,0 +1,172 @@
+"""``contest``: several policies on many systems; who is best where, and how far behind others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import allocate
+from ..model import InputError, System
+from ..policies import Policy
+from .compare import Comparison, Difference, compare, difference
+from .result import Result
+from .simulate import resolve
+
+__all__ = ["Bout", "Contest", "Standing", "contest"]
+
+WARMUP = 0.1
+"""Share of a run that does not count: it starts empty, which flatters slow policies."""
+
+
+class Bout(NamedTuple):
+    """A system, and how every policy did on it."""
+
+    system: System
+    load: float
+    comparison: Comparison
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The mean number in system of every policy."""
+        return np.array([result.mean_number.mean for result in self.comparison.results])
+
+    @property
+    def against_best(self) -> Difference:
+        """How much more the best of the others has in the system than the first policy."""
+        first, *others = self.comparison.results
+        best = min(others, key=lambda result: result.mean_number.mean)
+        return difference(first, best, "mean_number")
+
+    @property
+    def verdict(self) -> str:
+        """How the first policy did against the best of the others: better, same or worse."""
+        found = self.against_best
+        return (
+            "same" if found.winner is None else "better" if found.winner == found.first else "worse"
+        )
+
+
+class Standing(NamedTuple):
+    """How a policy did over all systems; ratios are of its mean number to the least there."""
+
+    policy: str
+    best: float
+    """Share of the systems where it has the least mean number."""
+    mean_ratio: float
+    """Geometric mean."""
+    worst_ratio: float
+    worst_on: str
+    unstable: int
+    """Systems on which its number in system grows without end, by the trend of the runs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Policies that met the same arrivals and works on many systems."""
+
+    policies: tuple[str, ...]
+    bouts: tuple[Bout, ...]
+
+    @property
+    def ratios(self) -> NDArray[np.float64]:
+        """[system, policy]: the mean number over the least that any of the policies has."""
+        means = np.array([bout.means for bout in self.bouts])
+        return np.asarray(means / means.min(axis=1, keepdims=True))
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """How every policy did, in the order given."""
+        ratios = self.ratios
+        found = []
+        for k, policy in enumerate(self.policies):
+            worst = int(ratios[:, k].argmax())
+            results: list[Result] = [bout.comparison.results[k] for bout in self.bouts]
+            found.append(
+                Standing(
+                    policy,
+                    best=float((ratios[:, k] == 1).mean()),
+                    mean_ratio=float(np.exp(np.log(ratios[:, k]).mean())),
+                    worst_ratio=float(ratios[worst, k]),
+                    worst_on=self.bouts[worst].system.name,
+                    unstable=sum(not result.stable for result in results),
+                )
+            )
+        return tuple(found)
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """On how many systems the first policy was better than, same as, worse than the best."""
+        all_verdicts = [bout.verdict for bout in self.bouts]
+        return {word: all_verdicts.count(word) for word in ("better", "same", "worse")}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the contest as ``--json`` prints it."""
+        return {
+            "policies": list(self.policies),
+            "standings": [standing._asdict() for standing in self.standings],
+            "verdicts": self.verdicts,
+            "systems": [
+                {
+                    "system": bout.system.name,
+                    "load": bout.load,
+                    "verdict": bout.verdict,
+                    "mean_number": [
+                        result.mean_number.as_json() for result in bout.comparison.results
+                    ],
+                }
+                for bout in self.bouts
+            ],
+        }
+
+
+def contest(
+    systems: Iterable[System | str],
+    policies: Sequence[Policy | str],
+    horizon: float | None = None,
+    replications: int = 10,
+    seed: int = 1,
+    *,
+    tasks: float | None = None,
+    progress: Callable[[int, str], None] = lambda number, name: None,
+    **options: Any,
+) -> Contest:
+    """Simulate policies on many systems with common random numbers.
+
+    Parameters
+    ----------
+    systems
+        Systems, their names in the catalogue, or the paths of their files.
+    policies
+        The first is held against the best of the others on every system.
+    horizon, replications, seed, options
+        As for ``simulate``; the first tenth of a run does not count.
+    tasks
+        In place of a horizon: so many tasks a run, on average.
+    progress
+        Called with the number and the name of a system before it is simulated.
+
+    Examples
+    --------
+    >>> found = contest(["2.B", "2.D"], ["pas", "mct"], tasks=5000, replications=4)
+    >>> found.verdicts
+    {'better': 2, 'same': 0, 'worse': 0}
+    """
+    bouts = []
+    names: tuple[str, ...] = ()
+    for number, each in enumerate(systems):
+        system, length = resolve(each, horizon)
+        if tasks is not None:
+            length = tasks / float(system.arrival_rates.sum())
+        progress(number, system.name)
+        found = compare(
+            system, policies, length, replications, seed, warmup=WARMUP * length, **options
+        )
+        names = tuple(str(result.policy) for result in found.results)
+        bouts.append(Bout(system, 1 / allocate(system).long_run_capacity, found))
+    if not bouts:
+        raise InputError("there is no system to hold a contest on")
+    return Contest(names, tuple(bouts))
