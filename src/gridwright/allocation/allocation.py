@@ -97,8 +97,12 @@ class Allocation:
         now = now._replace(availability=now.availability * self.system.up_fraction)
         return solve(now, make_room(now))
 
-    def with_one_more(self, machine: int) -> float:
-        """Return the capacity with one more machine of the kind of one, up all the time."""
+    def gain(self, machine: int) -> float:
+        """Return the share by which one more machine of the kind of one would raise the capacity.
+
+        It is up all the time. A price is the same for a little of a machine, where the prices are
+        the only ones; a whole machine adds less, as others become the bottleneck.
+        """
         now = situation(self.system, self.down)
         more = np.append(np.arange(len(now.group)), machine)
         now = now._replace(
@@ -106,7 +110,7 @@ class Allocation:
             availability=np.append(now.availability, self.system.mean_availability[machine]),
             group=now.group[more],
         )
-        return solve(now, make_room(now))
+        return solve(now, make_room(now)) / self.capacity - 1
 
 
 METHODS: dict[str, Callable[[Situation, Room, Floats], None]] = {

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .argument import Json, SystemName, plot_path
+from .argument import Json, SystemName, listed, plot_path
 
 if TYPE_CHECKING:
     from ..allocation import Allocation
 
 __all__ = ["allocate", "show_allocation"]
+
+MOST_KINDS = 8
+"""Kinds of machines up to which the gain of one more is told for each."""
 
 
 def allocate(
@@ -40,7 +43,7 @@ def allocate(
 
     picture = plot_path(plot) if plot else None
     entry = find_or_read(system)
-    failed = [name.strip() for words in down or () for name in words.split(",") if name.strip()]
+    failed = [name for words in down or () for name in listed(words)]
     allocation = solve(entry.system, method, down=[*entry.down, *failed])
     before = solve(entry.system, method, down=entry.down) if failed else None
     if picture:
@@ -76,6 +79,11 @@ def as_json(allocation: Allocation) -> dict[str, Any]:
         "verdict": said.words,
         "class_prices": allocation.class_prices.tolist(),
         "machine_prices": allocation.machine_prices.tolist(),
+        "efficiencies": allocation.efficiencies.tolist(),
+        "loads": allocation.loads.tolist(),
+        "one_more_adds": {
+            allocation.system.machines[j]: allocation.gain(j) for j in _kinds(allocation)
+        },
         "bottleneck_classes": list(allocation.bottleneck_classes),
         "bottleneck_machines": list(allocation.bottleneck_machines),
         "information": {
@@ -105,7 +113,10 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
     show(out, matrix(system, allocation.shares, ".4f"))
     words = [verdict(allocation).words]
     if allocation.capacity > 0:
-        words += [_bottleneck(allocation), _information(allocation)]
+        out.print("\nEfficiency: the share of a machine's worth that a class earns there\n")
+        show(out, matrix(system, allocation.efficiencies, ".3f"))
+        out.print("\n" + _prices(allocation), markup=False)
+        words += [_bottleneck(allocation), _one_more(allocation), _information(allocation)]
     if before and allocation.capacity > 0:
         words.append(_change(before, allocation))
     out.print("", *words, sep="\n", markup=False)
@@ -116,6 +127,38 @@ def _bottleneck(allocation: Allocation) -> str:
     every = len(machines) == len(allocation.system.machines) - len(allocation.down)
     named = "every machine" if every else _list(machines, "machine")
     return f"The capacity is limited by {_list(classes, 'class')} and {named}."
+
+
+def _prices(allocation: Allocation) -> str:
+    """Say what a task of each class is worth, against the cheapest that is worth something."""
+    prices = allocation.class_prices
+    least = prices[prices > 0].min()
+    names = allocation.system.classes
+    return "Worth of a task: " + ", ".join(
+        f"class {name} {price / least:.3g}" for name, price in zip(names, prices, strict=True)
+    )
+
+
+def _kinds(allocation: Allocation) -> list[int]:
+    """Return the first machine of each kind; of many kinds, those with the highest prices."""
+    from ..allocation import groups_of
+
+    if allocation.capacity <= 0:
+        return []
+    groups = groups_of(allocation.system.nominal).tolist()
+    firsts = [groups.index(g) for g in range(max(groups) + 1)]
+    if len(firsts) <= MOST_KINDS:
+        return firsts
+    dearest = sorted(firsts, key=lambda j: -allocation.machine_prices[j])
+    return sorted(dearest[:MOST_KINDS])
+
+
+def _one_more(allocation: Allocation) -> str:
+    """Say what one more machine of each kind would add to the capacity."""
+    machines = allocation.system.machines
+    kinds = [(machines[j], 100 * allocation.gain(j)) for j in _kinds(allocation)]
+    added = ", ".join(f"like {name} {gain:+.2f} %" for name, gain in kinds)
+    return f"One more machine would change the capacity: {added}."
 
 
 def _list(names: tuple[str, ...], what: str) -> str:

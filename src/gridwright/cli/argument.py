@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "SystemName", "complete_system", "plot_path"]
+__all__ = ["Json", "SystemName", "complete_system", "listed", "plot_path"]
 
 
 def complete_system(incomplete: str) -> list[str]:
@@ -25,6 +25,15 @@ SystemName = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+
+
+def listed(text: str) -> list[str]:
+    """Return the words of a list with commas.
+
+    >>> listed("pas, mct,")
+    ['pas', 'mct']
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def plot_path(path: Path) -> Path:

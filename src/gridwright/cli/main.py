@@ -10,8 +10,11 @@ import typer
 from typer.exceptions import TyperException
 
 from .. import __version__
+from .adversary import adversary
 from .allocate import allocate
+from .contest import contest
 from .demo import demo
+from .optimum import optimum
 from .policies import policies
 from .reproduce import reproduce
 from .simulate import compare, simulate
@@ -32,6 +35,9 @@ app.command()(policies)
 app.command()(simulate)
 app.command()(compare)
 app.command()(sweep)
+app.command()(contest)
+app.command()(optimum)
+app.command()(adversary)
 app.command()(reproduce)
 app.command()(demo)
 

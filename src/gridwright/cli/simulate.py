@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .argument import Json, SystemName, plot_path
+from .argument import Json, SystemName, listed, plot_path
 from .run import (
     Csv,
     Horizon,
@@ -112,7 +112,7 @@ def compare(
 
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    names = listed(policies)
     with progress_bar() as report:
         found = run(
             system,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .argument import Json, SystemName, plot_path
+from .argument import Json, SystemName, listed, plot_path
 from .run import (
     Csv,
     Horizon,
@@ -63,7 +63,7 @@ def sweep(
 
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    names = listed(policies)
     chosen = [find(name) for name in names]
     points = values_of(values)
     with progress_bar() as report:

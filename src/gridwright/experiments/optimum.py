@@ -106,7 +106,7 @@ def optimum(
     seed: int = 1,
     *,
     accuracy: float = 1e-5,
-    progress: Callable[[str], None] = lambda doing: None,
+    progress: Callable[[str, float], None] = lambda doing, done: None,
 ) -> Optimum:
     """Compute the least mean number in system, and simulate policies to see how far they are.
 
@@ -124,7 +124,7 @@ def optimum(
     accuracy
         The error, as a share of the value, at which it is good enough.
     progress
-        Called with what is being done.
+        Called with what is done next, and the share done.
 
     Examples
     --------
@@ -139,9 +139,9 @@ def optimum(
     load = allocate(system).load
     if load >= 1 - 1e-9:
         raise InputError(f"no policy can keep up: the load is {100 * load:.1f} %")
-    progress("preemptive")
+    progress("any policy at all", 0.0)
     preemptive, _ = _best(Preemptive, system, load, accuracy)
-    progress("pull")
+    progress("pull and push", 0.1)
     pull, model = _best(Pull, system, load, accuracy)
     found = Optimum(
         system=system,
@@ -152,8 +152,8 @@ def optimum(
         policies=(),
     )
     gaps = []
-    for policy in chosen:
-        progress(str(policy))
+    for number, policy in enumerate(chosen):
+        progress(str(policy), 0.5 + 0.5 * number / len(chosen))
         result = simulate(system, policy, horizon, replications, seed, warmup=WARMUP * horizon)
         gaps.append(Gap(result, result.mean_number.mean / found.least - 1))
     return Optimum(**{**vars(found), "policies": tuple(gaps)})

@@ -1,5 +1,7 @@
 """Pictures of results. Nothing here computes; matplotlib is loaded when something is drawn."""
 
+from .adversary import draw_adversary
+from .contest import draw_contest
 from .figure import FORMATS
 from .heatmap import draw_allocation
 from .reproduction import can_draw, draw_reproduction
@@ -9,7 +11,9 @@ from .sweep import draw_sweep
 __all__ = [
     "FORMATS",
     "can_draw",
+    "draw_adversary",
     "draw_allocation",
+    "draw_contest",
     "draw_reproduction",
     "draw_results",
     "draw_sweep",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .figure import literal, save
 
@@ -21,20 +22,27 @@ READABLE = 40
 
 
 def draw_allocation(allocation: Allocation, path: Path) -> None:
-    """Draw δ* [class, machine]; darker is more of the machine's time, white is never."""
+    """Draw δ* and the efficiencies [class, machine]; darker is more, white is never."""
     from matplotlib.figure import Figure
 
     classes, machines = allocation.shares.shape
     width = min(3 + 0.45 * machines, 16)
-    figure = Figure(figsize=(width, 1.8 + 0.45 * classes), layout="constrained")
-    axes = figure.subplots()
-    shares = np.ma.masked_equal(allocation.shares, 0)
-    image = axes.imshow(shares, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
-    figure.colorbar(image, ax=axes, label="share of the machine's time")
-    _label(axes, allocation)
-    if machines <= READABLE:
-        _write_shares(axes, allocation)
-    axes.set_title(
+    figure = Figure(figsize=(width, 3.6 + 0.9 * classes), layout="constrained")
+    pictures = figure.subplots(2, 1)
+    for axes, values, words in zip(
+        pictures,
+        (allocation.shares, allocation.efficiencies),
+        ("share of the machine's time", "share of its worth earned"),
+        strict=True,
+    ):
+        image = axes.imshow(
+            np.ma.masked_equal(values, 0), cmap="YlGnBu", vmin=0, vmax=1, aspect="auto"
+        )
+        figure.colorbar(image, ax=axes, label=words)
+        _label(axes, allocation)
+        if machines <= READABLE:
+            _write(axes, values)
+    pictures[0].set_title(
         f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
         f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
     )
@@ -57,10 +65,17 @@ def _label(axes: Axes, allocation: Allocation) -> None:
     axes.set_xticks(firsts, names, rotation=90, fontsize=8)
 
 
-def _write_shares(axes: Axes, allocation: Allocation) -> None:
-    for (i, j), share in np.ndenumerate(allocation.shares):
-        if share > 0:
-            colour = "white" if share > 0.5 else "black"
+def _write(axes: Axes, values: NDArray[np.float64]) -> None:
+    for (i, j), value in np.ndenumerate(values):
+        if value > 0:
+            colour = "white" if value > 0.5 else "black"
+            words = f"{value:.2f}"
             axes.text(
-                j, i, f"{share:.2f}".lstrip("0"), ha="center", va="center", fontsize=6, color=colour
+                j,
+                i,
+                words.removeprefix("0"),
+                ha="center",
+                va="center",
+                fontsize=6,
+                color=colour,
             )
