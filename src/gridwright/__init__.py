@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .allocation import Allocation, allocate, change, verdict
     from .catalogue import load
-    from .experiments import Comparison, Result, Sweep, compare, simulate, sweep
+    from .experiments import (
+        Adversary,
+        Comparison,
+        Contest,
+        Optimum,
+        Result,
+        Sweep,
+        adversary,
+        compare,
+        contest,
+        optimum,
+        random_systems,
+        simulate,
+        sweep,
+    )
     from .model import (
         Deterministic,
         Distribution,
@@ -35,8 +49,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Adversary",
     "Allocation",
     "Comparison",
+    "Contest",
     "Deterministic",
     "Distribution",
     "Erlang",
@@ -48,6 +64,7 @@ __all__ = [
     "InputError",
     "Lognormal",
     "MarkovChain",
+    "Optimum",
     "Pmf",
     "Policy",
     "Result",
@@ -57,14 +74,18 @@ __all__ = [
     "View",
     "Weibull",
     "__version__",
+    "adversary",
     "allocate",
     "change",
     "compare",
+    "contest",
     "etc",
     "heterogeneity",
     "load",
+    "optimum",
     "pull",
     "push",
+    "random_systems",
     "reproduce",
     "simulate",
     "sweep",

@@ -155,7 +155,7 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     room, shares = make_room(now), np.empty(now.rates.shape)
     capacity = solve(now, room)
     set_prices(now, room)
-    limiting = room.level == 0
+    limiting = limiting_classes(room)
     parts = max(len(set(room.part[limiting].tolist())), 1)
     priced = Allocation(
         system=system,
@@ -172,6 +172,18 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
         solve_interior(now, room, capacity)
     METHODS[method](now, room, shares)
     return priced
+
+
+def limiting_classes(room: Room) -> NDArray[np.bool_]:
+    """Mark the classes of which fewer tasks would raise the capacity.
+
+    Of parts that are equally loaded, one whose classes can also run on the machines of another is
+    not what limits it.
+    """
+    limiting = room.level == 0
+    elsewhere = (room.part[:, None] != room.group_part) & (room.group_level == 0)
+    helped = set(room.part[limiting & ((room.rates > 0) & elsewhere).any(axis=1)].tolist())
+    return np.asarray(limiting & ~np.isin(room.part, list(helped)))
 
 
 def _efficiencies(now: Situation, room: Room) -> Floats:

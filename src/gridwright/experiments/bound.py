@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of, make_room
+from ..allocation.allocation import limiting_classes
 from ..allocation.planner import solve
 from ..allocation.price import set_prices
 from ..model import System
@@ -50,5 +51,5 @@ def _prices(arrivals: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArra
     room = make_room(now)
     solve(now, room)
     set_prices(now, room)
-    limiting = room.level == 0
+    limiting = limiting_classes(room)
     return np.where(limiting, room.price, 0) / len(set(room.part[limiting].tolist()))
