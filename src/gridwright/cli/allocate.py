@@ -135,7 +135,7 @@ def _prices(allocation: Allocation) -> str:
     least = prices[prices > 0].min()
     names = allocation.system.classes
     return "Worth of a task: " + ", ".join(
-        f"class {name} {price / least:.3g}" for name, price in zip(names, prices, strict=True)
+        f"class {name}: {price / least:.3g}" for name, price in zip(names, prices, strict=True)
     )
 
 
@@ -157,8 +157,8 @@ def _one_more(allocation: Allocation) -> str:
     """Say what one more machine of each kind would add to the capacity."""
     machines = allocation.system.machines
     kinds = [(machines[j], 100 * allocation.gain(j)) for j in _kinds(allocation)]
-    added = ", ".join(f"like {name} {gain:+.2f} %" for name, gain in kinds)
-    return f"One more machine would change the capacity: {added}."
+    added = ", ".join(f"{gain:.1f} % if like {name}" for name, gain in kinds)
+    return f"One more machine would add to the capacity: {added}."
 
 
 def _list(names: tuple[str, ...], what: str) -> str:

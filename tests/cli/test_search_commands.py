@@ -1,0 +1,106 @@
+"""``optimum``, ``contest`` and ``adversary`` through the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridwright import System
+from gridwright.cli.main import run
+
+TWO = 'arrivals = [4.0, 6.0]\nrates = [[8.0, 3.0], [4.0, 10.0]]\nname = "two"\n'
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> str:
+    path = tmp_path / "two.toml"
+    path.write_text(TWO)
+    return str(path)
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+SHORT = ("--horizon", "300", "--replications", "3")
+
+
+def test_optimum_json_has_the_contracts_keys(two: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(output(capsys, "optimum", two, "--policies", "pas,mct", *SHORT, "--json"))
+    assert {"system", "preemptive", "pull", "policies"} <= found.keys()
+    assert found["preemptive"]["mean_number"] < found["pull"]["mean_number"]
+    assert found["pull"]["error"] < 1e-4
+    pas, mct = found["policies"]
+    assert pas["policy"] == "pas"
+    assert pas["mean_number"]["mean"] == pytest.approx(
+        (1 + pas["gap"]) * found["pull"]["mean_number"]
+    )
+    assert 0 < pas["gap"] < mct["gap"]
+
+
+def test_optimum_in_words(two: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = output(capsys, "optimum", two, "--policies", "pas", *SHORT)
+    assert "any policy at all" in said
+    assert "a task ends where it began" in said
+    assert "how far above the least for pull and push" in said
+    large = output(capsys, "optimum", "2.D", "--policies", "pas", *SHORT)
+    assert "too large" in large
+    assert "how far above the least for the bound" in large
+
+
+def test_contest(two: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, picture = tmp_path / "c.csv", tmp_path / "c.svg"
+    files = ("--csv", str(table), "--plot", str(picture))
+    said = output(capsys, "contest", two, "2.F*", "--policies", "pas,mct", *SHORT, *files)
+    assert "2.F1" in said
+    assert "pas against the best of the others: better on" in said
+    assert len(table.read_text().splitlines()) == 4
+    assert b"<svg" in picture.read_bytes()
+    drawn = ("--policies", "pas,lpas", "--random", "3", "--tasks", "500", "--replications", "2")
+    found = json.loads(output(capsys, "contest", *drawn, "--json"))
+    assert [row["system"] for row in found["systems"]] == [f"random 1:{k}" for k in (1, 2, 3)]
+    assert found["standings"][0]["policy"] == "pas"
+
+
+def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved, picture = tmp_path / "worst.toml", tmp_path / "worst.png"
+    files = ("--save", str(saved), "--plot", str(picture))
+    search = ("--policy", "mct", "--against", "lpas", "--steps", "8", "--load", "0.85")
+    said = output(capsys, "adversary", *search, *files)
+    assert "Ratio" in said
+    assert System.from_file(saved).shape == (2, 3)
+    assert picture.stat().st_size > 1000
+    found = json.loads(output(capsys, "adversary", *search, "--save", str(saved), "--json"))
+    assert f"Ratio {found['ratio']:.3f}" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["optimum", "3.A:alpha1:2"], "machines that fail"),
+        (["contest", "--policies", "pas,mct"], "no system to hold a contest on"),
+        (["contest", "9.*", "--policies", "pas,mct"], "no system is named like '9.*'"),
+        (["contest", "2.B", "--policies", "pas"], "at least two policies"),
+        (["adversary", "--policy", "pas", "--against", ","], "nobody to lose against"),
+        (["adversary", "--policy", "pas", "--against", "mct", "--load", "x"], "--load x"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.out == ""
+
+
+def test_allocate_shows_prices(two: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = output(capsys, "allocate", two)
+    assert "Efficiency: the share of a machine's worth that a class earns there" in said
+    assert "Worth of a task: class 1: " in said
+    assert "One more machine would add to the capacity: " in said
+    found = json.loads(output(capsys, "allocate", two, "--json"))
+    assert len(found["efficiencies"]) == 2
+    assert set(found["one_more_adds"]) == {"1", "2"}
+    assert found["loads"] == pytest.approx([found["load"]] * 2)
