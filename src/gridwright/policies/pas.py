@@ -10,12 +10,16 @@ from .view import View
 
 @push(plan=weights)
 def pas(task_class: int, view: View) -> int:
-    """Least expected completion time ÷ weight, the share of the machine's worth that is earned."""
+    """Least delay, the task's own and that of those who come after it, ÷ the pair's weight."""
+    sent = view.memory[0]  # tasks to each machine so far
     best, bound = -1, np.inf
     for j in range(len(view.machines)):
-        weight = view.plan[task_class, j]
-        if weight > 0.0:
-            time = (view.machines[j].work + view.expected[task_class, j]) / weight
-            if time < bound:
-                best, bound = j, time * (1.0 - ALIKE)
+        if view.plan[task_class, j] > 0.0:
+            work = view.machines[j].work
+            behind = work * sent[j] / view.now  # they come while it works, and wait for this task
+            delay = work + (1.0 + behind) * view.expected[task_class, j]
+            if delay / view.plan[task_class, j] < bound:
+                best, bound = j, delay / view.plan[task_class, j] * (1.0 - ALIKE)
+    if best >= 0:
+        sent[best] += 1.0
     return best
