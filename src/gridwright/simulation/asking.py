@@ -4,8 +4,10 @@ from typing import Any
 
 from numpy.random import Generator
 
+from ..link import hook
 from . import pull
 from .calendar import settle
+from .event import placed
 from .idle import fastest_idle, leave, longest_idle, rejoin, relist
 from .pull import answer, assign
 from .state import State
@@ -15,14 +17,20 @@ __all__ = ["ORDERS"]
 ALLOCATES_NOTHING = True
 
 
-def ask_longest(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Let idle machines that may serve the class ask, the longest idle first."""
+def ask_first(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Let idle machines that may serve the class ask, one after the other."""
     j = -1
     while s.stream[i].head >= 0:
-        j = longest_idle(s, i, j)
+        j = next_idle(s, i, j)
         if j < 0:
             return
         asks(s, j, arguments, own)
+
+
+@hook
+def next_idle(s: State, i: int, asked: int) -> int:
+    """Return the idle machine that asks for a class after another one; −1 for none."""
+    return -1
 
 
 def recall_longest(s: State, arguments: Any, own: Generator) -> None:
@@ -35,21 +43,11 @@ def recall_longest(s: State, arguments: Any, own: Generator) -> None:
         j = following
 
 
-def ask_fastest(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Let idle machines that may serve the class ask, the fastest for it first."""
-    j = -1
-    while s.stream[i].head >= 0:
-        j = fastest_idle(s, i, j)
-        if j < 0:
-            return
-        asks(s, j, arguments, own)
-
-
 def recall_fastest(s: State, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns; let them ask, class by class."""
     relist(s)
     for i in range(len(s.stream)):
-        ask_fastest(s, i, arguments, own)
+        placed(s, i, arguments, own)
 
 
 def ask_every(s: State, i: int, arguments: Any, own: Generator) -> None:
@@ -57,19 +55,6 @@ def ask_every(s: State, i: int, arguments: Any, own: Generator) -> None:
     for j in range(len(s.server)):
         if s.server[j].idle and s.count[0].waiting != 0:
             asks(s, j, arguments, own)
-
-
-def free_every(s: State, j: int, arguments: Any, own: Generator) -> None:
-    """Let a free machine and every idle one ask."""
-    rejoin(s, j)
-    settle(s, j)
-    ask_every(s, -1, arguments, own)
-
-
-def recall_every(s: State, arguments: Any, own: Generator) -> None:
-    """List the machines by their new patterns; every idle one asks."""
-    relist(s)
-    ask_every(s, -1, arguments, own)
 
 
 def ask_in_turn(s: State, i: int, arguments: Any, own: Generator) -> None:
@@ -86,19 +71,6 @@ def ask_in_turn(s: State, i: int, arguments: Any, own: Generator) -> None:
             rejoin(s, j)
 
 
-def free_in_turn(s: State, j: int, arguments: Any, own: Generator) -> None:
-    """Put a free machine at the back of the queue; the others ask before it."""
-    rejoin(s, j)
-    settle(s, j)
-    ask_in_turn(s, -1, arguments, own)
-
-
-def recall_in_turn(s: State, arguments: Any, own: Generator) -> None:
-    """List the machines by their new patterns, and let them ask."""
-    relist(s)
-    ask_in_turn(s, -1, arguments, own)
-
-
 def ask_head(s: State, i: int, arguments: Any, own: Generator) -> None:
     """Let the head of the queue of machines ask; with nothing for it, the others wait behind it."""
     c = s.count[0]
@@ -107,17 +79,17 @@ def ask_head(s: State, i: int, arguments: Any, own: Generator) -> None:
         served = asks(s, c.oldest, arguments, own)
 
 
-def free_behind(s: State, j: int, arguments: Any, own: Generator) -> None:
-    """Put a free machine at the back of the queue, behind a head that may block it."""
+def free_to_queue(s: State, j: int, arguments: Any, own: Generator) -> None:
+    """Put a free machine behind the other idle ones, and let them ask."""
     rejoin(s, j)
     settle(s, j)
-    ask_head(s, -1, arguments, own)
+    placed(s, -1, arguments, own)
 
 
-def recall_head(s: State, arguments: Any, own: Generator) -> None:
-    """List the machines by their new patterns, and let the head ask."""
+def recall_queue(s: State, arguments: Any, own: Generator) -> None:
+    """List the machines by their new patterns, and let them ask."""
     relist(s)
-    ask_head(s, -1, arguments, own)
+    placed(s, -1, arguments, own)
 
 
 def asks(s: State, j: int, arguments: Any, own: Generator) -> bool:
@@ -129,11 +101,14 @@ def asks(s: State, j: int, arguments: Any, own: Generator) -> bool:
     return k >= 0
 
 
-ORDERS = {
-    "longest": {"placed": ask_longest, "freed": pull.freed, "recalled": recall_longest},
-    "fastest": {"placed": ask_fastest, "freed": pull.freed, "recalled": recall_fastest},
-    "every": {"placed": ask_every, "freed": free_every, "recalled": recall_every},
-    "rotate": {"placed": ask_in_turn, "freed": free_in_turn, "recalled": recall_in_turn},
-    "blocking": {"placed": ask_head, "freed": free_behind, "recalled": recall_head},
+FIRST = {"placed": ask_first, "freed": pull.freed}
+QUEUE = {"freed": free_to_queue, "recalled": recall_queue}
+
+ORDERS: dict[str, dict[str, Any]] = {
+    "longest": {**FIRST, "next_idle": longest_idle, "recalled": recall_longest},
+    "fastest": {**FIRST, "next_idle": fastest_idle, "recalled": recall_fastest},
+    "every": {**QUEUE, "placed": ask_every},
+    "rotate": {**QUEUE, "placed": ask_in_turn},
+    "blocking": {**QUEUE, "placed": ask_head},
 }
 """What the loop does when a task waits, a machine is free, or there is a new plan."""

@@ -31,7 +31,7 @@ def plan_in_python(s: State, planning: Planning) -> bool:
 
 def plan_vertex(s: State, planning: Planning) -> bool:
     """Plan as ``vertex`` does."""
-    now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
+    now = situation(s)
     if optimum(now, planning.room) == FAILED:
         return False
     fill(now, planning.room, s.plan)
@@ -40,7 +40,7 @@ def plan_vertex(s: State, planning: Planning) -> bool:
 
 def plan_grouped(s: State, planning: Planning) -> bool:
     """Plan as ``grouped`` does."""
-    now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
+    now = situation(s)
     if optimum(now, planning.room) == FAILED:
         return False
     spread(now, planning.room, s.plan)
@@ -49,12 +49,17 @@ def plan_grouped(s: State, planning: Planning) -> bool:
 
 def plan_prices(s: State, planning: Planning) -> bool:
     """Plan as ``prices`` does, and ``weights``, which has no power."""
-    now = Situation(s.nominal, s.classes.arrival, s.present, s.group)
+    now = situation(s)
     if optimum(now, planning.room) == FAILED:
         return False
     power = planning.numbers[0] if len(planning.numbers) > 0 else np.inf
     permit(now, planning.room, s.plan, power)
     return True
+
+
+def situation(s: State) -> Situation:
+    """Describe the state to a planner."""
+    return Situation(s.nominal, s.classes.arrival, s.present, s.group)
 
 
 PLANS: dict[Any, Callable[[State, Planning], bool]] = {
