@@ -14,12 +14,15 @@ def pas(task_class: int, view: View) -> int:
     sent = view.memory[0]  # tasks to each machine so far
     best, bound = -1, np.inf
     for j in range(len(view.machines)):
-        if view.plan[task_class, j] > 0.0:
+        weight, each = view.plan[task_class, j], view.expected[task_class, j]
+        if weight > 0.0 and each < np.inf:
             work = view.machines[j].work
-            behind = work * sent[j] / view.now  # they come while it works, and wait for this task
-            delay = work + (1.0 + behind) * view.expected[task_class, j]
-            if delay / view.plan[task_class, j] < bound:
-                best, bound = j, delay / view.plan[task_class, j] * (1.0 - ALIKE)
+            # who comes while the machine works waits for this task; who comes during it mostly
+            # goes elsewhere, the more so the more machines there are
+            behind = (work + each / len(view.machines)) * sent[j] / view.now
+            delay = (work + (1.0 + behind) * each) / weight
+            if delay < bound:
+                best, bound = j, delay * (1.0 - ALIKE)
     if best >= 0:
         sent[best] += 1.0
     return best
