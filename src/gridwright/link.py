@@ -225,7 +225,9 @@ def _fingerprint(function: FunctionType) -> str:
         for name in sorted(set(_names(code)))
         if isinstance(value := function.__globals__.get(name), CONSTANT)
     }
-    where = f"{code.co_filename}:{code.co_firstlineno}:{function.__qualname__}"
+    # the module, because code in the cache looks it up by its name
+    where = f"{function.__module__}:{code.co_firstlineno}:{function.__qualname__}"
+    where += f" {code.co_filename}"
     return f"{where} {_body(code)} {function.__defaults__!r} {names!r};"
 
 

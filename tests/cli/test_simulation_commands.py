@@ -193,3 +193,18 @@ def test_ctrl_c_stops_at_once() -> None:
     assert "Traceback" not in err
     assert "stopped" in err
     assert time.monotonic() - began < 10  # a second or so; more only on a machine that is very busy
+
+
+def test_a_file_edited_elsewhere_still_runs(gridwright: Run, tmp_path: Path) -> None:
+    text = (
+        "from gridwright import push\n\n\n@push\ndef first(task_class, view):\n"
+        '    """Send everything to the first machine."""\n    return 0\n\n\nNOTE = "{}"\n'
+    )
+    command = ("simulate", "2.B", "--policy", "./first.py", "--horizon", "5", "--json")
+    said = []
+    for note in ("one", "another"):
+        (tmp_path / "first.py").write_text(text.format(note))
+        done = gridwright(*command)
+        assert done.returncode == 0, done.stderr
+        said.append(json.loads(done.stdout)["mean_number"])
+    assert said[0] == said[1]
