@@ -157,4 +157,4 @@ def test_a_room_is_as_good_as_new() -> None:
         there = now._replace(availability=(rng.random(30) < 0.7) * rng.random(30))
         optimum(there, room)
         permit(there, room, plan, 0.5)
-        assert (plan == prices(there)).all()
+        assert (plan == prices(there, power=0.5)).all()

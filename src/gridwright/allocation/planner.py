@@ -65,11 +65,11 @@ def interior(situation: Situation) -> Floats:
     return plan
 
 
-def prices(situation: Situation, power: float = 1.0) -> Floats:
+def prices(situation: Situation, power: float = 2.0) -> Floats:
     """Plan with the weights of the pairs whose efficiency is at least load ** power.
 
     With power 0 these are the pairs that an optimum may use; with 1, machines that work on none
-    but these can still carry the load, whichever of them they work on.
+    but these can still carry the load, whichever of them they work on; 2 is a little more generous.
     """
     room, plan = make_room(situation), np.empty(situation.rates.shape)
     solve(situation, room)
