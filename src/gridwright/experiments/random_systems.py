@@ -21,6 +21,8 @@ def random_systems(number: int, seed: int = 1) -> Iterator[System]:
     machines exchanged, with coefficients from 0.1 to 1; the classes have random shares of the
     arrivals.
 
+    Examples
+    --------
     >>> [system.shape for system in random_systems(3)]
     [(4, 11), (4, 8), (5, 10)]
     """
