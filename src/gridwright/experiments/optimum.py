@@ -191,7 +191,7 @@ def _best(
     classes, machines = rates.shape
     patterns = (classes + 1) ** machines
     each = patterns if kind is Pull else 1
-    tasks = max(8, ceil(log(0.0005) / log(load)))
+    tasks = max(8, ceil(log(0.0007) / log(load)))
     found: Best | None = None
     rise = np.inf
     model: Any = None
@@ -200,7 +200,7 @@ def _best(
         larger = kind(arrivals, rates, tasks)
         start = larger.first(good) if model is None else larger.extend(actions, model.queues)
         try:
-            mean, actions = solve(larger, start, 0.01 * accuracy)
+            mean, actions = solve(larger, start, 0.1 * accuracy)
         except UnsolvedError:
             break
         before, rise = rise, max(mean - found.mean_number, 0.0) if found else np.inf
