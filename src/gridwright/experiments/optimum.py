@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, comb, log
 from typing import Any, NamedTuple
 
@@ -156,7 +156,7 @@ def optimum(
         progress(str(policy), 0.5 + 0.5 * number / len(chosen))
         result = simulate(system, policy, horizon, replications, seed, warmup=WARMUP * horizon)
         gaps.append(Gap(result, result.mean_number.mean / found.least - 1))
-    return Optimum(**{**vars(found), "policies": tuple(gaps)})
+    return replace(found, policies=tuple(gaps))
 
 
 def _known() -> list[Policy]:
