@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         etc,
         heterogeneity,
     )
-    from .policies import Policy, View, pull, push
+    from .policies import Policy, View, batch, chain, peer, pull, push
     from .reproduction import reproduce
     from .statistics import Estimate
 
@@ -76,6 +76,8 @@ __all__ = [
     "__version__",
     "adversary",
     "allocate",
+    "batch",
+    "chain",
     "change",
     "compare",
     "contest",
@@ -83,6 +85,7 @@ __all__ = [
     "heterogeneity",
     "load",
     "optimum",
+    "peer",
     "pull",
     "push",
     "random_systems",

@@ -28,7 +28,7 @@ def test_results_hang_together() -> None:
     weights = np.array([run.responded for run in result.replications])
     means = np.array([run.response for run in result.replications])
     overall = (weights * means).sum(axis=1) / weights.sum(axis=1)
-    assert result.values("response") == pytest.approx(overall)
+    assert result.values("mean_response") == pytest.approx(overall)
     assert sum(each.throughput.mean for each in result.classes) == pytest.approx(49, rel=0.05)
     assert len(result.utilisation) == 7
     assert all(0 <= busy.mean <= 1 for busy in result.utilisation)

@@ -169,7 +169,7 @@ def test_a_file_may_use_a_shipped_name_for_itself(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("def (", "mine.py, line 1: "),
-        ("x = 3", "has no policy; decorate its function with @push or @pull"),
+        ("x = 3", "has no policy; decorate its function, with @push, @pull"),
         (OWN + OWN.replace("mine", "other"), "has 2 policies; name one"),
         (OWN.replace("return ", "return undefined + "), "mine.py, line 10: NameError"),
         (OWN.replace("return ", "raise ValueError('no idea')\n    return "), "ValueError: no idea"),

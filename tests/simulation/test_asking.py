@@ -64,7 +64,7 @@ def test_every_idle_machine_hears_of_every_event() -> None:
     system = System(arrivals=[0.9], rates=[[1.0, 1.0]])
     options = {"horizon": 300.0, "seed": SEED, "trace": True, "interpreted": True}
     found = {
-        idle: replicate(system, policy_of(only_one, "pull", idle=idle), **options)  # type: ignore[arg-type]
+        idle: replicate(system, policy_of(only_one, "pull", idle=idle), **options)
         for idle in ("longest", "every")
     }
     # when machine 1 has taken the last task but one, machine 2 may take the last

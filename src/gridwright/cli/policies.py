@@ -12,7 +12,7 @@ def policies(json: Json = False) -> None:
     from rich.markup import escape
 
     from ..policies import policies as registered
-    from ..policies.contract import word
+    from ..policies.parameter import word
     from .output import console, print_json, show, table
 
     known = registered().values()

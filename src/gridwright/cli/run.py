@@ -130,7 +130,7 @@ def write_csv(results: tuple[Result, ...], path: Path) -> None:
     header += [f"throughput {name}" for name in names]
     rows = []
     for result in results:
-        overall = result.values("response")
+        overall = result.values("mean_response")
         for number, run in enumerate(result.replications):
             head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
             rows.append([*head, *run.response.tolist(), *run.throughput.tolist()])

@@ -149,6 +149,7 @@ def show_result(result: Result) -> None:
     """Print a result: overall, by class, by machine."""
     from rich.markup import escape
 
+    from ..experiments import in_words
     from .output import console, counted, show, table
 
     out = console()
@@ -167,6 +168,8 @@ def show_result(result: Result) -> None:
         growth = f"unstable, grows by {result.stability.growth:.3g} per time unit"
         rows.add_row("number in system", f"{result.mean_number.mean:.4g} ({growth})")
         rows.add_row("response time", f"{result.mean_response.mean:.4g}")
+    for name, found in result.figures.items():
+        rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
         rows.add_row("tasks lost to failures", str(result.lost))
     if result.policy.kind == "push":
@@ -206,6 +209,7 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     """Print a comparison: a row a policy, then what differs beyond noise."""
     from rich.markup import escape
 
+    from ..experiments import in_words
     from .output import console, counted, show, table
 
     out = console()
@@ -217,18 +221,22 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     )
     better = found.improvement(reference) if reference else {}
     columns = ["policy", ">number in system", ">response time", ">half width"]
+    if first.further:
+        columns = ["policy", *(f">{in_words(name)}" for name in first.further)]
     rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))
     for result in found.results:
         name = str(result.policy)
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
-        if not result.stable:
+        if result.further:
+            cells = [str(found) for found in result.figures.values()]
+        elif not result.stable:
             cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
         extra = [f"{100 * better[name]:.2f} %" if result.stable else ""] if better else []
         rows.add_row(escape(name), *cells, *extra)
     show(out, rows)
     out.print("")
     for difference in found.differences:
-        if difference.metric == "mean_response":
+        if difference.metric == first.criteria[-1]:
             out.print(_words(difference), markup=False)
     best = found.winner
     out.print(
@@ -247,4 +255,7 @@ def _words(difference: Any) -> str:
         return f"{difference.first} and {difference.second} do not differ beyond noise ({gap})."
     loser = difference.second if difference.winner == difference.first else difference.first
     size = type(gap)(abs(gap.mean), abs(gap.mean) - gap.half_width, abs(gap.mean) + gap.half_width)
-    return f"{difference.winner} is faster than {loser} by {size}."
+    if difference.metric == "mean_response":
+        return f"{difference.winner} is faster than {loser} by {size}."
+    words = difference.metric.replace("_", " ")
+    return f"{difference.winner} is better than {loser}: {words} differs by {size}."

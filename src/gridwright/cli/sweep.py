@@ -134,10 +134,11 @@ def _value(word: str) -> float | str:
 
 def _write(found: Sweep, path: Path) -> None:
     header = [found.vary, "policy", "stable"]
-    for metric in ("mean_number", "mean_response"):
+    criteria = found.points[0].results[0].criteria
+    for metric in criteria:
         header += [metric, f"{metric} low", f"{metric} high"]
     rows = [
-        [row["value"], row["policy"], row["stable"], *row["mean_number"], *row["mean_response"]]
+        [row["value"], row["policy"], row["stable"], *(n for m in criteria for n in row[m])]
         for row in found.rows()
     ]
     write_rows(path, header, rows)
@@ -146,19 +147,22 @@ def _write(found: Sweep, path: Path) -> None:
 def _show(found: Sweep) -> None:
     from rich.markup import escape
 
+    from ..experiments import in_words
     from .output import console, counted, show, table
 
     out = console()
     first = found.points[0].results[0]
+    metric = first.criteria[-1]
     runs = counted(len(first.replications), "replication", "replications")
     out.print(
         f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.horizon:g} time units, "
-        f"seed {first.seed}, common random numbers; mean response time\n"
+        f"seed {first.seed}, common random numbers; {in_words(metric)}\n"
     )
     rows = table(escape(found.vary), *(f">{escape(policy)}" for policy in found.policies))
     for point in found.points:
         cells = [
-            str(result.mean_response) if result.stable else "unstable" for result in point.results
+            str(result.figure(metric)) if result.stable or result.further else "unstable"
+            for result in point.results
         ]
         rows.add_row(escape(_word(point.value)), *cells)
     show(out, rows)

@@ -5,7 +5,7 @@ from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest
 from .optimum import Best, Gap, Optimum, optimum
 from .random_systems import random_systems
-from .result import ClassResult, Result
+from .result import ClassResult, Result, in_words
 from .simulate import HORIZON, simulate
 from .store import Store
 from .sweep import Point, Sweep, sweep
@@ -29,6 +29,7 @@ __all__ = [
     "adversary",
     "compare",
     "contest",
+    "in_words",
     "optimum",
     "random_systems",
     "simulate",

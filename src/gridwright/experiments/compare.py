@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
@@ -28,7 +26,7 @@ class Difference(NamedTuple):
     metric: str
     difference: Estimate
     winner: str | None
-    """The policy that has less of it; None where the interval holds 0."""
+    """The policy that is better by it; None where the interval holds 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,31 +41,38 @@ class Comparison:
         return tuple(
             difference(first, second, metric)
             for first, second in combinations(self.results, 2)
-            for metric in ("mean_number", "mean_response")
+            for metric in first.criteria
         )
 
     @property
     def winner(self) -> str | None:
-        """The policy whose mean response is shorter than all others', beyond noise, if any."""
+        """The policy that is better than all others, beyond noise, if any.
+
+        By the last of the criteria: the mean response, unless the kind of system has its own.
+        """
+        metric = self.results[0].criteria[-1]
         for result in self.results:
             name = str(result.policy)
             rivals = [
-                d
-                for d in self.differences
-                if d.metric == "mean_response" and name in (d.first, d.second)
+                d for d in self.differences if d.metric == metric and name in (d.first, d.second)
             ]
             if rivals and all(d.winner == name for d in rivals):
                 return name
         return None
 
     def improvement(self, reference: str) -> dict[str, float]:
-        """Return (W_reference − W) / W_reference of every policy, as the sources print it."""
+        """Return (W_reference − W) / W_reference of every policy, as the sources print it.
+
+        Where more is better, (X − X_reference) / X_reference.
+        """
         found = [r for r in self.results if reference in (str(r.policy), r.policy.name)]
         if not found:
             known = ", ".join(str(r.policy) for r in self.results)
             raise InputError(f"reference {reference!r} is not compared; there are {known}")
-        base = found[0].mean_response.mean
-        return {str(r.policy): (base - r.mean_response.mean) / base for r in self.results}
+        metric = found[0].criteria[-1]
+        sign = -1 if metric in found[0].more_is_better else 1
+        base = found[0].figure(metric).mean
+        return {str(r.policy): sign * (base - r.figure(metric).mean) / base for r in self.results}
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as ``--json`` prints it."""
@@ -125,18 +130,12 @@ def compare(
 
 
 def difference(first: Result, second: Result, metric: str) -> Difference:
-    """Return how much more the second has of something than the first, and who has less."""
-    values = [_values(result, metric) for result in (first, second)]
-    found = estimate(np.array(values[1]) - np.array(values[0]))
+    """Return how much more the second has of something than the first, and who is better."""
+    found = estimate(second.values(metric) - first.values(metric))
+    more, less = str(second.policy), str(first.policy)
+    if found.high < 0:
+        more, less = less, more
     winner = None
-    if found.low > 0:
-        winner = str(first.policy)
-    elif found.high < 0:
-        winner = str(second.policy)
+    if found.low > 0 or found.high < 0:
+        winner = more if metric in first.more_is_better else less
     return Difference(str(first.policy), str(second.policy), metric, found, winner)
-
-
-def _values(result: Result, metric: str) -> Any:
-    if metric == "mean_number":
-        return [r.mean_number for r in result.replications]
-    return result.values("response")

@@ -60,7 +60,16 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
         where = (*file, policy.name)
     parts = {
         field: getattr(policy, field)
-        for field in ("kind", "planner", "informed", "own", "planning", "use_availability")
+        for field in (
+            "kind",
+            "planner",
+            "informed",
+            "own",
+            "planning",
+            "use_availability",
+            "idle",
+            "order",
+        )
     }
     return where, {**parts, "allocating": policy.allocating}
 

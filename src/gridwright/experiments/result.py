@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
 from ..statistics import Estimate, Stability, estimate, stability
 
-__all__ = ["ClassResult", "Result"]
+__all__ = ["ClassResult", "Result", "in_words"]
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +34,12 @@ class ClassResult(NamedTuple):
 class Result:
     """The result of simulating a system under a policy."""
 
+    further: ClassVar[tuple[str, ...]] = ()
+    """What this kind of system is measured by besides: numbers in ``Replication.more``."""
+    criteria: ClassVar[tuple[str, ...]] = ("mean_number", "mean_response")
+    """What policies are compared by; the last one names the winner."""
+    more_is_better: ClassVar[frozenset[str]] = frozenset()
+
     system: System
     policy: Policy
     horizon: float
@@ -49,14 +55,34 @@ class Result:
     @cached_property
     def mean_response(self) -> Estimate:
         """The mean time from arrival to finish, over all tasks that finished."""
-        return estimate(self.values("response"))
+        return estimate(self.values("mean_response"))
 
     @cached_property
     def mean_waiting(self) -> Estimate:
         """The mean time from arrival to being sent to a machine."""
-        return estimate(self.values("waiting"))
+        return estimate(self._over_tasks("waiting"))
 
-    def values(self, field: str) -> Floats:
+    @cached_property
+    def figures(self) -> dict[str, Estimate]:
+        """What this kind of system is measured by besides, by name."""
+        return {name: estimate(self.values(name)) for name in self.further}
+
+    def figure(self, name: str) -> Estimate:
+        """Return a figure by its name, one of the criteria or of the further ones."""
+        found = self.figures.get(name)
+        if found is None:
+            found = estimate(self.values(name))
+        return found
+
+    def values(self, name: str) -> Floats:
+        """Return a figure by its name, one value a replication."""
+        if name == "mean_number":
+            return self._stack("mean_number")
+        if name == "mean_response":
+            return self._over_tasks("response")
+        return np.array([r.more[name] for r in self.replications], dtype=float)
+
+    def _over_tasks(self, field: str) -> Floats:
         """Return a mean over all tasks, one value a replication."""
         means = self._stack(field)
         counts = self._stack("responded")
@@ -156,6 +182,7 @@ class Result:
             "information": self.information.as_json(),
             "lost": self.lost.as_json(),
             "refusals": self.refusals,
+            **{name: found.as_json() for name, found in self.figures.items()},
         }
 
     def __repr__(self) -> str:
@@ -177,6 +204,16 @@ class Result:
         if self.policy.informed >= 0:
             asked = np.minimum(asked, self.policy.informed)
         return float(np.average(asked, weights=self.system.arrival_rates))
+
+
+def in_words(name: str) -> str:
+    """Write the name of a figure in words.
+
+    >>> in_words("mean_response"), in_words("on_time")
+    ('mean response time', 'on time')
+    """
+    known = {"mean_number": "mean number in system", "mean_response": "mean response time"}
+    return known.get(name, name.replace("_", " "))
 
 
 def _class_as_json(result: ClassResult) -> dict[str, Any]:

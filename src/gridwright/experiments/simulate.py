@@ -12,10 +12,11 @@ from ..catalogue import find_or_read
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Replication, check_run
+from ..simulation import Delays, Replication, check_run, check_system
 from .cluster import run_on_cluster
 from .rehearsal import prepare
 from .result import Result
+from .results import result_of
 from .store import Store, key_of
 from .threads import run_in_threads
 
@@ -93,11 +94,7 @@ def simulate(
     policy = find_policy(policy)
     check_run(horizon, warmup)
     _check_counts(replications, precision, threads)
-    if system.arrivals.ndim > 1:
-        raise InputError(
-            f"{system.name or 'the system'} has arrivals at machines (a matrix), which is for "
-            f"decentralised policies; {policy.name} is a {policy.kind} policy"
-        )
+    check_system(system, policy)
     if delays is not None and policy.kind != "pull":
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     options: dict[str, Any] = {
@@ -112,7 +109,7 @@ def simulate(
     work = _Work(system, policy, options, threads, on, store, progress)
     while True:
         runs += work.run([next(seeds) for _ in range(wanted - len(runs))], runs)
-        result = Result(system, policy, horizon, warmup, seed, tuple(runs))
+        result = result_of(system, policy, horizon, warmup, seed, tuple(runs))
         if precision is None or len(runs) >= MOST or _is_precise(result, precision):
             return result
         wanted = len(runs) + ROUND

@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["Store", "engine", "key_of"]
 
 CODE = ("allocation", "model", "policies", "simulation")
 """The packages that a replication's numbers come from."""
+MORE = "more."
 
 
 class Store:
@@ -115,11 +117,21 @@ def _digest() -> str:
     root = files("gridwright")
     sources = [root / "link.py"]
     for package in CODE:
-        found = (file for file in (root / package).iterdir() if file.name.endswith(".py"))
-        sources += sorted(found, key=lambda file: file.name)
+        sources += _python_files(root / package)
     for file in sources:
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+def _python_files(folder: Any) -> list[Any]:
+    """List the sources in a folder and below, in a stable order."""
+    found = []
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            found += _python_files(each)
+        elif each.name.endswith(".py"):
+            found.append(each)
+    return found
 
 
 LOADED = _digest()
@@ -142,7 +154,9 @@ def _default_path() -> Path:
 
 def _write(replication: Replication) -> bytes:
     page = io.BytesIO()
-    fields = {k: np.asarray(v) for k, v in replication._asdict().items() if k != "trace"}
+    parts = replication._asdict()
+    parts |= {f"{MORE}{key}": value for key, value in parts.pop("more").items()}
+    fields = {k: np.asarray(v) for k, v in parts.items() if k != "trace"}
     np.savez_compressed(page, **fields)  # type: ignore[arg-type]
     return page.getvalue()
 
@@ -153,4 +167,6 @@ def _read(data: bytes) -> Replication:
     for name in fields:
         if fields[name].ndim == 0:
             fields[name] = fields[name].item()
-    return Replication(**fields, trace=None)
+    more = {name: fields.pop(name) for name in list(fields) if name.startswith(MORE)}
+    own = MappingProxyType({name.removeprefix(MORE): value for name, value in more.items()})
+    return Replication(**fields, more=own)

@@ -40,8 +40,7 @@ class Sweep:
                 "value": point.value,
                 "policy": policy,
                 "stable": result.stable,
-                "mean_number": result.mean_number,
-                "mean_response": result.mean_response,
+                **{name: result.figure(name) for name in result.criteria},
             }
             for point in self.points
             for policy, result in zip(self.policies, point.results, strict=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..experiments import in_words
 from .figure import literal, save
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ def _names(results: tuple[Result, ...]) -> list[str]:
 
 
 def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
-    estimates = [result.mean_response for result in results]
+    metric = results[0].criteria[-1]
+    estimates = [result.figure(metric) for result in results]
     heights = [each.mean for each in estimates]
     errors = np.nan_to_num([each.half_width for each in estimates])
     colours = [f"C{k}" for k in range(len(results))]
     axes.bar(_names(results), heights, yerr=errors, color=colours, capsize=4)
-    axes.set_ylabel("mean response time")
+    axes.set_ylabel(in_words(metric))
     if max(heights) > 20 * min(heights):
         axes.set_yscale("log")
     axes.tick_params(axis="x", rotation=30 if len(results) > 3 else 0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..experiments import in_words
 from .figure import literal, save
 
 if TYPE_CHECKING:
@@ -16,16 +17,13 @@ __all__ = ["draw_sweep"]
 
 
 def draw_sweep(found: Sweep, path: Path) -> None:
-    """Draw the mean response time and the mean number of every policy; rings are unstable."""
+    """Draw what the policies are compared by; rings are unstable."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4), layout="constrained")
-    for axes, metric, words in zip(
-        figure.subplots(1, 2),
-        ("mean_response", "mean_number"),
-        ("mean response time", "mean number in system"),
-        strict=True,
-    ):
+    criteria = found.points[0].results[0].criteria[::-1]
+    panels = figure.subplots(1, len(criteria), squeeze=False)[0]
+    for axes, metric in zip(panels, criteria, strict=True):
         for k, policy in enumerate(found.policies):
             rows = [row for row in found.rows() if row["policy"] == policy]
             values = np.array([row["value"] for row in rows])
@@ -36,7 +34,7 @@ def draw_sweep(found: Sweep, path: Path) -> None:
             ring = {"marker": "o", "markersize": 10, "fillstyle": "none", "linestyle": ""}
             axes.plot(values[wild], means[wild], color=f"C{k}", **ring)
         axes.set_xlabel(found.vary)
-        axes.set_ylabel(words)
+        axes.set_ylabel(in_words(metric))
         finite = [row[metric].mean for row in found.rows() if row[metric].mean > 0]
         if finite and max(finite) > 20 * min(finite):
             axes.set_yscale("log")

@@ -6,7 +6,8 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .contract import IDLE, PLANNERS, Policy, policy_of, pull, push
+from .contract import Policy, batch, chain, peer, policy_of, pull, push
+from .parameter import IDLE, ORDER, PLANNERS
 from .registry import find, policies
 from .view import EXCLUDED, INFORMED, Pairs, Table, View
 
@@ -18,12 +19,16 @@ __all__ = [
     "EXCLUDED",
     "IDLE",
     "INFORMED",
+    "ORDER",
     "PLANNERS",
     "Pairs",
     "Policy",
     "Table",
     "View",
+    "batch",
+    "chain",
     "find",
+    "peer",
     "policies",
     "policy_of",
     "pull",

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import FunctionType, MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..allocation import grouped, interior, prices, vertex, weights
 from ..model import InputError, did_you_mean
+from .parameter import PLANNERS, checked, checked_pairs, of_pairs, word
 from .registry import register
 from .view import Pairs, Table
 
-__all__ = ["IDLE", "PLANNERS", "Policy", "policy_of", "pull", "push", "word"]
+__all__ = [
+    "Policy",
+    "batch",
+    "chain",
+    "peer",
+    "policy_of",
+    "pull",
+    "push",
+]
 
-PLANNERS = {
-    "grouped": grouped,
-    "interior": interior,
-    "prices": prices,
-    "vertex": vertex,
-    "weights": weights,
+SUBJECTS = {
+    "push": ("task_class",),
+    "pull": ("machine",),
+    "peer": ("task_class", "home"),
+    "batch": ("waiting",),
+    "chain": ("job", "stage"),
 }
-"""The planners that a planned policy may be given by name."""
+"""What a policy of each kind is asked about, before its view."""
 
-IDLE = ("longest", "fastest", "every", "rotate", "blocking")
-"""Which idle machine is asked first when a task waits: the one idle longest; the fastest for the
-task's class; every one, in their order, after every event; the head of a queue of machines, which
-goes to its back if it can run nothing that waits (MGST); that head alone, until it can (MGST's
-first version)."""
-
-CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS, "idle": IDLE}
-
-SUBJECTS = {"push": "task_class", "pull": "machine"}
+MECHANISM = {"pull": "idle", "chain": "order"}
+"""What else a policy of a kind chooses: a part of the mechanism."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +60,8 @@ class Policy:
     """Whether the planner may know the CPU availabilities."""
     idle: str = "longest"
     """Which idle machine a pull system asks first."""
+    order: str = "arrival"
+    """Who is served first where applications of a chain queue."""
     allocating: bool = False
     """Whether the function makes arrays, which costs speed in compiled code."""
 
@@ -76,7 +76,7 @@ class Policy:
         They are numbers and booleans, and arrays [class, machine] for what may differ by pairs.
         """
         return tuple(
-            _of_pairs(self.name, key, value, shape)
+            of_pairs(self.name, key, value, shape)
             if key in self.pairs
             else value.array
             if isinstance(value, Table)
@@ -110,14 +110,14 @@ class Policy:
             values["planner"] = next(k for k, v in PLANNERS.items() if v is self.planner)
         if self.planner is not None:
             values["use_availability"] = self.use_availability
-        if self.kind == "pull":
-            values["idle"] = self.idle
+        if self.kind in MECHANISM:
+            values[MECHANISM[self.kind]] = getattr(self, MECHANISM[self.kind])
         return values
 
     def __call__(self, **values: Any) -> Policy:
         """Return the policy with other values of some parameters."""
         if "planner" in values and self.planner is not None:
-            name = _checked(self.name, "planner", values.pop("planner"), "")
+            name = checked(self.name, "planner", values.pop("planner"), "")
             own = {k: self.planning.get(k, v) for k, v in _planning(PLANNERS[name]).items()}
             planned = replace(self, planner=PLANNERS[name], planning=MappingProxyType(own))
             return planned(**values) if values else planned
@@ -126,13 +126,13 @@ class Policy:
             if key not in known:
                 hint = did_you_mean(key, known) or f"; it takes {', '.join(known) or 'none'}"
                 raise InputError(f"{self.name} has no parameter {key!r}{hint}")
-            check = _checked_pairs if key in self.pairs else _checked
+            check = checked_pairs if key in self.pairs else checked
             values[key] = check(self.name, key, value, known[key])
         changed: dict[str, Any] = {
             part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
             for part in ("own", "planning")
         }
-        for key in ("use_availability", "idle"):
+        for key in ("use_availability", "idle", "order"):
             changed[key] = values.get(key, getattr(self, key))
         return replace(self, **changed)
 
@@ -156,26 +156,39 @@ def push(
     decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
 ) -> Any:
     """Make a push policy of a function (task_class, view, …) that answers with a machine, or −1."""
-    return _decorate("push", decide, plan, informed)
+    return _decorate("push", decide, plan=plan, informed=informed)
 
 
 def pull(
     decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
 ) -> Any:
     """Make a pull policy of a function (machine, view, …) that answers with a class, or −1."""
-    return _decorate("pull", decide, plan, 0, idle)
+    return _decorate("pull", decide, plan=plan, idle=idle)
 
 
-def _decorate(
-    kind: str,
-    decide: Any,
-    plan: Callable[..., Any] | None,
-    informed: int | None,
-    idle: str = "longest",
-) -> Any:
+def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+    """Make a decentralised policy of a function (task_class, home, view, …): a machine.
+
+    The view holds what the machine knows that the task arrived at. It asks the machines that its
+    plan permits, and tells them of itself.
+    """
+    return _decorate("peer", decide, plan=plan, informed=-1)
+
+
+def batch(decide: Any = None) -> Any:
+    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots."""
+    return _decorate("batch", decide)
+
+
+def chain(decide: Any = None, *, order: str = "arrival") -> Any:
+    """Make a policy for chains of a function (job, stage, view, …): a machine, or −1 to queue."""
+    return _decorate("chain", decide, order=order)
+
+
+def _decorate(kind: str, decide: Any, **options: Any) -> Any:
     if decide is None:
-        return lambda function: _decorate(kind, function, plan, informed, idle)
-    policy = policy_of(decide, kind, plan, informed, idle)
+        return lambda function: _decorate(kind, function, **options)
+    policy = policy_of(decide, kind, **options)
     register(policy)
     return policy
 
@@ -186,13 +199,16 @@ def policy_of(
     plan: Callable[..., Any] | None = None,
     informed: int | None = 0,
     idle: str = "longest",
+    order: str = "arrival",
 ) -> Policy:
     """Make a policy that is not registered by its name."""
     _check_signature(kind, decide)
-    _checked(decide.__name__, "idle", idle, "")
-    own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[2:]}
+    checked(decide.__name__, "idle", idle, "")
+    checked(decide.__name__, "order", order, "")
+    leading = len(SUBJECTS[kind]) + 1
+    own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[leading:]}
     parameters = (MappingProxyType(own), MappingProxyType(_planning(plan)))
-    policy = Policy(decide, kind, plan, informed, *parameters, idle=idle)
+    policy = Policy(decide, kind, plan, informed, *parameters, idle=idle, order=order)
     decide.policy = policy
     return policy
 
@@ -209,11 +225,13 @@ def _check_signature(kind: str, decide: Any) -> None:
     if not isinstance(decide, FunctionType):
         raise InputError(f"@{kind} takes a function; {decide!r} is none")
     signature = inspect.signature(decide)
-    expected = f"def {decide.__name__}({SUBJECTS[kind]}, view, …parameters with defaults)"
+    subjects = SUBJECTS[kind]
+    expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
     parameters = list(signature.parameters.values())
     stars = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
-    leading, rest = parameters[:2], parameters[2:]
-    if stars or len(leading) < 2 or any(p.default is not p.empty for p in leading):
+    count = len(subjects) + 1
+    leading, rest = parameters[:count], parameters[count:]
+    if stars or len(leading) < count or any(p.default is not p.empty for p in leading):
         raise InputError(f"{decide.__name__}{signature} is no {kind} policy; expected {expected}")
     for parameter in rest:
         if not isinstance(parameter.default, bool | int | float | Table):
@@ -221,87 +239,3 @@ def _check_signature(kind: str, decide: Any) -> None:
                 f"{decide.__name__}: parameter {parameter.name!r} needs a default that is a "
                 f"number or a boolean; expected {expected}"
             )
-
-
-def _checked(name: str, key: str, value: Any, default: Any) -> Any:
-    """Turn a value, perhaps a word of the command line, into one of the default's type."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    wrong = InputError(f"{name}: {key} is {value!r}; expected {_kind_of(key, default)}")
-    if key in CHOICES:
-        if value not in CHOICES[key]:
-            raise wrong
-        return value
-    if isinstance(default, Table):
-        return value if isinstance(value, Table) else Table(value)
-    if isinstance(default, IntEnum):
-        choices = type(default).__members__
-        if str(value) in choices:
-            return choices[str(value)]
-        if value in list(type(default)):
-            return type(default)(value)
-        raise wrong
-    if isinstance(value, str):
-        value = {"true": True, "false": False}.get(value.lower(), value)
-        try:
-            value = float(value) if isinstance(value, str) else value
-        except ValueError:
-            raise wrong from None
-    if isinstance(default, bool) != isinstance(value, bool) or not isinstance(value, int | float):
-        raise wrong
-    if isinstance(default, bool):
-        return value
-    if value != value or abs(value) == float("inf"):
-        raise wrong
-    if isinstance(default, int) and value != int(value):
-        raise wrong
-    return int(value) if isinstance(default, int) else float(value)
-
-
-def _checked_pairs(name: str, key: str, value: Any, default: Any) -> Any:
-    """Turn a number, rows of numbers, or either as a word ("1 2;3 4") into plain numbers."""
-    if isinstance(value, str) and (" " in value or ";" in value):
-        value = [row.split() for row in value.split(";")]
-    if isinstance(value, int | float | str):
-        return _checked(name, key, value, 1.0)
-    try:
-        rows = tuple(tuple(_checked(name, key, each, 1.0) for each in row) for row in value)
-    except TypeError:
-        rows = ()
-    if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
-        raise InputError(
-            f"{name}: {key} is {value!r}; expected a number, or rows of numbers, one a class"
-        )
-    return rows
-
-
-def _of_pairs(name: str, key: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Write a value out for every class and machine."""
-    given = np.array(value, dtype=float)
-    if given.ndim == 2 and given.shape != shape:
-        raise InputError(
-            f"{name}: {key} has {given.shape[0]} rows of {given.shape[1]}; expected a row for each "
-            f"of {shape[0]} classes, with a number for each of {shape[1]} machines"
-        )
-    return np.ascontiguousarray(np.broadcast_to(given, shape))
-
-
-def _kind_of(key: str, default: Any) -> str:
-    if key in CHOICES:
-        return ", ".join(CHOICES[key])
-    if isinstance(default, IntEnum):
-        return " or ".join(type(default).__members__)
-    if isinstance(default, bool):
-        return "true or false"
-    return "a whole number" if isinstance(default, int) else "a number"
-
-
-def word(value: Any) -> str:
-    """Write the value of a parameter as the command line takes it."""
-    if isinstance(value, IntEnum):
-        return value.name
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ";".join(" ".join(word(each) for each in row) for row in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find", "policies", "register"]
 
+KINDS = "with @push, @pull, @peer, @batch or @chain"
+
 _REGISTRY: dict[str, Policy] = {}
 
 
@@ -39,7 +41,7 @@ def find(policy: str | Policy) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if not isinstance(policy, str):
-        raise InputError(f"{policy!r} is no policy; decorate the function with @push or @pull")
+        raise InputError(f"{policy!r} is no policy; decorate the function, {KINDS}")
     name, *words = policy.strip().split(":")
     if "/" in name or "\\" in name or name.endswith(".py"):
         function = words.pop(0) if words and "=" not in words[0] else None
@@ -73,7 +75,7 @@ def _in_file(path: Path, function: str | None) -> Policy:
             raise InputError(f"{path} has no policy {function!r}{did_you_mean(function, found)}")
         return found[function]
     if not found:
-        raise InputError(f"{path} has no policy; decorate its function with @push or @pull")
+        raise InputError(f"{path} has no policy; decorate its function, {KINDS}")
     if len(found) > 1:
         names = " or ".join(f"{path}:{name}" for name in found)
         raise InputError(f"{path} has {len(found)} policies; name one: {names}")

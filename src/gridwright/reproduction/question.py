@@ -124,7 +124,7 @@ def _improvement(cell: Cell) -> Question:
     """Ask for the improvement over Gcmu in percent."""
 
     def answer(results: tuple[Result, ...]) -> Answer:
-        share = ratio(results[0].values("response"), results[1].values("response"))
+        share = ratio(results[0].values("mean_response"), results[1].values("mean_response"))
         worst, best = 100 * (1 - share.high), 100 * (1 - share.low)
         return Answer(Estimate(100 * (1 - share.mean), worst, best), results[0].stable)
 
@@ -135,7 +135,7 @@ def _relative(cell: Cell) -> Question:
     """Ask for the mean response time of one policy over that of another."""
 
     def answer(results: tuple[Result, ...]) -> Answer:
-        share = ratio(results[0].values("response"), results[1].values("response"))
+        share = ratio(results[0].values("mean_response"), results[1].values("mean_response"))
         return Answer(share, results[0].stable and results[1].stable)
 
     if cell["metric"] == "W_ratio_range":  # how many times the reference's is as long

@@ -1,7 +1,8 @@
-"""The simulator: compiled loops for push and pull systems, resumable and reproducible."""
+"""The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
-from .replication import Replication, check_run, replicate
+from .replicate import check_system, replicate
+from .replication import Replication, check_run
 from .setup import Delays
 from .trace import KINDS
 
-__all__ = ["KINDS", "Delays", "Replication", "check_run", "replicate"]
+__all__ = ["KINDS", "Delays", "Replication", "check_run", "check_system", "replicate"]

@@ -1,0 +1,188 @@
+"""A replication of a central system, push or pull: its loop driven slice by slice, and read off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import thread_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import InputError, System
+from ..policies import Policy
+from .reason import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
+from .replication import Replication, slice_ends
+from .setup import (
+    Delays,
+    Streams,
+    choose_loop,
+    choose_planner,
+    is_static,
+    make_plan,
+    make_state,
+)
+from .shape import refill
+from .state import State, grow
+
+__all__ = ["check", "run"]
+
+Floats = NDArray[np.float64]
+
+
+def check(system: System, policy: Policy) -> None:
+    """Refuse a system that is for policies of another kind."""
+    if system.arrivals.ndim > 1:
+        raise InputError(
+            f"{system.name or 'the system'} has arrivals at machines (a matrix), which is for "
+            f"decentralised policies; {policy.name} is a {policy.kind} policy"
+        )
+
+
+def run(
+    system: System,
+    policy: Policy,
+    *,
+    horizon: float,
+    warmup: float = 0.0,
+    seed: np.random.SeedSequence,
+    delays: Delays | None = None,
+    trace: bool = False,
+    interpreted: bool = False,
+    on_slice: Callable[[float], None] = lambda done: None,
+) -> Replication:
+    """Simulate one replication of a push or pull system."""
+    lazy = policy.kind == "push" and is_static(system) and delays is None
+    options: dict[str, Any] = {
+        "horizon": float(horizon),
+        "warmup": float(warmup),
+        "trace": trace,
+        "interpreted": interpreted,
+        "on_slice": on_slice,
+    }
+    result = _run(system, policy, seed, delays or Delays(), lazy=lazy, **options)
+    if result is None:  # the policy holds tasks back, which needs an event list
+        result = _run(system, policy, seed, delays or Delays(), lazy=False, **options)
+    assert result is not None
+    return result
+
+
+def _run(
+    system: System,
+    policy: Policy,
+    seed: np.random.SeedSequence,
+    delays: Delays,
+    *,
+    lazy: bool,
+    horizon: float,
+    warmup: float,
+    trace: bool,
+    interpreted: bool,
+    on_slice: Callable[[float], None],
+) -> Replication | None:
+    streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
+    state, distributions = make_state(system, policy, streams, delays, trace=trace)
+    loop = choose_loop(policy, state, lazy=lazy, interpreted=interpreted)
+    rest: tuple[Any, ...] = (warmup, horizon, streams.tasks, streams.policy)
+    if not lazy:
+        changing = system.failures is not None or bool(np.max(delays.reporting) > 0)
+        plan = choose_planner(policy, state, changing=changing, interpreted=interpreted)
+        rest = (warmup, *plan, *streams[:4])
+    arguments = policy.arguments(system.shape)
+    plans: dict[bytes, Floats] = {}
+    pages: list[Any] = []
+    times, number = [0.0], [0.0]
+    seconds = 0.0
+    for until, is_sample in slice_ends(system, horizon, warmup):
+        reason = -1
+        while reason != SLICE:
+            before = thread_time()
+            reason = loop(state, arguments, until, *rest)
+            seconds += thread_time() - before if until > 0 else 0.0
+            if reason == POOL:
+                state = grow(state)
+            elif reason == DRAWS:
+                refill(distributions, state.shapes, state.table, streams)
+            elif reason == TRACE:
+                _turn_page(state, pages)
+            elif reason == PLAN:
+                _plan_in_python(state, policy, plans)
+            elif reason == HELD:
+                return None
+        if until == warmup and until > 0 and not lazy:
+            _forget(state)
+        if until > 0 and is_sample:
+            times.append(until)
+            number.append(float(state.count[0].inside))
+        on_slice(until / horizon)
+    if trace:
+        _turn_page(state, pages)
+    return _read_off(
+        state, horizon, warmup, np.array(times), np.array(number), seconds, pages if trace else None
+    )
+
+
+def _plan_in_python(state: State, policy: Policy, plans: dict[bytes, Floats]) -> None:
+    """Make the plan that the loop asks for, or recall it: situations come back."""
+    key = state.present.tobytes()
+    if key not in plans:
+        plans[key] = make_plan(policy, state)
+    state.plan[:] = plans[key]
+    state.count[0].pending = ASK
+
+
+def _turn_page(state: State, pages: list[Any]) -> None:
+    pages.append(state.trace[: state.count[0].traced].copy())
+    state.count[0].traced = 0
+
+
+def _forget(state: State) -> None:
+    """Start the statistics anew at the end of the warm-up."""
+    state.count[0].area = 0.0
+    state.stream["finished"] = 0
+    state.server["busy"] = 0.0
+    serving = state.server["ticket"] >= 0
+    state.server["busy"][serving] = state.server["begun"][serving] - state.count[0].now
+
+
+def _read_off(
+    state: State,
+    horizon: float,
+    warmup: float,
+    times: Floats,
+    number: Floats,
+    seconds: float,
+    pages: list[Any] | None,
+) -> Replication:
+    length = horizon - warmup
+    stream, server, count = state.stream, state.server, state.count[0]
+    busy = server["busy"].copy()
+    serving = server["ticket"] >= 0
+    busy[serving] += horizon - server["begun"][serving]
+    responded = stream["responded"].copy()
+
+    def mean(total: Floats) -> Floats:
+        return np.divide(total, responded, out=np.full(len(total), np.nan), where=responded > 0)
+
+    return Replication(
+        mean_number=float(count.area) / length,
+        response=mean(stream["response"]),
+        waiting=mean(stream["waited"]),
+        queueing=mean(stream["queued"]),
+        responded=responded,
+        throughput=stream["finished"] / length,
+        utilisation=busy / length,
+        lost=int(stream["lost"].sum()),
+        tasks=int(count.tasks),
+        refusals=int(count.refusals),
+        held=int(count.held),
+        asked=int(count.asked),
+        replans=int(count.replans),
+        tally=state.tally.copy(),
+        permitted=np.count_nonzero(state.plan, axis=1).astype(float),
+        memory=state.memory.copy(),
+        times=times,
+        number=number,
+        seconds=seconds,
+        trace=None if pages is None else np.concatenate(pages).view(np.recarray),
+    )

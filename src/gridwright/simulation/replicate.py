@@ -1,0 +1,29 @@
+"""One replication of any system: each kind of policy has a mechanism of its own."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from ..model import InputError, System
+from ..policies import Policy
+from . import central
+from .replication import Replication
+
+__all__ = ["check_system", "replicate"]
+
+MECHANISMS: dict[str, ModuleType] = {"push": central, "pull": central}
+"""By kind of policy: a module that checks whether a system suits, and runs one replication."""
+
+
+def check_system(system: System, policy: Policy) -> None:
+    """Refuse a system that policies of this kind cannot run."""
+    if policy.kind not in MECHANISMS:
+        raise InputError(f"{policy.kind} policies cannot be simulated")
+    MECHANISMS[policy.kind].check(system, policy)
+
+
+def replicate(system: System, policy: Policy, **options: Any) -> Replication:
+    """Simulate one replication; the options are those of ``central.run``."""
+    replication: Replication = MECHANISMS[policy.kind].run(system, policy, **options)
+    return replication
