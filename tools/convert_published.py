@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gridwright.model import MarkovChain
 from gridwright.model.toml import format_toml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +72,10 @@ def entry(name: str, printed: Table, data: Table) -> Table:
     if "group_mu" in printed or "mu" in printed:
         result |= _expected(printed)
         result["system"] = _machines(printed) | _execution(printed)
+        result["system"] |= _changes(printed)
+    elif name.startswith("4.B"):
+        result["system"] = _changing_hosts(printed, data["hosts"])
+        result["note"] = f"{result['note']}; at the start every machine has its own group's host"
     elif name.startswith("3.G"):
         result["system"] = _hosts(printed, data["hosts"])
         if "power_values" in printed:
@@ -202,6 +207,38 @@ def _other_distributions(case: Table, cases: Table) -> Table:
             system["failures"] = {**system["failures"], "uptime": shape, "repair": shape}
         found[f"table_3_11:{case['n']}:{times}"] = {"system": system}
     return found
+
+
+def _changes(printed: Table) -> Table:
+    """Say how rates change that machines tell each other of."""
+    if "rate_change_rate" not in printed:
+        return {}
+    del printed["rate_change_mean_interval"]
+    return {
+        "changes": {
+            "mean_interval": 1 / printed.pop("rate_change_rate"),
+            "arrivals": printed.pop("rate_change_factors_alpha"),
+            "rates": printed.pop("rate_change_factors_mu"),
+        }
+    }
+
+
+def _changing_hosts(printed: Table, hosts: Table) -> Table:
+    """Build the systems of machines that take over another host's mean availability at times."""
+    powers = _hosts(printed, hosts)
+    machines = sum(powers["counts"])
+    each = machines // len(hosts["host"])
+    means = [MarkovChain(**_chain(host)).mean for host in hosts["host"]]
+    arrivals = [[rate / machines] * machines for rate in printed.pop("alpha")]
+    return {
+        **{key: powers[key] for key in ("groups", "rates", "counts")},
+        "arrivals": arrivals,
+        "availability": [mean for mean in means for _ in range(each)],
+        "changes": {
+            "mean_interval": printed.pop("rate_change_mean_interval"),
+            "availability": means,
+        },
+    }
 
 
 def _hosts(printed: Table, hosts: Table) -> Table:

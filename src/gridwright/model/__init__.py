@@ -3,6 +3,7 @@
 from . import etc
 from .assumed import Assumed, Inaccuracy
 from .availability import MarkovChain
+from .changes import Changes
 from .distribution import (
     Deterministic,
     Distribution,
@@ -22,6 +23,7 @@ from .system import System
 
 __all__ = [
     "Assumed",
+    "Changes",
     "Deterministic",
     "Distribution",
     "Erlang",

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError,
 
 from .assumed import Assumed
 from .availability import Availability, MarkovChain
+from .changes import Changes
 from .distribution import Exponential
 from .error import InputError
 from .explanation import explain
@@ -75,6 +76,8 @@ class System(Record):
         Up-times and repair times; without it machines never fail.
     assumed
         What planners and policies believe where it is not the truth.
+    changes
+        How rates change while a decentralised system runs.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class System(Record):
     interarrival: OneOrList[AnyDistribution] = Exponential()
     failures: Failures | None = None
     assumed: Assumed | None = None
+    changes: Changes | None = None
 
     if TYPE_CHECKING:
 
@@ -113,6 +117,7 @@ class System(Record):
             interarrival: Any = "exponential",
             failures: Any = None,
             assumed: Any = None,
+            changes: Any = None,
         ) -> None: ...
 
     @model_validator(mode="before")

@@ -21,7 +21,7 @@ def can_draw(found: Reproduction) -> bool:
 
 
 def draw_reproduction(found: Reproduction, path: Path) -> None:
-    """Draw a figure: improvements along an inaccuracy, or response times relative to Gcmu."""
+    """Draw a figure: along an inaccuracy, or what a policy has relative to another."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")
@@ -30,7 +30,7 @@ def draw_reproduction(found: Reproduction, path: Path) -> None:
     if lines:
         _draw_lines(axes, lines)
     else:
-        _draw_bars(axes, [o for o in found.outcomes if o.cell["metric"] == "W_relative"])
+        _draw_bars(axes, [o for o in found.outcomes if o.cell["metric"].endswith("_relative")])
     axes.set_title(found.target.name, fontsize=10)
     save(figure, path)
 
@@ -42,15 +42,26 @@ def _draw_lines(axes: Any, outcomes: list[Outcome]) -> None:
         means, low, high = np.array([each.ours for each in mine], dtype=float).T
         axes.plot(at, means, marker="o", markersize=4, color=f"C{k}", label=policy)
         axes.fill_between(at, low, high, color=f"C{k}", alpha=0.2, linewidth=0)
-    axes.axhline(0, color="grey", linewidth=0.8)
-    axes.set_xlabel("largest inaccuracy of the availabilities, %")
-    axes.set_ylabel("improvement over Gcmu, %")
+    if outcomes[0].cell["metric"] == "Delta_pct":
+        axes.axhline(0, color="grey", linewidth=0.8)
+        axes.set_xlabel("largest inaccuracy of the availabilities, %")
+        axes.set_ylabel("improvement over Gcmu, %")
+    else:
+        axes.set_xlabel("largest inaccuracy of arrival and execution rates, %")
+        axes.set_ylabel("mean response time")
+        axes.set_yscale("log")
     axes.legend(frameon=False)
 
 
 def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
     shown = [each for each in outcomes if each.ours is not None]
     names = [each.cell["policy"] + ("" if each.stable else "\n(unstable)") for each in shown]
+    reference, what = "Gcmu", "mean response time"
+    if any(each.cell["metric"] == "messages_relative" for each in shown):
+        words = {"W_relative": "response time", "messages_relative": "messages"}
+        names = [f"{each.cell['policy']}\n{words[each.cell['metric']]}" for each in shown]
+        reference, what = "MCT", "mean response time, and messages"
     means, low, _ = np.array([each.ours for each in shown], dtype=float).T
-    axes.bar([*names, "Gcmu"], [*means, 1.0], yerr=[*np.nan_to_num(means - low), 0.0], capsize=4)
-    axes.set_ylabel("mean response time, Gcmu = 1")
+    errors = [*np.nan_to_num(means - low), 0.0]
+    axes.bar([*names, reference], [*means, 1.0], yerr=errors, capsize=4)
+    axes.set_ylabel(f"{what}, {reference} = 1")

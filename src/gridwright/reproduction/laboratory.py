@@ -56,7 +56,7 @@ class Scale(NamedTuple):
         return f"{times} {length}" + (f" ({', '.join(others)} of that)" if others else "")
 
 
-LONG = (("3.F", 1 / 10), ("3.G", 1 / 100))
+LONG = (("3.F", 1 / 10), ("3.G", 1 / 100), ("4.B", 1 / 100))
 FULL = Scale(30, 1.0)
 PUBLISHED = Scale(30, 1.0, LONG)
 QUICK = Scale(5, 1 / 20, LONG)

@@ -28,6 +28,8 @@ WHAT = {
     "condition_iii_violations": "choices excluded by condition (iii)",
     "discount_pct": "state information saved, %",
     "load_pct": "load, %",
+    "messages_improvement_pct": "fewer messages, %",
+    "like_for_like_pct": "fewer messages, itself never counted, %",
     "rho": "load",
 }
 MARKS = {
@@ -51,6 +53,8 @@ def label(cell: Cell) -> tuple[str, str, str]:
     if "variant" in cell:
         policy += f", {cell['variant']}"
     what = WHAT.get(cell["metric"], str(cell["metric"]).replace("_", " "))
+    if cell["metric"] in ("W_relative", "messages_relative") and cell["system"][0] == "4":
+        what = f"{'messages' if 'messages' in cell['metric'] else 'mean response'}, MCT = 1"
     if cell["metric"] == "W_class":
         what = f"class {cell['class']}"
     if cell["metric"] == "delta_entry":

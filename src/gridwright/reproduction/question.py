@@ -15,7 +15,7 @@ from ..experiments import Result
 from ..statistics import Estimate, ratio
 from .laboratory import Run
 
-__all__ = ["Answer", "Question", "absent", "ask"]
+__all__ = ["QUESTIONS", "Answer", "Question", "absent", "entry_of", "exact"]
 
 POLICIES = {
     "FCFS": "fcfs",
@@ -30,7 +30,6 @@ POLICIES = {
     "MET": "met",
 }
 ABSENT = {
-    "4.": "decentralised policies are not there yet",
     "Smith": "batches with deadlines are not there yet",
     "Wisnesky": "chains of applications are not there yet",
 }
@@ -60,14 +59,7 @@ def absent(cell: Cell) -> str:
     """Say why a cell cannot be answered yet, in words; empty where it can."""
     if cell.get("platform") == "testbed" or cell["metric"] in TESTBED:
         return "a run on real machines; the testbed is not there yet"
-    if cell["system"].startswith("4.LP"):
-        return ""
     return next((why for start, why in ABSENT.items() if cell["system"].startswith(start)), "")
-
-
-def ask(cell: Cell) -> Question:
-    """Return what a cell asks."""
-    return QUESTIONS[cell["metric"]](cell)
 
 
 def entry_of(cell: Cell) -> str:
@@ -147,7 +139,7 @@ def _exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
     """Make a question that needs no simulation."""
 
     def question(cell: Cell) -> Question:
-        return Question((), lambda results: Answer(_exact(value(cell))))
+        return Question((), lambda results: Answer(exact(value(cell))))
 
     return question
 
@@ -174,9 +166,9 @@ QUESTIONS: dict[str, Callable[[Cell], Question]] = {
     "Q_mean": _simple(lambda result, cell: result.mean_number),
     "W_mean": _simple(lambda result, cell: result.mean_response),
     "W_class": _simple(lambda result, cell: result.classes[cell["class"] - 1].mean_response),
-    "condition_iii_violations": _simple(lambda result, cell: _exact(result.excluded)),
+    "condition_iii_violations": _simple(lambda result, cell: exact(result.excluded)),
     "discount_pct": _simple(
-        lambda result, cell: _exact(
+        lambda result, cell: exact(
             100 * (1 - result.information.mean / len(result.system.machines))
         )
     ),
@@ -203,5 +195,6 @@ TESTBED = {
 """What only a run on real machines can tell."""
 
 
-def _exact(value: float) -> Estimate:
+def exact(value: float) -> Estimate:
+    """Return a number that has no interval."""
     return Estimate(float(value), float(value), float(value))

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell
 from ..statistics import Estimate
+from .ask import ask
 from .laboratory import Laboratory, Run
 from .printed import allowed, contradictions, words
-from .question import Answer, absent, ask
+from .question import Answer, absent
 from .target import Target, choose
 from .verdict import Judgement, Verdict, judge, judge_stability
 

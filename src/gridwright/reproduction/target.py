@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..catalogue import Cell, entries, results, tables
 from ..model import InputError, did_you_mean
+from . import decentralised
 
 __all__ = ["Target", "choose", "targets"]
 
@@ -103,10 +104,7 @@ def _drawn(name: str) -> Iterator[Cell]:
             for policy in ("LPAS_DG", "LPAS_DG_mod"):
                 more = {"policy": policy, "inaccuracy_pct": percent, "changes": wrong}
                 yield {**cell, **more}
-    later = {"A:Figure 4.1": "4.A", "A:Figure 4.2": "4.B1", "A:Figure 4.3": "4.B2"}
-    later["D:Figure 1"] = "4.B2"
-    if name in later:
-        yield {"src": name[0], "table": name[2:], "system": later[name], "metric": "figure"}
+    yield from decentralised.drawn(name)
     if name == "A:text":
         yield {
             "src": "A",

@@ -25,7 +25,7 @@ from .setup import (
 from .shape import refill
 from .state import State, grow
 
-__all__ = ["check", "run"]
+__all__ = ["check", "read_off", "run", "turn_page"]
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +35,11 @@ def check(system: System, policy: Policy) -> None:
     if system.arrivals.ndim > 1:
         raise InputError(
             f"{system.name or 'the system'} has arrivals at machines (a matrix), which is for "
+            f"decentralised policies; {policy.name} is a {policy.kind} policy"
+        )
+    if system.changes is not None:
+        raise InputError(
+            f"{system.name or 'the system'} has rates that change ([changes]), which is for "
             f"decentralised policies; {policy.name} is a {policy.kind} policy"
         )
 
@@ -104,7 +109,7 @@ def _run(
             elif reason == DRAWS:
                 refill(distributions, state.shapes, state.table, streams)
             elif reason == TRACE:
-                _turn_page(state, pages)
+                turn_page(state, pages)
             elif reason == PLAN:
                 _plan_in_python(state, policy, plans)
             elif reason == HELD:
@@ -116,8 +121,8 @@ def _run(
             number.append(float(state.count[0].inside))
         on_slice(until / horizon)
     if trace:
-        _turn_page(state, pages)
-    return _read_off(
+        turn_page(state, pages)
+    return read_off(
         state, horizon, warmup, np.array(times), np.array(number), seconds, pages if trace else None
     )
 
@@ -131,7 +136,8 @@ def _plan_in_python(state: State, policy: Policy, plans: dict[bytes, Floats]) ->
     state.count[0].pending = ASK
 
 
-def _turn_page(state: State, pages: list[Any]) -> None:
+def turn_page(state: State, pages: list[Any]) -> None:
+    """Keep a full page of the event log, and start another."""
     pages.append(state.trace[: state.count[0].traced].copy())
     state.count[0].traced = 0
 
@@ -145,7 +151,7 @@ def _forget(state: State) -> None:
     state.server["busy"][serving] = state.server["begun"][serving] - state.count[0].now
 
 
-def _read_off(
+def read_off(
     state: State,
     horizon: float,
     warmup: float,
@@ -154,6 +160,7 @@ def _read_off(
     seconds: float,
     pages: list[Any] | None,
 ) -> Replication:
+    """Return what was measured, at the end of a run."""
     length = horizon - warmup
     stream, server, count = state.stream, state.server, state.count[0]
     busy = server["busy"].copy()

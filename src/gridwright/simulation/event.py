@@ -13,6 +13,7 @@ from numpy.random import Generator
 
 from ..link import hook
 from .calendar import settle
+from .plan import situation
 from .queue import append, release, take
 from .reason import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .shape import low, shape_draw
@@ -50,7 +51,7 @@ def loop(
         recalled(s, arguments, own)
     while True:
         if c.pending == MAKE_PLAN:
-            if not make_plan(s, room):
+            if not make_plan(situation(s), room, s.plan):
                 return PLAN
             c.pending = ASK
         if c.pending == ASK:

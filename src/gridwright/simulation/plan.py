@@ -10,11 +10,14 @@ from ..allocation import Room, Situation, grouped, prices, vertex, weights
 from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
+from ..policies.fastest import fastest, mark_fastest
 from .state import State
 
-__all__ = ["PLANS", "Planning", "plan_in_python"]
+__all__ = ["PLANS", "Planning", "plan_in_python", "situation"]
 
 ALLOCATES_NOTHING = True
+
+Floats = NDArray[np.float64]
 
 
 class Planning(NamedTuple):
@@ -24,36 +27,43 @@ class Planning(NamedTuple):
     numbers: NDArray[np.float64]  # the planner's parameters
 
 
-def plan_in_python(s: State, planning: Planning) -> bool:
+def plan_in_python(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Leave the planning to Python."""
     return False
 
 
-def plan_vertex(s: State, planning: Planning) -> bool:
+def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``vertex`` does."""
-    now = situation(s)
     if optimum(now, planning.room) == FAILED:
         return False
-    fill(now, planning.room, s.plan)
+    fill(now, planning.room, plan)
     return True
 
 
-def plan_grouped(s: State, planning: Planning) -> bool:
+def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``grouped`` does."""
-    now = situation(s)
     if optimum(now, planning.room) == FAILED:
         return False
-    spread(now, planning.room, s.plan)
+    spread(now, planning.room, plan)
     return True
 
 
-def plan_prices(s: State, planning: Planning) -> bool:
+def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``prices`` does, and ``weights``, which has no power."""
-    now = situation(s)
     if optimum(now, planning.room) == FAILED:
         return False
     power = planning.numbers[0] if len(planning.numbers) > 0 else np.inf
-    permit(now, planning.room, s.plan, power)
+    permit(now, planning.room, plan, power)
+    return True
+
+
+def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``fastest`` does; how many that are was checked when the first plan was made."""
+    machines = now.rates.shape[1]
+    k = int(planning.numbers[0])
+    if planning.numbers[1] > 0.0:
+        k = int(planning.numbers[1] * machines / 100 + 1e-9)
+    mark_fastest(now, k, plan)
     return True
 
 
@@ -62,7 +72,8 @@ def situation(s: State) -> Situation:
     return Situation(s.nominal, s.classes.arrival, s.present, s.group)
 
 
-PLANS: dict[Any, Callable[[State, Planning], bool]] = {
+PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
+    fastest: plan_fastest,
     vertex: plan_vertex,
     grouped: plan_grouped,
     prices: plan_prices,

@@ -16,7 +16,7 @@ from .shape import low, shape_draw
 from .state import State, shown
 from .trace import ARRIVE, ASSIGN, FINISH, START, note
 
-__all__ = ["loop"]
+__all__ = ["account", "loop", "place", "retire"]
 
 ALLOCATES_NOTHING = True
 
@@ -70,45 +70,9 @@ def loop(
         q = s.stream[i]
         q.next = t + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
         work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
-        m = s.machines[k]
-        o = s.server[k]
-        begin = o.last if o.last > t else t
-        end = begin + work / s.truth[i, k]
-        o.last = end
-        # the ticket
-        x = c.free
-        ticket = s.ticket[x]
-        c.free = ticket.next
-        ticket.next = -1
-        ticket.due = end
-        ticket.expected = s.expected[i, k]
-        if m.backlog == 0:
-            o.head = x
-            s.due[k] = end
-        else:
-            s.ticket[o.tail].next = x
-        o.tail = x
-        m.backlog += 1
-        m.work += ticket.expected
-        m.serving = i if m.backlog == 1 else m.serving
-        ticket.task_class = i
-        s.assigned[i, k] += 1
+        begin, end, more = place(s, i, k, t, work, warmup, horizon)
+        area += more
         inside += 1
-        # the statistics
-        if t >= warmup and end <= horizon:  # as nearly always
-            q.arrived += 1
-            q.responded += 1
-            q.response += end - t
-            q.queued += begin - t
-            q.finished += 1
-            area += end - t
-            o.busy += end - begin
-        else:
-            q.arrived += t >= warmup
-            if end > warmup:
-                q.finished += end <= horizon
-                area += min(end, horizon) - max(t, warmup)
-                o.busy += max(min(end, horizon) - max(begin, warmup), 0.0)
         if tracing:
             note(s, t, ARRIVE, c.tasks, i, -1)
             note(s, t, ASSIGN, c.tasks, i, k)
@@ -124,6 +88,66 @@ def loop(
     return SLICE
 
 
+def place(
+    s: State, i: int, k: int, t: float, work: float, warmup: float, horizon: float
+) -> tuple[float, float, float]:
+    """Put a task at the end of a machine's queue; return its begin, its end, and what it counts.
+
+    Its response is known at once, so it is counted at once.
+    """
+    m, o = s.machines[k], s.server[k]
+    begin = o.last if o.last > t else t
+    end = begin + work / s.truth[i, k]
+    o.last = end
+    x = s.count[0].free
+    ticket = s.ticket[x]
+    s.count[0].free = ticket.next
+    ticket.next = -1
+    ticket.due = end
+    ticket.expected = s.expected[i, k]
+    if m.backlog == 0:
+        o.head = x
+        s.due[k] = end
+    else:
+        s.ticket[o.tail].next = x
+    o.tail = x
+    m.backlog += 1
+    m.work += ticket.expected
+    m.serving = i if m.backlog == 1 else m.serving
+    ticket.task_class = i
+    s.assigned[i, k] += 1
+    s.stream[i].arrived += t >= warmup
+    return begin, end, account(s, i, k, t, begin, end, warmup, horizon, 1)
+
+
+def account(
+    s: State,
+    i: int,
+    k: int,
+    t: float,
+    begin: float,
+    end: float,
+    warmup: float,
+    horizon: float,
+    sign: int,
+) -> float:
+    """Count a task in, or out with sign −1; return what it adds to the integral of the number."""
+    q, o = s.stream[i], s.server[k]
+    if t >= warmup and end <= horizon:  # as nearly always
+        q.responded += sign
+        q.response += sign * (end - t)
+        q.queued += sign * (begin - t)
+        q.finished += sign
+        o.busy += sign * (end - begin)
+        return sign * (end - t)
+    if end <= warmup:
+        return 0.0
+    if end <= horizon:
+        q.finished += sign
+    o.busy += sign * max(min(end, horizon) - max(begin, warmup), 0.0)
+    return sign * (min(end, horizon) - max(t, warmup))
+
+
 def retire(s: State, j: int, t: float) -> int:
     """Let the tasks go that have left a machine by now; return how many."""
     m = s.machines[j]
@@ -131,6 +155,7 @@ def retire(s: State, j: int, t: float) -> int:
     x, gone = o.head, 0
     while x >= 0 and s.ticket[x].due <= t:
         ticket = s.ticket[x]
+        left(s, x, j)
         m.work -= ticket.expected
         following = ticket.next
         ticket.next = s.count[0].free
@@ -147,6 +172,11 @@ def retire(s: State, j: int, t: float) -> int:
         m.serving = s.ticket[x].task_class
         s.due[j] = s.ticket[x].due
     return gone
+
+
+@hook
+def left(s: State, x: int, j: int) -> None:
+    """Stand in for what else is done when a task has left a machine."""
 
 
 @hook

@@ -184,17 +184,20 @@ def choose_planner(
     policy: Policy, state: State, *, changing: bool, interpreted: bool
 ) -> tuple[Any, Planning]:
     """Return what the loop calls for a new plan, or word that Python must do it; and its room."""
-    plan: Callable[[State, Planning], bool] = plan_in_python
+    plan: Callable[[Situation, Planning, Floats], bool] = plan_in_python
     numbers = np.zeros(0)
     if changing and policy.planner in PLANS:
         plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
-    planning = Planning(make_room(situation_of(state)), numbers)
+    now = situation_of(state)
+    planning = Planning(make_room(now), numbers)
     if interpreted:
         return plan, planning
     import numba
 
     typeof: Any = numba.typeof
-    return point(plan, numba.types.boolean, typeof(state), typeof(planning)), planning
+    return point(
+        plan, numba.types.boolean, typeof(now), typeof(planning), typeof(state.plan)
+    ), planning
 
 
 def _truth(system: System) -> Floats:

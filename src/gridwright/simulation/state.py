@@ -82,6 +82,7 @@ TICKET = np.dtype(
         ("born", "f8"),
         ("work", "f8"),  # standardised
         ("due", "f8"),  # lazy push: when it leaves; else: when it was sent
+        ("begun", "f8"),  # peers: when its execution begins
         ("expected", "f8"),  # what it adds to the machine's expected work
         ("next", "i8"),
         ("task_class", "i8"),

@@ -1,0 +1,15 @@
+"""K-percent best on a decentralised grid."""
+
+from .choice import Tie, least_completion
+from .contract import peer
+from .fastest import fastest
+from .view import View
+
+
+@peer(plan=fastest)
+def kpb_dec(task_class: int, home: int, view: View, tie: Tie = Tie.lowest) -> int:
+    """Ask the k machines that home believes fastest for the class.
+
+    Source: Al-Azzoni 2009, section 4.3.
+    """
+    return least_completion(task_class, view, tie)

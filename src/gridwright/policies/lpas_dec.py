@@ -1,0 +1,15 @@
+"""LPAS on a decentralised grid."""
+
+from ..allocation import vertex
+from .choice import Tie, least_completion
+from .contract import peer
+from .view import View
+
+
+@peer(plan=vertex)
+def lpas_dec(task_class: int, home: int, view: View, tie: Tie = Tie.lowest) -> int:
+    """Ask the machines that home's own allocation gives to the class.
+
+    Source: Al-Azzoni 2009, section 4.2.
+    """
+    return least_completion(task_class, view, tie)
