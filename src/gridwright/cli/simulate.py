@@ -222,13 +222,14 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     better = found.improvement(reference) if reference else {}
     columns = ["policy", ">number in system", ">response time", ">half width"]
     if first.further:
-        columns = ["policy", *(f">{in_words(name)}" for name in first.further)]
+        names = list(dict.fromkeys((*first.criteria, *first.further)))
+        columns = ["policy", *(f">{in_words(name)}" for name in names)]
     rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))
     for result in found.results:
         name = str(result.policy)
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
         if result.further:
-            cells = [str(found) for found in result.figures.values()]
+            cells = [str(result.figure(name)) for name in names]
         elif not result.stable:
             cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
         extra = [f"{100 * better[name]:.2f} %" if result.stable else ""] if better else []

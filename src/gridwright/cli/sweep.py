@@ -38,6 +38,7 @@ def sweep(
         str,
         typer.Option(
             help="load, arrivals, machines, machines.GROUP, mean_uptime, mean_repair, "
+            "mean_interval, "
             "inaccuracy.arrivals, inaccuracy.rates, inaccuracy.availability, or a parameter of "
             "the policies.",
             metavar="WHAT",

@@ -78,9 +78,9 @@ def sweep(
 
     What can be varied: ``load`` (arrivals are scaled to it, all machines up), ``arrivals`` and
     ``machines`` (times as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and
-    ``mean_repair``, ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is
-    believed), or a parameter of the policies, in numbers or words. All policies meet the same
-    arrivals.
+    ``mean_repair``, ``mean_interval`` (between changes), ``inaccuracy.arrivals``, ``.rates`` and
+    ``.availability`` (of what is believed), or a parameter of the policies, in numbers or words.
+    All policies meet the same arrivals.
 
     >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
     >>> len(found.points)

@@ -72,12 +72,19 @@ def _with_inaccuracy(system: System, part: str, value: float) -> System:
     return system.replace(assumed={**assumed.parts(), "inaccuracy": inaccuracy})
 
 
+def _with_interval(system: System, mean: float) -> System:
+    if system.changes is None:
+        raise InputError("mean_interval cannot be varied: the rates of the system do not change")
+    return system.replace(changes={**system.changes.parts(), "mean_interval": mean})
+
+
 VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "load": _with_load,
     "arrivals": _scaled,
     "machines": lambda system, times: _with_counts(system, [times * c for c in system.counts]),
     "mean_uptime": lambda system, mean: _with_failures(system, "mean_uptime", mean),
     "mean_repair": lambda system, mean: _with_failures(system, "mean_repair", mean),
+    "mean_interval": _with_interval,
     "inaccuracy.arrivals": lambda system, most: _with_inaccuracy(system, "arrivals", most),
     "inaccuracy.availability": lambda system, most: _with_inaccuracy(system, "availability", most),
     "inaccuracy.rates": lambda system, most: _with_inaccuracy(system, "rates", most),

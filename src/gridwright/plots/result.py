@@ -22,11 +22,15 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
     """Draw the results of one or several policies on a system."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 4), layout="constrained")
-    means, classes, number = figure.subplots(1, 3, width_ratios=[1, 1.4, 1.6])
+    peers = results[0].policy.kind == "peer"
+    widths = [1, 1.4, 1.6, *([1.6] if peers else [])]
+    figure = Figure(figsize=(13 + 4 * peers, 4), layout="constrained")
+    means, classes, number, *views = figure.subplots(1, len(widths), width_ratios=widths)
     _draw_means(means, results)
     _draw_classes(classes, results)
     _draw_number(number, results)
+    if peers:
+        _draw_views(views[0], results)
     first = results[0]
     figure.suptitle(
         f"{literal(first.system.name)}: {len(first.replications)} × {first.horizon:g} time units, "
@@ -67,6 +71,18 @@ def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
     largest = [e.mean_response.mean for r in results for e in r.classes if e.mean_response.mean > 0]
     if largest and max(largest) > 20 * min(largest):
         axes.set_yscale("log")
+
+
+def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
+    """Draw how far machines differ in whom they would ask, in the first replication."""
+    for k, result in enumerate(results):
+        run = result.replications[0]
+        shares = 100 * np.array(run.more["disagreements"])
+        axes.plot(run.times[1:], shares, color=f"C{k}", label=_names((result,))[0])
+    axes.set_xlabel("time")
+    axes.set_ylabel("pairs (class, machine) in which\ntwo machines' plans differ, %")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
 
 
 def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:

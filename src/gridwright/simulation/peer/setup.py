@@ -70,7 +70,7 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
         assigned=np.zeros((machines, classes, machines), np.int64),
         plan=everyone(central.plan),
         memory=np.zeros((machines, classes, machines)),
-        outdated=np.ones(machines, np.bool_),
+        outdated=np.full(machines, assumed is not None),
         group=np.arange(machines) if rates_change else groups_of(central.nominal),
         load=np.zeros((classes, 2))[:, 0],  # of the type that planners are compiled for
         arrival_factors=np.array(changes.arrivals if changes else (), dtype=float),
