@@ -1,7 +1,7 @@
 """Decentralised grids: arrivals per CPU second with every machine's own LP included.
 
-Floor: 4.A under LPAS_dec at 1.5 million arrivals a second on one core; the ratio is against the same
-machines under the central LPAS, where nothing changes and nobody sends messages.
+Floor: 4.A under LPAS_dec at 1.5 million arrivals a second on one core; the ratio is against the
+same machines under the central LPAS, where nothing changes and nobody sends messages.
 """
 
 from gridwright import simulate

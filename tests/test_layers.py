@@ -9,6 +9,7 @@ import gridwright
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
+    {"inner"},
     {"model", "statistics", "link"},
     {"catalogue"},
     {"allocation"},

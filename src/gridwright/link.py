@@ -32,9 +32,6 @@ CONSTANT = (bool, int, float, str, tuple, np.dtype)
 
 Function = Callable[..., Any]
 
-INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""A function that only compiled code calls needs no way in from Python: half the compiling."""
-
 
 def hook(function: Function) -> Function:
     """Mark a function as a place that another one of its name can be put into."""
@@ -66,14 +63,16 @@ def link(
     """
     import numba
 
+    from .inner import OuterCompiler
+
     def treat(inner: FunctionType) -> Any:
-        options: dict[str, Any] = INNER | _options(inner, allocating)
-        return numba.njit(inner, forceinline=inlined, **options)
+        return _made_inner(inner, forceinline=inlined, **_options(inner, allocating))
 
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
     with _caching_in(_cache_folder(function, linked)) as caching:
-        return numba.njit(outer, cache=caching, **_options(outer))
+        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
+        return numba.njit(outer, **own)
 
 
 @cache
@@ -86,8 +85,7 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     import numba
     from numba.core import types
 
-    options: dict[str, Any] = INNER
-    linked = _linked(function, {}, lambda inner: numba.njit(inner, **options, **_options(inner)))
+    linked = _linked(function, {}, lambda inner: _made_inner(inner, **_options(inner)))
     outer = _rebound(function, linked, {})
     signature = returns(*takes)
     with _caching_in(_cache_folder(function, linked)) as caching:
@@ -101,6 +99,29 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
             return signature
 
     return Pointer()
+
+
+def _made_inner(function: FunctionType, **options: Any) -> Any:
+    """Make a function that only compiled code calls: it needs no way in from Python.
+
+    It is compiled once for arguments of a type, not once more for constants among them: a variable
+    that starts as a constant would have what it is passed to compiled for that constant, before
+    Numba finds that it varies.
+    """
+    import numba
+    from numba.core.types.misc import unliteral
+
+    from .inner import InnerCompiler
+
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(function, pipeline_class=InnerCompiler, **options)
+    once = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return once(tuple(map(unliteral, args)), {key: unliteral(kws[key]) for key in kws})
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
 
 
 @contextmanager

@@ -19,7 +19,8 @@ def pas(task_class: int, view: View) -> int:
             work = view.machines[j].work
             # who comes while the machine works waits for this task; who comes during it mostly
             # goes elsewhere, the more so the more machines there are
-            behind = (work + each / len(view.machines)) * sent[j] / view.now
+            behind = (work + each / len(view.machines)) * sent[j]
+            behind = behind / view.now if view.now > 0.0 else 0.0
             delay = (work + (1.0 + behind) * each) / weight
             if delay < bound:
                 best, bound = j, delay * (1.0 - ALIKE)

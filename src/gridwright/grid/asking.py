@@ -1,0 +1,162 @@
+"""Who is asked when: what makes a book that of a pull grid, or of a push grid.
+
+The same rules as the simulator's, in plain Python: a test drives both through the same events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .book import Book
+
+__all__ = ["MECHANISMS", "Pull", "Push"]
+
+
+class Pull:
+    """Jobs wait centrally; a machine that is free asks for one."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.idle: dict[int, None] = {
+            j: None for j in range(len(book.machines)) if book.machines[j].up
+        }
+        """The idle machines, in the order in which they became idle."""
+        self.in_turn = book.policy.idle in ("every", "rotate", "blocking")
+
+    def placed(self, task_class: int) -> None:
+        """Let idle machines ask, when a job waits."""
+        match self.book.policy.idle:
+            case "every":
+                self._ask_every()
+            case "rotate":
+                self._ask_in_turn()
+            case "blocking":
+                while self.idle and self._asks(next(iter(self.idle))):
+                    pass
+            case order:
+                self._ask_first(task_class, order)
+
+    def freed(self, machine: int) -> None:
+        """Let a machine that has nothing to do ask."""
+        if not self.book.can_take(machine):
+            return
+        if self.in_turn:
+            self.idle[machine] = None
+            self.placed(-1)
+        elif not self._asks(machine):
+            self.idle[machine] = None
+
+    def gone(self, machine: int) -> None:
+        """Forget a machine that takes no more jobs."""
+        self.idle.pop(machine, None)
+
+    def returned(self, task_class: int) -> None:
+        """Let idle machines ask for the job of a machine that is gone."""
+        if task_class >= 0 and not self.book.pending:
+            self.placed(task_class)
+
+    def recalled(self) -> None:
+        """Let idle machines ask: there is a new plan."""
+        if self.in_turn:
+            self.placed(-1)
+        elif self.book.policy.idle == "fastest":
+            for i in range(len(self.book.classes)):
+                self.placed(i)
+        else:
+            for machine in list(self.idle):
+                self._asks(machine)
+
+    def _ask_first(self, i: int, order: str) -> None:
+        book = self.book
+        able = [j for j in self.idle if book.plan[i, j] > 0.0 and book.nominal[i, j] > 0.0]
+        if order == "fastest":
+            able.sort(key=lambda j: -book.rate[i, j])  # stable: of equals, the longest idle
+        passed = np.nan
+        for j in able:
+            if not book.waiting[i]:
+                return
+            if order == "fastest" and book.rate[i, j] == passed:
+                continue
+            passed = np.nan if self._asks(j) else book.rate[i, j]
+
+    def _ask_every(self) -> None:
+        for machine in sorted(self.idle):
+            if any(self.book.waiting):
+                self._asks(machine)
+
+    def _ask_in_turn(self) -> None:
+        for machine in list(self.idle):
+            if not any(self.book.waiting):
+                return
+            if not self._asks(machine):
+                del self.idle[machine]
+                self.idle[machine] = None
+
+    def _asks(self, machine: int) -> bool:
+        """Let a machine ask, and give it what it is answered; tell whether there is something."""
+        book = self.book
+        possible = [
+            i
+            for i, queue in enumerate(book.waiting)
+            if queue and book.plan[i, machine] > 0.0 and book.nominal[i, machine] > 0.0
+        ]
+        if not possible:
+            return False
+        book.asked += 1
+        choice = int(book.policy.decide(machine, book.view(), *book.arguments))
+        if choice < 0:
+            return False
+        if choice not in possible:
+            book.refusals += 1
+            return False
+        self.idle.pop(machine, None)
+        book.give(choice, machine)
+        return True
+
+
+class Push:
+    """A job is sent to a machine when it arrives, and queues there."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+
+    def placed(self, task_class: int) -> None:
+        """Offer what waits to the policy, oldest first, until it holds back the rest."""
+        book = self.book
+        left = {i for i, queue in enumerate(book.waiting) if queue}
+        while left:
+            i = min(left, key=lambda k: (book.classes[k].oldest, k))
+            j = int(book.policy.decide(i, book.view(), *book.arguments))
+            possible = 0 <= j < len(book.machines) and book.can_take(j)
+            if possible and book.plan[i, j] > 0.0 and book.nominal[i, j] > 0.0:
+                book.give(i, j)
+                left = {k for k in left if book.waiting[k]}
+            else:
+                left.discard(i)
+                book.refusals += j >= 0
+
+    def freed(self, machine: int) -> None:
+        """Start the next job of a machine's own queue; offer what waits."""
+        book = self.book
+        if book.own[machine] and book.can_take(machine):
+            book.send(book.own[machine].popleft())
+        if not book.pending:
+            self.placed(-1)
+
+    def gone(self, machine: int) -> None:
+        """Nothing is kept of machines."""
+
+    def returned(self, task_class: int) -> None:
+        """Offer the jobs of a machine that is gone."""
+        if not self.book.pending:
+            self.placed(task_class)
+
+    def recalled(self) -> None:
+        """Offer what waits: the plan may permit more now."""
+        self.placed(-1)
+
+
+MECHANISMS: dict[str, type[Pull] | type[Push]] = {"pull": Pull, "push": Push}

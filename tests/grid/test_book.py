@@ -1,0 +1,206 @@
+"""The book: the same decisions as the simulator's, and nothing lost whatever happens."""
+
+import heapq
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from gridwright import InputError, System, load, simulate
+from gridwright.grid import Book, Cancel, Send, Stage
+from gridwright.policies import find
+from gridwright.simulation import KINDS
+
+SMALLER = load("3.A:alpha1:5").replace(
+    counts=[1] * 6,
+    availability=[0.5, 1, 1, 0.75, 1, 1],
+    arrivals=load("3.A:alpha1:5").arrivals / 5,
+)
+FAILING = SMALLER.replace(failures={"mean_uptime": 6, "mean_repair": 2})
+
+
+@pytest.mark.parametrize("system", [SMALLER.replace(failures=None), FAILING], ids=["up", "failing"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *("fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "lpas", "pas"),
+        *("lpas_dg:idle=rotate", "gcmu:idle=every", "fcfs:idle=blocking"),
+    ],
+)
+def test_the_two_worlds_are_one(policy: str, system: System) -> None:
+    """Driven by the events of a simulation, the book sends the same jobs to the same places."""
+    run = simulate(system, policy, 60, 1, seed=8, trace=True).replications[0]
+    trace = run.trace[np.argsort(run.trace["time"], kind="stable")]
+    spells: dict[int, list[tuple[float, int, float, bool]]] = {}
+    begun: dict[int, tuple[float, int]] = {}
+    events: list[tuple[float, int, str, int, int]] = []
+    for e in trace:
+        kind, task, machine = KINDS[e.kind], int(e.task), int(e.machine)
+        if kind == "start":
+            begun[task] = (float(e.time), machine)
+        elif kind in ("finish", "loss"):
+            start, where = begun.pop(task)
+            spells.setdefault(task, []).append((start, where, float(e.time), kind == "finish"))
+        elif kind in ("arrival", "failure", "repair"):
+            number = task if kind == "arrival" else machine
+            events.append((float(e.time), len(events), kind, number, int(e.task_class)))
+    for task, (start, where) in begun.items():  # still running at the end
+        spells.setdefault(task, []).append((start, where, np.inf, True))
+    book = Book(find(policy), system.nominal, system.arrival_rates, system.mean_availability)
+    heapq.heapify(events)
+    sent = 0
+    while events and events[0][0] < 60:
+        now, _, kind, number, other = heapq.heappop(events)
+        if kind == "arrival":
+            said: Any = book.submit(now, number, other)
+        elif kind == "failure":
+            said = book.machine_down(now, number)
+        elif kind == "repair":
+            said = book.machine_up(now, number)
+        else:
+            said = book.finished(now, number, other)
+            assert said is not None
+        for word in said:
+            if isinstance(word, Send):
+                start, where, end, well = spells[word.job][word.attempt - 1]
+                assert (start, where) == (now, word.machine)
+                sent += 1
+                if well:
+                    heapq.heappush(events, (end, 10**9 + sent, "end", word.job, word.attempt))
+    assert sent == sum(start < 60 for each in spells.values() for start, *_ in each)
+    assert sent > 500
+    assert book.refusals == run.refusals
+
+
+def test_a_policy_of_another_kind_is_refused() -> None:
+    with pytest.raises(InputError, match="a grid runs push and pull policies"):
+        Book(find("lpas_dec"), [[1.0]], [1.0])
+
+
+def test_a_job_is_taken_in_once() -> None:
+    book = Book(find("fcfs"), [[1.0]], [1.0])
+    book.submit(0.0, 1, 0)
+    with pytest.raises(InputError, match="job 1 is in the book already"):
+        book.submit(1.0, 1, 0)
+
+
+RATES = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0]])
+
+
+class Turmoil(RuleBasedStateMachine):
+    """Anything may happen at any time."""
+
+    @initialize(policy=st.sampled_from(["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas"]))
+    def begin(self, policy: str) -> None:
+        self.book = Book(find(policy), RATES, [1.0, 1.0])
+        self.now = 0.0
+        self.count = 0
+        self.answers: set[Send] = set()  # attempts that may still answer
+        self.final: dict[int, Stage] = {}
+
+    def hear(self, said: list[Any] | None) -> None:
+        self.now += 0.25
+        for word in said or []:
+            if isinstance(word, Send):
+                self.answers.add(word)
+            else:
+                assert isinstance(word, Cancel)
+
+    @rule(task_class=st.integers(0, 1))
+    def submit(self, task_class: int) -> None:
+        self.hear(self.book.submit(self.now, self.count, task_class))
+        self.count += 1
+
+    @rule(which=st.integers(0, 1000), how=st.sampled_from(["start", "end", "fail", "time-out"]))
+    def answer(self, which: int, how: str) -> None:
+        if not self.answers:
+            return
+        word = sorted(self.answers)[which % len(self.answers)]
+        job = self.book.jobs[word.job]
+        current = job.stage == Stage.sent and job.attempt == word.attempt
+        if how == "start":
+            self.book.started(self.now, word.job, word.attempt)
+            return
+        if how == "time-out":
+            said = self.book.timed_out(self.now, word.job, word.attempt)
+        else:
+            said = self.book.finished(self.now, word.job, word.attempt, failed=how == "fail")
+            self.answers.discard(word)
+        assert (said is None) == (not current), "a late answer counts for nothing"
+        self.hear(said)
+
+    @rule(machine=st.integers(0, 2), how=st.sampled_from(["down", "up", "close", "open"]))
+    def machine(self, machine: int, how: str) -> None:
+        book = self.book
+        calls: dict[str, Any] = {
+            "down": book.machine_down,
+            "up": book.machine_up,
+            "close": book.close,
+            "open": book.open,
+        }
+        self.hear(calls[how](self.now, machine))
+
+    @rule(which=st.integers(0, 1000))
+    def cancel(self, which: int) -> None:
+        if self.count:
+            self.hear(self.book.cancel(self.now, which % self.count))
+
+    @rule(share=st.sampled_from([0.25, 0.5, 1.0]), faster=st.booleans())
+    def believe(self, share: float, faster: bool) -> None:
+        rates = RATES * (2.0 if faster else 1.0)
+        self.hear(self.book.believe(self.now, rates=rates, availability=[share, 1.0, 1.0]))
+
+    @invariant()
+    def every_job_is_in_one_place(self) -> None:
+        if not hasattr(self, "book"):
+            return
+        book = self.book
+        places: list[int] = []
+        for i, queue in enumerate(book.waiting):
+            order = [(job.submitted, job.number) for job in queue]
+            assert order == sorted(order), "queue order is kept"
+            assert all(job.stage == Stage.waiting and job.task_class == i for job in queue)
+            assert book.classes[i].waiting == len(queue)
+            assert book.classes[i].oldest == (queue[0].submitted if queue else np.inf)
+            places += [job.number for job in queue]
+        for j, own in enumerate(book.own):
+            running = book.running[j]
+            there = [*([running] if running else []), *own]
+            assert all(job.machine == j for job in there)
+            assert all(job.stage == Stage.queued for job in own)
+            assert running is None or running.stage == Stage.sent
+            assert running is None or Send(running.number, j, running.attempt) in self.answers
+            m = book.machines[j]
+            assert m.backlog == len(there)
+            assert m.work == pytest.approx(sum(job.expected for job in there))
+            assert m.serving == (running.task_class if running else -1)
+            assert not there or m.up
+            assert running or not own, "a machine with jobs works"
+            places += [job.number for job in there]
+        for number, job in book.jobs.items():
+            assert places.count(number) == (0 if job.stage.is_final else 1)
+            if number in self.final:
+                assert job.stage == self.final[number], "what has ended has ended"
+            if job.stage.is_final:
+                self.final[number] = job.stage
+        assert len(book.jobs) == self.count
+        assert not book.pending
+
+
+Turmoil.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestTurmoil = Turmoil.TestCase
+
+
+def test_nothing_waits_that_an_idle_machine_would_take() -> None:
+    book = Book(find("fcfs"), RATES, [1.0, 1.0])
+    for number in range(4):
+        book.submit(float(number), number, 0)
+    assert [job.stage for job in book.jobs.values()] == [Stage.sent] * 3 + [Stage.waiting]
+    said = book.machine_down(5.0, 0)
+    assert Cancel(0, 0, 1) in said
+    assert book.jobs[0].stage == Stage.waiting
+    (word,) = book.machine_up(6.0, 0)
+    assert word == Send(0, 0, 2), "it comes before the one that was submitted later"
