@@ -89,6 +89,8 @@ class Book:
         self.tally: Floats = np.zeros(TALLIES)
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.out: list[Instruction] = []
+        self.changed: dict[int, Job] = {}
+        """Jobs that are no longer where they were, until somebody clears it."""
         self.pending = False
         for j in range(machines):
             self._expect(j)
@@ -109,18 +111,45 @@ class Book:
         self.mechanism.placed(task_class)
         return self._answer()
 
+    def adopt(self, job: Job, task_class: int) -> None:
+        """Take in a job that an earlier book left unfinished: it waits since its submission."""
+        job.task_class = task_class
+        self.jobs[job.number] = job
+        self.classes[task_class].arrived += 1
+        self.put(job)
+        self.mechanism.placed(task_class)
+
+    def add_class(self, rates: Floats, arrival: float) -> None:
+        """Make room for one more class of jobs."""
+        machines = len(self.machines)
+        self.waiting.append(deque())
+        seen = records(1, CLASS)
+        seen["arrival"], seen["oldest"] = arrival, np.inf
+        self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
+        self.nominal = np.vstack([self.nominal, rates])
+        self.rate = np.vstack([self.rate, rates * self.machines["availability"]])
+        for name in ("expected", "plan", "memory"):
+            setattr(self, name, np.vstack([getattr(self, name), np.zeros((1, machines))]))
+        self.assigned = np.vstack([self.assigned, np.zeros((1, machines), np.int64)])
+        self.arguments = self.policy.arguments(self.nominal.shape)
+        self.group = groups_of(self.nominal)
+        for j in range(machines):
+            self._expect(j)
+        self._make_plan()
+
     def started(self, now: float, number: int, attempt: int) -> None:
         """Note that a machine has begun with a job."""
-        job = self.jobs[number]
-        if job.stage == Stage.sent and job.attempt == attempt:
+        job = self.jobs.get(number)
+        if job is not None and job.stage == Stage.sent and job.attempt == attempt:
             job.started = now
+            self.changed[number] = job
 
     def finished(
         self, now: float, number: int, attempt: int, *, failed: bool = False
     ) -> list[Instruction] | None:
         """Note that a job has ended, well or not; None if nobody waited for this answer."""
-        job = self.jobs[number]
-        if job.stage != Stage.sent or job.attempt != attempt:
+        job = self.jobs.get(number)
+        if job is None or job.stage != Stage.sent or job.attempt != attempt:
             return None
         self.now = now
         self._end(job, Stage.failed if failed else Stage.finished)
@@ -129,11 +158,11 @@ class Book:
 
     def timed_out(self, now: float, number: int, attempt: int) -> list[Instruction] | None:
         """Give a job up where it is: it waits again, and its machine counts as down."""
-        job = self.jobs[number]
-        if job.stage != Stage.sent or job.attempt != attempt:
+        job = self.jobs.get(number)
+        if job is None or job.stage != Stage.sent or job.attempt != attempt:
             return None
         job.timed_out += 1
-        return self.machine_down(now, job.machine)
+        return self.machine_down(now, job.machine, silent=True)
 
     def cancel(self, now: float, number: int) -> list[Instruction] | None:
         """Take a job back; None if it has ended."""
@@ -155,8 +184,11 @@ class Book:
             self.mechanism.freed(job.machine)
         return self._answer()
 
-    def machine_down(self, now: float, machine: int) -> list[Instruction]:
-        """Note that a machine is gone: its jobs wait again, where their submission puts them."""
+    def machine_down(self, now: float, machine: int, *, silent: bool = False) -> list[Instruction]:
+        """Note that a machine is gone: its jobs wait again, where their submission puts them.
+
+        One that is only silent may still answer.
+        """
         self.now = now
         m = self.machines[machine]
         if not m.up:
@@ -167,7 +199,8 @@ class Book:
         lost = self.running[machine]
         self.mechanism.gone(machine)
         if lost is not None:
-            self.out.append(Cancel(lost.number, machine, lost.attempt))
+            if not silent:
+                self.out.append(Cancel(lost.number, machine, lost.attempt))
             lost.lost += 1
             self.running[machine] = None
             self.put(lost)
@@ -271,6 +304,7 @@ class Book:
     def put(self, job: Job) -> None:
         """Let a job wait, where its submission puts it in its class."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
+        self.changed[job.number] = job
         queue = self.waiting[job.task_class]
         if queue and (queue[-1].submitted, queue[-1].number) > (job.submitted, job.number):
             ordered = list(queue)
@@ -296,11 +330,13 @@ class Book:
             self.send(job)
         else:
             job.stage = Stage.queued
+            self.changed[job.number] = job
             self.own[machine].append(job)
 
     def send(self, job: Job) -> None:
         """Have a job run where it is."""
         job.stage, job.sent = Stage.sent, self.now
+        self.changed[job.number] = job
         job.attempt += 1
         self.running[job.machine] = job
         self.machines[job.machine].serving = job.task_class
@@ -358,3 +394,4 @@ class Book:
 
     def _close(self, job: Job, stage: Stage) -> None:
         job.stage, job.ended = stage, self.now
+        self.changed[job.number] = job

@@ -1,0 +1,83 @@
+"""The process that is a machine of the local executor.
+
+It is started with the number of a socket, runs one pickled call at a time that comes in on it, and
+ends when the other end is closed. It imports little, so that many are ready in a moment.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+__all__ = ["HEADER", "main", "pack", "receive"]
+
+HEADER = struct.Struct("!Q")
+
+
+def main() -> None:
+    """Serve the socket whose number is the only argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
+    line = socket.socket(fileno=int(sys.argv[1]))
+    messages: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=listen, args=(line, messages), daemon=True).start()
+    while True:
+        job, attempt, work = pickle.loads(messages.get())
+        line.sendall(pack(("started", job, attempt, time.monotonic())))
+        result, error = call(work)
+        line.sendall(pack(("ended", job, attempt, time.monotonic(), result, error)))
+
+
+def listen(line: socket.socket, messages: SimpleQueue[bytes]) -> None:
+    """Take messages in; when the other end is gone, end at once, in the middle of a job too."""
+    while (message := receive(line)) is not None:
+        messages.put(message)
+    os._exit(0)
+
+
+def call(work: bytes) -> tuple[bytes, str]:
+    """Run a pickled call; return its pickled result, or a traceback."""
+    import cloudpickle
+
+    try:
+        function, arguments, keywords = pickle.loads(work)
+        return cloudpickle.dumps(function(*arguments, **keywords)), ""
+    except BaseException:
+        return b"", traceback.format_exc()
+
+
+def pack(message: Any) -> bytes:
+    """Turn a message into bytes that say how long they are."""
+    body = pickle.dumps(message)
+    return HEADER.pack(len(body)) + body
+
+
+def receive(line: socket.socket) -> bytes | None:
+    """Wait for a message; None when the other end is closed."""
+    header = _exactly(line, HEADER.size)
+    return None if header is None else _exactly(line, HEADER.unpack(header)[0])
+
+
+def _exactly(line: socket.socket, size: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < size:
+        try:
+            part = line.recv(min(size - len(parts), 1 << 20))
+        except ConnectionError:
+            return None
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)
+
+
+if __name__ == "__main__":
+    main()

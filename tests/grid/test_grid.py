@@ -1,0 +1,285 @@
+"""A grid of real processes: results come back, and nothing is lost whatever is killed."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from gridwright import InputError
+from gridwright.grid import Grid, JobFailedError, Journal, Stage
+from gridwright.grid.executors.local import LocalExecutor
+
+WAIT = 60
+"""Seconds after which something that should have happened long ago has not."""
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """Wait for something to become true; it has a minute for what takes a moment."""
+    end = time.monotonic() + WAIT
+    while not (found := true()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_process_stays_behind() -> Iterator[None]:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    yield
+    until(
+        lambda: (
+            not [
+                child
+                for child in psutil.Process().children(recursive=True)
+                if child.pid not in before and child.status() != psutil.STATUS_ZOMBIE
+            ]
+        )
+    )
+
+
+def journalled(path: Path) -> dict[int, Any]:
+    journal = Journal(path)
+    try:
+        return {kept.job.number: kept for kept in journal.jobs()}
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct", "pas"])
+def test_results_come_back(policy: str, tmp_path: Path) -> None:
+    with Grid(policy, machines=2, journal=tmp_path / "j.sqlite") as grid:
+        futures = grid.map(pow, range(20), [2] * 20, task_class="square")
+        futures += grid.map(lambda a, b: a + b, "abc", "xyz", task_class="join")
+        assert [each.result(WAIT) for each in futures] == [k * k for k in range(20)] + [
+            "ax",
+            "by",
+            "cz",
+        ]
+        assert len({grid.submit(os.getpid).result(WAIT) for _ in range(8)}) <= 2
+    kept = journalled(tmp_path / "j.sqlite")
+    assert {each.job.stage for each in kept.values()} == {Stage.finished}
+    assert Counter(each.task_class for each in kept.values()) == {"square": 20, "join": 3, "1": 8}
+    assert all(each.job.submitted <= each.job.sent <= each.job.started for each in kept.values())
+    assert all(each.job.started <= each.job.ended for each in kept.values())
+
+
+def test_a_job_that_fails_says_how(tmp_path: Path) -> None:
+    def divide(a: int) -> float:
+        return a / 0
+
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+            grid.submit(divide, 3).result(WAIT)
+        with pytest.raises(JobFailedError, match="SystemExit"):
+            grid.submit(sys.exit, 3).result(WAIT)
+        assert grid.submit(abs, -3).result(WAIT) == 3
+    assert [k.job.stage for k in journalled(tmp_path / "j.sqlite").values()] == [
+        Stage.failed,
+        Stage.failed,
+        Stage.finished,
+    ]
+
+
+def test_a_machine_that_is_killed_loses_its_job_and_comes_back(tmp_path: Path) -> None:
+    mark = tmp_path / "began"
+
+    def first_time_for_ever() -> str:
+        if not mark.exists():
+            mark.touch()
+            time.sleep(1000)
+        return "done"
+
+    executor = LocalExecutor(2)
+    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+        future = grid.submit(first_time_for_ever)
+        until(mark.exists)
+        where = next(
+            j
+            for j, name in enumerate(executor.machines)
+            if grid.status()["machines"][name]["running"] == future.number
+        )
+        os.kill(executor.pid(where), signal.SIGKILL)
+        assert future.result(WAIT) == "done"
+        until(lambda: all(m["up"] for m in grid.status()["machines"].values()))
+    (kept,) = journalled(tmp_path / "j.sqlite").values()
+    assert (kept.job.attempt, kept.job.lost) == (2, 1)
+    journal = Journal(tmp_path / "j.sqlite")
+    (down,) = (entry for entry in journal.events() if entry.kind == "down")
+    assert down.detail == "its process was ended by SIGKILL"
+    journal.close()
+
+
+def test_a_machine_that_freezes_is_given_up_and_its_late_answer_counts_for_nothing(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+
+    def note(seconds: float) -> str:
+        time.sleep(seconds)
+        with log.open("a") as file:
+            file.write("x")
+        return "done"
+
+    executor = LocalExecutor(["a", "b"])
+    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "learns": False}
+    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
+        grid.pause("b")
+        future = grid.submit(note, 0.2)
+        until(lambda: grid.status()["machines"]["a"]["running"] == future.number)
+        os.kill(executor.pid(0), signal.SIGSTOP)
+        grid.resume("b")
+        assert future.result(WAIT) == "done"
+        assert not grid.status()["machines"]["a"]["up"]
+        os.kill(executor.pid(0), signal.SIGCONT)
+        until(lambda: grid.status()["late_answers"] == 1)
+        until(lambda: grid.status()["machines"]["a"]["up"])
+        assert log.read_text() == "xx", "it ran twice"
+    (kept,) = journalled(tmp_path / "j.sqlite").values()
+    assert (kept.job.stage, kept.job.attempt, kept.job.timed_out) == (Stage.finished, 2, 1)
+    journal = Journal(tmp_path / "j.sqlite")
+    kinds = Counter(entry.kind for entry in journal.events())
+    assert (kinds["finished"], kinds["late answer"], kinds["timed out"]) == (1, 1, 1)
+    journal.close()
+
+
+def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"rates": [[10.0]], "timeout": 3, "on_timeout": "fail"}
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", **options) as grid:
+        future = grid.submit(time.sleep, 1000)
+        with pytest.raises(JobFailedError, match="more than 3 times what was expected"):
+            future.result(WAIT)
+        assert grid.submit(abs, -1).result(WAIT) == 1
+
+
+SCRIPT = """
+import sys, time
+from gridwright.grid import Grid
+
+def work(k):
+    time.sleep(0.02 if k < 5 else 1000)
+    return k
+
+grid = Grid("fcfs", machines=2, journal=sys.argv[1])
+futures = grid.map(work, range(9), task_class="late")
+for future in futures[:5]:
+    future.result()
+print("half-way", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_grid_that_is_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    script, path = tmp_path / "script.py", tmp_path / "j.sqlite"
+    script.write_text(SCRIPT)
+    process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "half-way\n"
+    workers = psutil.Process(process.pid).children()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    until(lambda: not any(worker.is_running() for worker in workers))
+    left = journalled(path)
+    stages = Counter(kept.job.stage for kept in left.values())
+    assert stages[Stage.finished] == 5
+    assert stages[Stage.sent] == 2
+    assert stages[Stage.waiting] == 2
+
+    with Grid("fcfs", machines=4, journal=path) as grid:
+        assert sorted(grid.unfinished) == [5, 6, 7, 8]
+        until(lambda: len([m for m in grid.status()["machines"].values() if m["running"]]) == 4)
+        for future in grid.unfinished.values():
+            assert future.cancel()
+        later = grid.submit(abs, -7)
+        assert later.number == 9
+        assert later.result(WAIT) == 7
+    kept = journalled(path)
+    assert [kept[k].job.stage for k in range(5, 9)] == [Stage.cancelled] * 4
+    assert kept[5].job.submitted == left[5].job.submitted
+    assert [kept[k].job.lost for k in (5, 6)] == [1, 1]
+
+
+def test_a_full_disk_stops_the_grid_and_says_so(tmp_path: Path) -> None:
+    grid = Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
+    try:
+        assert grid.submit(abs, -1).result(WAIT) == 1
+        grid._in_loop(lambda: grid.journal._database.execute("PRAGMA max_page_count=8"))
+        with pytest.raises(InputError, match=r"the journal .* cannot be written: .*full"):
+            grid.submit(len, "x" * 200_000).result(WAIT)
+        with pytest.raises(InputError, match="the grid has stopped"):
+            grid.submit(abs, -1).result(WAIT)
+    finally:
+        grid.close()
+    (kept,) = journalled(tmp_path / "j.sqlite").values()
+    assert kept.job.stage == Stage.finished
+
+
+def test_it_learns_which_machine_is_fast(tmp_path: Path) -> None:
+    pids: dict[int, float] = {}
+
+    def slowly(speeds: dict[int, float], seconds: float) -> int:
+        time.sleep(seconds / speeds[os.getpid()])
+        return os.getpid()
+
+    executor = LocalExecutor(2)
+    with Grid("lpas_dg", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+        pids |= {executor.pid(0): 1.0, executor.pid(1): 4.0}
+        for _ in range(10):
+            batch = [grid.submit(slowly, pids, 0.1) for _ in range(2)]
+            for each in batch:
+                each.result(WAIT)
+        ((slow, fast),) = grid.status()["rates"]
+    assert slow < fast
+    times: dict[str, list[float]] = {"1": [], "2": []}
+    for kept in journalled(tmp_path / "j.sqlite").values():
+        times[kept.machine].append(kept.job.ended - kept.job.started)
+    measured = [len(each) / sum(each) for each in times.values()]
+    assert [slow, fast] == pytest.approx(measured, rel=0.12), "within what counts as a difference"
+
+
+def test_wrong_use(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    with pytest.raises(InputError, match="machines is 0"):
+        Grid("fcfs", machines=0, journal=path)
+    with pytest.raises(InputError, match="a grid runs push and pull policies"):
+        Grid("mct_dec", machines=2, journal=path)
+    with pytest.raises(InputError, match="on_timeout is 'pray'"):
+        Grid("fcfs", journal=path, on_timeout="pray")
+    with pytest.raises(InputError, match=r"rates has shape \(1, 3\)"):
+        Grid("fcfs", machines=2, rates=[[1, 2, 3]], journal=path)
+    with Grid("fcfs", machines=1, journal=path) as grid:
+        with pytest.raises(InputError, match="cannot be pickled"):
+            grid.submit(abs, sys.stdout)
+        with pytest.raises(InputError, match="no machine 'x'"):
+            grid.pause("x")
+        unread = grid.submit(eval, "type('Odd', (), {})()")
+        assert unread.result(WAIT) is not None
+    with pytest.raises(InputError, match="the grid is closed"):
+        grid.submit(abs, 1)
+
+
+def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+    with pytest.raises(InputError, match="a database, but no journal"):
+        Journal(other)
+    text = tmp_path / "text"
+    text.write_text("hello, this is no database at all" * 10)
+    with pytest.raises(InputError, match="no journal that can be used"):
+        Journal(text)
+    journal = Journal(tmp_path / "j.sqlite")
+    journal._database.execute("PRAGMA user_version=99")
+    journal.close()
+    with pytest.raises(InputError, match="journal of version 99"):
+        Journal(tmp_path / "j.sqlite")
