@@ -51,7 +51,7 @@ def loop(
         recalled(s, arguments, own)
     while True:
         if c.pending == MAKE_PLAN:
-            if not make_plan(situation(s), room, s.plan):
+            if not make_plan(situation(s, room), room, s.plan):
                 return PLAN
             c.pending = ASK
         if c.pending == ASK:

@@ -24,7 +24,8 @@ class Planning(NamedTuple):
     """What a compiled planner works with."""
 
     room: Room
-    numbers: NDArray[np.float64]  # the planner's parameters
+    numbers: Floats  # the planner's parameters
+    arrivals: Floats  # [class], scratch
 
 
 def plan_in_python(now: Situation, planning: Planning, plan: Floats) -> bool:
@@ -67,9 +68,11 @@ def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
-def situation(s: State) -> Situation:
+def situation(s: State, planning: Planning) -> Situation:
     """Describe the state to a planner."""
-    return Situation(s.nominal, s.classes.arrival, s.present, s.group)
+    for i in range(len(s.classes)):
+        planning.arrivals[i] = s.classes[i].arrival
+    return Situation(s.nominal, planning.arrivals, s.present, s.group)
 
 
 PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {

@@ -16,7 +16,7 @@ from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from . import event, pull, push, push_event
 from .asking import ORDERS
-from .plan import PLANS, Planning, plan_in_python, situation
+from .plan import PLANS, Planning, plan_in_python
 from .shape import BUFFERED, Shapes, draw, draw_exponential, is_low, never_low
 from .state import COUNT, EVENT, SERVER, STREAM, TICKET, State
 
@@ -188,8 +188,8 @@ def choose_planner(
     numbers = np.zeros(0)
     if changing and policy.planner in PLANS:
         plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
-    now = situation(state)
-    planning = Planning(make_room(now), numbers)
+    now = situation_of(state)
+    planning = Planning(make_room(now), numbers, np.zeros(len(state.classes)))
     if interpreted:
         return plan, planning
     import numba

@@ -134,7 +134,7 @@ def _planner(policy: Policy, p: PeerState, interpreted: bool) -> tuple[Any, Plan
     if policy.planner in PLANS:
         plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
     now = situation(p, 0)
-    planning = Planning(make_room(now), numbers)
+    planning = Planning(make_room(now), numbers, p.load)
     if interpreted:
         return plan, planning
     import numba

@@ -72,7 +72,7 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
         memory=np.zeros((machines, classes, machines)),
         outdated=np.full(machines, assumed is not None),
         group=np.arange(machines) if rates_change else groups_of(central.nominal),
-        load=np.zeros((classes, 2))[:, 0],  # of the type that planners are compiled for
+        load=np.zeros(classes),
         arrival_factors=np.array(changes.arrivals if changes else (), dtype=float),
         rate_factors=np.array(changes.rates if changes else (), dtype=float),
         availabilities=np.array(changes.availability if changes else (), dtype=float),
