@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError,
 
 from .assumed import Assumed
 from .availability import Availability, MarkovChain
+from .batch import BatchRun, Deadlines, ExecutionPmf
 from .distribution import Exponential
 from .error import InputError
 from .explanation import explain
@@ -75,6 +76,9 @@ class System(Record):
         Up-times and repair times; without it machines never fail.
     assumed
         What planners and policies believe where it is not the truth.
+    pmf, deadlines, batch
+        For batch policies: where the pmfs of the execution times come from, by when tasks are to
+        be done, and how they come.
 
     Examples
     --------
@@ -96,6 +100,9 @@ class System(Record):
     interarrival: OneOrList[AnyDistribution] = Exponential()
     failures: Failures | None = None
     assumed: Assumed | None = None
+    pmf: ExecutionPmf | None = None
+    deadlines: Deadlines | None = None
+    batch: BatchRun | None = None
 
     if TYPE_CHECKING:
 
@@ -113,6 +120,9 @@ class System(Record):
             interarrival: Any = "exponential",
             failures: Any = None,
             assumed: Any = None,
+            pmf: Any = None,
+            deadlines: Any = None,
+            batch: Any = None,
         ) -> None: ...
 
     @model_validator(mode="before")
@@ -239,8 +249,7 @@ class System(Record):
         """The system that planners and policies see, random inaccuracy aside."""
         if self.assumed is None:
             return self
-        stated = {key: value for key, value in self.assumed.parts().items() if value is not None}
-        del stated["inaccuracy"]
+        stated = self.assumed.stated()
         return self.replace(**stated, assumed=None)
 
     def per_machine(self, values: Any) -> tuple[Any, ...]:
