@@ -29,7 +29,7 @@ class ExecutionPmf(Record):
     samples: Count | None = None
     scale: tuple[Positive, Positive] | None = None
     times: tuple[tuple[AnyDistribution, ...], ...] = ()
-    measured: dict[str, dict[str, tuple[Positive, ...]]] = {}
+    measured: dict[str, dict[str, tuple[Positive, ...]]] = Field(default={})
 
     @model_validator(mode="before")
     @classmethod

@@ -3,7 +3,6 @@
 import csv
 from pathlib import Path
 
-
 __all__ = ["read_times"]
 
 COLUMNS = ["class", "machine", "time"]

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class GridPmf:
-    """How likely a time is start, start + width, start + 2 × width, …
+    """How likely a time is start, start + width, start + 2 × width and so on.
 
     Nothing here moves mass between bins but what says so: a shift moves the start, a convolution
     adds the starts, so that no rounding is added on the way.

@@ -7,12 +7,16 @@ from typing import Any
 
 from ..model import InputError, System
 from ..policies import Policy
-from . import central
+from . import batch, central
 from .replication import Replication
 
 __all__ = ["check_system", "replicate"]
 
-MECHANISMS: dict[str, ModuleType] = {"push": central, "pull": central}
+MECHANISMS: dict[str, ModuleType] = {
+    "push": central,
+    "pull": central,
+    "batch": batch,
+}
 """By kind of policy: a module that checks whether a system suits, and runs one replication."""
 
 

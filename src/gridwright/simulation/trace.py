@@ -5,6 +5,7 @@ from .state import State
 __all__ = [
     "ARRIVE",
     "ASSIGN",
+    "DISCARD",
     "FAIL",
     "FINISH",
     "KINDS",
@@ -28,8 +29,9 @@ KINDS = (
     "re-plan",
     "loss",
     "availability",
+    "discard",
 )
-ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT = range(9)
+ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
 
 
 def note(s: State, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
