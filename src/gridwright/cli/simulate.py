@@ -156,7 +156,7 @@ def show_result(result: Result) -> None:
     runs = counted(len(result.replications), "replication", "replications")
     out.print(
         f"[bold]{escape(result.system.name)}[/bold] under [bold]{escape(str(result.policy))}[/bold]"
-        f": {runs} of {result.horizon:g} time units, seed {result.seed}"
+        f": {runs} of {result.length}, seed {result.seed}"
     )
     if len(result.replications) == 1:
         out.print("One replication gives no interval; --replications 10 does.")
@@ -216,7 +216,7 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     first = found.results[0]
     runs = counted(len(first.replications), "replication", "replications")
     out.print(
-        f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.horizon:g} time units, "
+        f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.length}, "
         f"seed {first.seed}, common random numbers\n"
     )
     better = found.improvement(reference) if reference else {}

@@ -116,6 +116,11 @@ class Result:
         return stability(times, number, float(self.system.arrival_rates.sum()))
 
     @property
+    def length(self) -> str:
+        """How long a run is, in words."""
+        return f"{self.horizon:g} time units"
+
+    @property
     def stable(self) -> bool:
         """Whether the run looks stable."""
         return self.stability.stable

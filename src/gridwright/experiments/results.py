@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..model import System
 from ..policies import Policy
+from .batch_result import batch_result
 from .result import Result
 
 __all__ = ["result_of"]
 
-RESULTS: dict[str, type[Result]] = {"push": Result, "pull": Result}
+RESULTS: dict[str, Callable[..., Result]] = {
+    "push": Result,
+    "pull": Result,
+    "batch": batch_result,
+}
 
 
 def result_of(system: System, policy: Policy, *rest: Any) -> Result:

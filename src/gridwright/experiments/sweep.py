@@ -11,7 +11,7 @@ from ..policies import Policy
 from ..policies import find as find_policy
 from .result import Result
 from .simulate import resolve, simulate
-from .variation import VARIATIONS, is_variation, varied
+from .variation import BELIEFS, VARIATIONS, is_variation, varied
 
 __all__ = ["Point", "Sweep", "sweep"]
 
@@ -79,8 +79,9 @@ def sweep(
     What can be varied: ``load`` (arrivals are scaled to it, all machines up), ``arrivals`` and
     ``machines`` (times as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and
     ``mean_repair``, ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is
-    believed), or a parameter of the policies, in numbers or words. All policies meet the same
-    arrivals.
+    believed), for batch policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is
+    believed of the pmfs (``assumed.shift``, ``.scale``, ``.execution``), or a parameter of the
+    policies, in numbers or words. All policies meet the same arrivals.
 
     >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
     >>> len(found.points)
@@ -122,6 +123,6 @@ def _check(policies: Sequence[Policy], vary: str) -> None:
         return
     known = {name for policy in policies for name in policy.parameters}
     if vary not in known:
-        choices = [*VARIATIONS, "machines.GROUP", *sorted(known)]
+        choices = [*VARIATIONS, *BELIEFS, "machines.GROUP", *sorted(known)]
         hint = did_you_mean(vary, choices) or f"; expected {', '.join(choices)}"
         raise InputError(f"{vary!r} cannot be varied{hint}")

@@ -29,7 +29,7 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
     _draw_number(number, results)
     first = results[0]
     figure.suptitle(
-        f"{literal(first.system.name)}: {len(first.replications)} × {first.horizon:g} time units, "
+        f"{literal(first.system.name)}: {len(first.replications)} × {first.length}, "
         f"seed {first.seed}; bars are 95 % intervals"
     )
     save(figure, path)

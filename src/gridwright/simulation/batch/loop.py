@@ -4,7 +4,6 @@ from math import floor
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from ...link import hook
 from ...policies.batch_view import BatchView
@@ -20,13 +19,7 @@ GRAIN = 1e-9
 
 
 def loop(
-    s: State,
-    arguments: Any,
-    until: float,
-    warmup: float,
-    limit: int,
-    discard: int,
-    own: Generator,
+    s: State, v: BatchView, arguments: Any, until: float, warmup: float, limit: int, discard: int
 ) -> int:
     """Go on until a time, or until something is needed; return the reason.
 
@@ -60,9 +53,9 @@ def loop(
             forget_expired(s, t, warmup)
         if c.waiting > 0 and (limit == 0 or has_room(s, limit)):
             c.mapped += 1
-            view = shown(s, t, limit, own)
-            count = decide(s.waiting[: c.waiting], view, *arguments)
-            send(s, t, count, limit)
+            show(s, v, t, limit)
+            count = decide(s.waiting[: c.waiting], at_time(v, t), *arguments)
+            send(s, v.chosen, t, count, limit)
     if until < np.inf:
         c.area += c.inside * (until - c.now)
         c.now = until
@@ -109,7 +102,7 @@ def complete_task(s: State, j: int, t: float, warmup: float) -> None:
     q = s.stream[ticket.task_class]
     o.busy += t - o.begun
     o.finish = np.inf
-    late = t > ticket.deadline + GRAIN * s.believed.width
+    late = t > ticket.deadline + GRAIN * s.count[0].width
     q.finished += 1
     if ticket.born >= warmup:
         q.responded += 1
@@ -131,7 +124,7 @@ def take_next(s: State, j: int, t: float, warmup: float, discard: int) -> None:
     o = s.server[j]
     while o.head >= 0:
         x = o.head
-        o.work -= s.believed.mean[s.ticket[x].task_class, j]
+        o.work -= s.mean[s.ticket[x].task_class, j]
         if discard < 2 or s.ticket[x].deadline > t:
             begin(s, j, t)
             break
@@ -155,7 +148,7 @@ def begin(s: State, j: int, t: float) -> None:
         else:
             high = middle
     o.begun = t
-    o.finish = t + low * s.believed.width
+    o.finish = t + low * s.count[0].width
     if len(s.trace) > 0:
         note(s, t, START, ticket.number, i, j)
 
@@ -209,72 +202,75 @@ def has_room(s: State, limit: int) -> bool:
     return found
 
 
-def shown(s: State, t: float, limit: int, own: Generator) -> BatchView:
-    """Return what a policy is shown at a mapping event."""
-    b = s.believed
+def show(s: State, v: BatchView, t: float, limit: int) -> None:
+    """Write down for the policy what machines hold, and which tasks of each class wait."""
     for j in range(len(s.server)):
-        show_machine(s, j, t, limit)
-    for i in range(len(s.kind)):
-        s.kind[i].first = -1
+        show_machine(s, v, j, t, limit)
+    for i in range(len(v.classes)):
+        v.classes[i].first = -1
     for k in range(s.count[0].waiting - 1, -1, -1):
         w = s.waiting[k]
         w.machine = -1
-        w.following = s.kind[w.task_class].first
-        s.kind[w.task_class].first = k
-    return BatchView(
-        t,
-        s.slot,
-        s.kind,
-        s.queue,
-        b.mean,
-        b.mass,
-        b.cdf,
-        b.bins,
-        b.after,
-        b.width,
-        s.chosen,
-        s.chance,
-        s.done,
-        s.given,
-        s.room,
-        s.best,
-        s.order,
-        s.memory,
-        s.tally,
-        own,
-    )
+        w.following = v.classes[w.task_class].first
+        v.classes[w.task_class].first = k
 
 
-def show_machine(s: State, j: int, t: float, limit: int) -> None:
+def show_machine(s: State, v: BatchView, j: int, t: float, limit: int) -> None:
     """Write down what a machine holds, and when it is expected to have done it."""
-    o, m = s.server[j], s.slot[j]
+    o, m = s.server[j], v.machines[j]
     m.queued = o.queued
-    m.free = limit - o.queued if limit > 0 else len(s.chosen)
+    m.free = limit - o.queued if limit > 0 else len(s.waiting)
     m.serving, m.ready = -1, t
     if o.head < 0:
         return
     i = s.ticket[o.head].task_class
     m.serving, m.begun = i, o.begun
-    past = floor((t - o.begun) / s.believed.width + GRAIN)
-    if past < s.believed.bins[i, j] and s.believed.after[i, j, past] > 0.0:
-        m.ready = o.begun + s.believed.after[i, j, past]
+    past = floor((t - o.begun) / v.width + GRAIN)
+    if past < v.bins[i, j] and v.after[i, j, past] > 0.0:
+        m.ready = o.begun + v.after[i, j, past]
     m.ready += o.work
     if limit > 0:
         x = o.head
         for place in range(o.queued):
-            s.queue[j, place].task_class = s.ticket[x].task_class
-            s.queue[j, place].deadline = s.ticket[x].deadline
+            v.queue[j, place].task_class = s.ticket[x].task_class
+            v.queue[j, place].deadline = s.ticket[x].deadline
             x = s.ticket[x].next
 
 
-def send(s: State, t: float, count: int, limit: int) -> None:
+def at_time(v: BatchView, t: float) -> BatchView:
+    """Return the view at a time."""
+    return BatchView(
+        t,
+        v.machines,
+        v.classes,
+        v.queue,
+        v.mean,
+        v.mass,
+        v.cdf,
+        v.bins,
+        v.after,
+        v.width,
+        v.chosen,
+        v.chance,
+        v.done,
+        v.given,
+        v.room,
+        v.best,
+        v.order,
+        v.memory,
+        v.tally,
+        v.rng,
+    )
+
+
+def send(s: State, chosen: Any, t: float, count: int, limit: int) -> None:
     """Send tasks where the policy says; what is impossible is refused, and counted."""
     c = s.count[0]
     waiting, machines = c.waiting, len(s.server)
     for k in range(waiting):
         s.waiting[k].machine = -1
-    for n in range(count if count <= len(s.chosen) else 0):
-        place, j = s.chosen[n].place, s.chosen[n].machine
+    for n in range(count if count <= len(chosen) else 0):
+        place, j = chosen[n].place, chosen[n].machine
         possible = 0 <= place < waiting and 0 <= j < machines
         if possible:
             w, o = s.waiting[place], s.server[j]
@@ -306,7 +302,7 @@ def join(s: State, x: int, j: int, t: float) -> None:
     o.tail = x
     o.queued += 1
     if o.head >= 0:
-        o.work += s.believed.mean[ticket.task_class, j]
+        o.work += s.mean[ticket.task_class, j]
         return
     o.head = x
     begin(s, j, t)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...link import bind, link
 from ...model import BatchRun, InputError, MarkovChain, System
 from ...policies import Policy
+from ...policies.batch_view import BatchView
 from ...policies.view import records
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from ..replication import Replication, slice_ends
@@ -20,7 +21,7 @@ from ..setup import Delays, Streams
 from ..state import EVENT
 from .arriving import Arrivals
 from .loop import loop, trace_needs
-from .state import State, grow, make_state
+from .state import State, grow, make_state, make_view
 from .table import allowances, believed_pmfs, table_of, true_pmfs
 
 __all__ = ["check", "run"]
@@ -72,9 +73,9 @@ def run(
     truth = table_of(pmfs)
     believed = table_of(believed_pmfs(system, pmfs, streams.beliefs))
     settings = system.batch or BatchRun()
-    state = make_state(
-        system, truth, believed, allowances(system, truth.mean), settings.queue_limit
-    )
+    allowed = allowances(system, truth.mean)
+    state = make_state(system, truth, believed, allowed)
+    view = make_view(believed, allowed, settings.queue_limit, streams.policy)
     if trace:
         state = state._replace(trace=records(PAGE, EVENT))
     limit = 0 if policy.immediate else settings.queue_limit
@@ -84,8 +85,8 @@ def run(
         go = bind(loop, decide=policy.decide)
     else:
         go = link(loop, allocating=policy.allocating, decide=policy.decide)
-    work = _Work(state, Arrivals(system, streams.tasks), trace)
-    rest = (policy.arguments(system.shape), warmup, limit, discard, streams.policy)
+    work = _Work(state, view, Arrivals(system, streams.tasks), trace)
+    rest = (policy.arguments(system.shape), warmup, limit, discard)
     times, number = [0.0], [0.0]
     for until, is_sample, done in _slices(system, horizon, warmup, work):
         work.go(go, until, *rest)
@@ -103,21 +104,21 @@ def run(
 class _Work:
     """The state of a replication, and what its loop cannot do by itself."""
 
-    def __init__(self, state: State, arrivals: Arrivals, tracing: bool) -> None:
-        self.state, self.arrivals, self.tracing = state, arrivals, tracing
+    def __init__(self, state: State, view: BatchView, arrivals: Arrivals, tracing: bool) -> None:
+        self.state, self.view, self.arrivals, self.tracing = state, view, arrivals, tracing
         self.pages: list[Any] = []
         self.seconds = 0.0
 
     def go(self, go: Callable[..., int], until: float, *rest: Any) -> None:
         """Run the loop until a time."""
         reason = -1
-        arguments, warmup, limit, discard, own = rest
+        arguments, *settings = rest
         while reason != SLICE:
             before = thread_time()
-            reason = go(self.state, arguments, until, warmup, limit, discard, own)
+            reason = go(self.state, self.view, arguments, until, *settings)
             self.seconds += thread_time() - before if until > 0 else 0.0
             if reason == POOL:
-                self.state = grow(self.state)
+                self.state, self.view = grow(self.state, self.view)
             elif reason == DRAWS:
                 found, complete = self.arrivals.more()
                 self.state = self.state._replace(arrival=found)
@@ -218,9 +219,9 @@ def _read_off(
         utilisation=busy / length,
         tasks=int(count.tasks),
         refusals=int(count.refusals),
-        tally=state.tally.copy(),
+        tally=work.view.tally.copy(),
         permitted=np.count_nonzero(state.length, axis=1).astype(float),
-        memory=state.memory.copy(),
+        memory=work.view.memory.copy(),
         times=samples[0],
         number=samples[1],
         seconds=work.seconds,

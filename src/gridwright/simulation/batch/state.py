@@ -5,15 +5,26 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ...model import InputError, System
-from ...policies.batch_view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, WAITING
+from ...policies.batch_view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, WAITING, BatchView
 from ...policies.view import TALLIES, records
 from ..state import EVENT
 from .table import Tables
 
-__all__ = ["ARRIVAL", "COUNT", "SERVER", "STREAM", "TICKET", "State", "grow", "make_state"]
+__all__ = [
+    "ARRIVAL",
+    "COUNT",
+    "SERVER",
+    "STREAM",
+    "TICKET",
+    "State",
+    "grow",
+    "make_state",
+    "make_view",
+]
 
 POOL = 512
 MOST_TASKS = 1 << 22
@@ -75,6 +86,7 @@ COUNT = np.dtype(
         ("mapped", "i8"),  # mapping events
         ("traced", "i8"),
         ("wasted", "f8"),  # time of machines spent on tasks that were late
+        ("width", "f8"),  # of a bin
         ("last", "f8"),  # when the last task so far left
     ],
     align=True,
@@ -82,34 +94,22 @@ COUNT = np.dtype(
 
 
 class State(NamedTuple):
-    """Everything that the loop reads and writes."""
+    """What the mechanism reads and writes besides what a policy is shown."""
 
-    slot: Any  # the view's part: SLOT [machine]
-    kind: Any  # KIND [class]
-    queue: Any  # HELD [machine, place]
     waiting: Any  # WAITING
-    chosen: Any  # CHOSEN
-    chance: NDArray[np.float64]
-    done: NDArray[np.float64]
-    given: NDArray[np.float64]
-    room: NDArray[np.float64]
-    best: NDArray[np.int64]
-    order: NDArray[np.int64]
-    memory: NDArray[np.float64]
-    tally: NDArray[np.float64]
-    believed: Tables
-    truth: NDArray[np.float64]  # cdf of the execution times [class, machine, bin]
-    length: NDArray[np.int64]  # [class, machine], its bins; 0: cannot run it
     server: Any  # SERVER [machine]
     stream: Any  # STREAM [class]
     ticket: Any  # TICKET, a pool
     arrival: Any  # ARRIVAL
     count: Any  # COUNT [1]
+    mean: NDArray[np.float64]  # believed mean execution time [class, machine]
+    truth: NDArray[np.float64]  # cdf of the execution times [class, machine, bin]
+    length: NDArray[np.int64]  # [class, machine], its bins; 0: cannot run it
     trace: Any  # EVENT
 
 
 def make_state(
-    system: System, truth: Tables, believed: Tables, allowance: NDArray[np.float64], limit: int
+    system: System, truth: Tables, believed: Tables, allowance: NDArray[np.float64]
 ) -> State:
     """Build the state at time 0."""
     classes, machines = system.shape
@@ -117,16 +117,44 @@ def make_state(
     stream["allowance"] = allowance
     server["finish"] = np.inf
     server["head"] = server["tail"] = -1
-    finite = allowance[np.isfinite(allowance)]
-    reach = int(finite.max(initial=0.0) / truth.width) + 2
-    most = int(believed.bins.max()) + reach
+    count["width"] = truth.width
     ticket = records(POOL, TICKET)
     ticket["next"] = np.append(np.arange(1, POOL), -1)
     return State(
-        slot=records(machines, SLOT),
-        kind=records(classes, KIND),
-        queue=records((machines, limit), HELD),
         waiting=records(POOL, WAITING),
+        server=server,
+        stream=stream,
+        ticket=ticket,
+        arrival=records(0, ARRIVAL),
+        count=count,
+        mean=believed.mean,
+        truth=truth.cdf,
+        length=truth.bins,
+        trace=records(0, EVENT),
+    )
+
+
+def make_view(
+    believed: Tables, allowance: NDArray[np.float64], limit: int, rng: Generator
+) -> BatchView:
+    """Build what a policy is shown at time 0.
+
+    Pmfs of machines need room for a task that runs and for the longest time to a deadline.
+    """
+    classes, machines = believed.mean.shape
+    finite = allowance[np.isfinite(allowance)]
+    most = int(believed.bins.max()) + int(finite.max(initial=0.0) / believed.width) + 2
+    return BatchView(
+        now=0.0,
+        machines=records(machines, SLOT),
+        classes=records(classes, KIND),
+        queue=records((machines, limit), HELD),
+        mean=believed.mean,
+        mass=believed.mass,
+        cdf=believed.cdf,
+        bins=believed.bins,
+        after=believed.after,
+        width=believed.width,
         chosen=records(POOL, CHOSEN),
         chance=np.zeros((POOL, machines)),
         done=np.zeros((machines, most)),
@@ -136,20 +164,12 @@ def make_state(
         order=np.zeros(MOST_TOP, np.int64),
         memory=np.zeros((classes, machines)),
         tally=np.zeros(TALLIES),
-        believed=believed,
-        truth=truth.cdf,
-        length=truth.bins,
-        server=server,
-        stream=stream,
-        ticket=ticket,
-        arrival=records(0, ARRIVAL),
-        count=count,
-        trace=records(0, EVENT),
+        rng=rng,
     )
 
 
-def grow(state: State) -> State:
-    """Return the same state with room for twice as many tasks."""
+def grow(state: State, view: BatchView) -> tuple[State, BatchView]:
+    """Return the same with room for twice as many tasks."""
     old = len(state.ticket)
     if old >= MOST_TASKS:
         raise InputError(
@@ -161,9 +181,8 @@ def grow(state: State) -> State:
     ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
     ticket["next"][-1] = state.count[0].free
     state.count[0].free = old
-    return state._replace(
-        ticket=ticket,
-        waiting=waiting,
-        chosen=records(2 * old, CHOSEN),
-        chance=np.zeros((2 * old, len(state.server))),
+    chance = np.zeros((2 * old, len(state.server)))
+    return (
+        state._replace(ticket=ticket, waiting=waiting),
+        view._replace(chosen=records(2 * old, CHOSEN), chance=chance),
     )
