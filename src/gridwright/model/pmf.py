@@ -70,7 +70,8 @@ class GridPmf:
         bins = np.maximum(1, np.floor(np.asarray(values, dtype=float) / width + 0.5)).astype(int)
         if bins.max() > 1_000_000:
             raise InputError(f"a pmf of width {width:g} has {bins.max():,} bins; choose it wider")
-        return cls(width, np.bincount(bins, np.asarray(probabilities, dtype=float)))
+        mass = np.bincount(bins, np.asarray(probabilities, dtype=float))
+        return cls(width, mass.astype(float))
 
     @classmethod
     def of(cls, distribution: Distribution, mean: float, width: float) -> Self:
@@ -93,7 +94,7 @@ class GridPmf:
     @property
     def values(self) -> Floats:
         """The times that the bins stand for."""
-        return self.start + self.width * np.arange(len(self.mass))
+        return np.asarray(self.start + self.width * np.arange(len(self.mass)), dtype=float)
 
     @property
     def mean(self) -> float:

@@ -4,6 +4,7 @@ from math import floor
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from ...link import hook
 from ...policies.batch_view import BatchView
@@ -19,7 +20,14 @@ GRAIN = 1e-9
 
 
 def loop(
-    s: State, v: BatchView, arguments: Any, until: float, warmup: float, limit: int, discard: int
+    s: State,
+    v: BatchView,
+    arguments: Any,
+    until: float,
+    warmup: float,
+    limit: int,
+    discard: int,
+    own: Generator,
 ) -> int:
     """Go on until a time, or until something is needed; return the reason.
 
@@ -54,7 +62,7 @@ def loop(
         if c.waiting > 0 and (limit == 0 or has_room(s, limit)):
             c.mapped += 1
             show(s, v, t, limit)
-            count = decide(s.waiting[: c.waiting], at_time(v, t), *arguments)
+            count = decide(s.waiting[: c.waiting], at_time(v, t, own), *arguments)
             send(s, v.chosen, t, count, limit)
     if until < np.inf:
         c.area += c.inside * (until - c.now)
@@ -237,7 +245,7 @@ def show_machine(s: State, v: BatchView, j: int, t: float, limit: int) -> None:
             x = s.ticket[x].next
 
 
-def at_time(v: BatchView, t: float) -> BatchView:
+def at_time(v: BatchView, t: float, own: Generator) -> BatchView:
     """Return the view at a time."""
     return BatchView(
         t,
@@ -259,7 +267,7 @@ def at_time(v: BatchView, t: float) -> BatchView:
         v.order,
         v.memory,
         v.tally,
-        v.rng,
+        own,
     )
 
 

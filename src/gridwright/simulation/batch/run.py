@@ -75,7 +75,7 @@ def run(
     settings = system.batch or BatchRun()
     allowed = allowances(system, truth.mean)
     state = make_state(system, truth, believed, allowed)
-    view = make_view(believed, allowed, settings.queue_limit, streams.policy)
+    view = make_view(believed, allowed, settings.queue_limit)
     if trace:
         state = state._replace(trace=records(PAGE, EVENT))
     limit = 0 if policy.immediate else settings.queue_limit
@@ -86,7 +86,7 @@ def run(
     else:
         go = link(loop, allocating=policy.allocating, decide=policy.decide)
     work = _Work(state, view, Arrivals(system, streams.tasks), trace)
-    rest = (policy.arguments(system.shape), warmup, limit, discard)
+    rest = (policy.arguments(system.shape), warmup, limit, discard, streams.policy)
     times, number = [0.0], [0.0]
     for until, is_sample, done in _slices(system, horizon, warmup, work):
         work.go(go, until, *rest)

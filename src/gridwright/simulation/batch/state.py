@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ...model import InputError, System
@@ -134,11 +133,10 @@ def make_state(
     )
 
 
-def make_view(
-    believed: Tables, allowance: NDArray[np.float64], limit: int, rng: Generator
-) -> BatchView:
+def make_view(believed: Tables, allowance: NDArray[np.float64], limit: int) -> BatchView:
     """Build what a policy is shown at time 0.
 
+    Its random numbers come later: Numba takes long to look at a tuple that holds a generator.
     Pmfs of machines need room for a task that runs and for the longest time to a deadline.
     """
     classes, machines = believed.mean.shape
@@ -164,7 +162,7 @@ def make_view(
         order=np.zeros(MOST_TOP, np.int64),
         memory=np.zeros((classes, machines)),
         tally=np.zeros(TALLIES),
-        rng=rng,
+        rng=None,  # type: ignore[arg-type]
     )
 
 
