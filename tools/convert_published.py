@@ -26,6 +26,9 @@ CATALOGUE = ROOT / "src" / "gridwright" / "catalogue"
 POWERS_SEED = 2009
 """Seed of the machine powers of 3.G2, which the source draws at random and does not print."""
 
+PMF_WIDTH = 5
+"""Width of a bin of Smith's histograms, which is not printed: a tenth of the best means or less."""
+
 Table = dict[str, Any]
 
 
@@ -75,7 +78,11 @@ def entry(name: str, printed: Table, data: Table) -> Table:
         result["system"] = _hosts(printed, data["hosts"])
         if "power_values" in printed:
             result["note"] = f"the powers, not printed, are drawn once with seed {POWERS_SEED}"
-    if "system" in result:
+    elif "fitted_means" in printed:
+        result["system"] = _batches(printed)
+        del printed["fitted_means"]
+        result["note"] = "the means, not printed, are ours, fitted to the printed figures"
+    if "system" in result and "arrivals" not in result["system"]:
         result |= _arrivals_and_cases(name, printed, result)
     if printed:
         result["printed"] = printed
@@ -228,6 +235,22 @@ def _hosts(printed: Table, hosts: Table) -> Table:
             "uptime": [{"kind": "weibull", "shape": host["weibull_shape"]} for host in machines],
             "repair": "deterministic",
         },
+    }
+
+
+def _batches(printed: Table) -> Table:
+    """Build the system of batches with deadlines as the text has it, on the means that fit."""
+    types = printed["task_types"]
+    return {
+        "arrivals": [printed["arrival_rate_approx"] / types] * types,
+        "rates": (1 / np.array(printed["fitted_means"])).tolist(),
+        "pmf": {
+            "width": PMF_WIDTH,
+            "samples": printed["samples_per_pmf"],
+            "scale": printed["gamma_scale_range"],
+        },
+        "deadlines": {"factor": 1, "best": printed["deadline_best_machines"]},
+        "batch": {"queue_limit": printed["queue_limit"], "tasks": printed["tasks_per_trial"]},
     }
 
 

@@ -28,6 +28,8 @@ WHAT = {
     "condition_iii_violations": "choices excluded by condition (iii)",
     "discount_pct": "state information saved, %",
     "load_pct": "load, %",
+    "on_time_mean": "tasks on time",
+    "on_time_improvement_pct": "more on time, %",
     "rho": "load",
 }
 MARKS = {
