@@ -34,7 +34,7 @@ RUNS = [
 
 def view_of(now: float, holds: list[tuple[int, float]], begun: float | None = None) -> BatchView:
     """Show machine 0 with tasks (class, deadline), the first of which began at a time."""
-    view = make_view(table_of(RUNS), np.array([30.0, 30.0]), 4)._replace(now=now)  # type: ignore[arg-type]
+    view = make_view(table_of(RUNS), np.array([30.0, 30.0]), 4)._replace(now=now)
     view.machines["free"] = 4
     view.machines["ready"] = now
     view.machines["serving"] = -1

@@ -145,7 +145,7 @@ def test_one_machine_is_a_queue_of_pollaczek_and_khinchine(policy: str, shape: A
 
 
 def test_a_batch_at_once_of_known_times() -> None:
-    """Times of 1 and 5 on one machine: min-min takes the short ones first, max-min the long ones."""
+    """Times of 1 and 5 on one machine: min-min takes the short ones first, max-min the others."""
     system = System(
         arrivals=[1, 1],
         rates=[[1.0], [0.2]],
@@ -225,10 +225,23 @@ def test_deadlines() -> None:
             "availabilities that change",
         ),
         ({"arrivals": [[1]]}, "has arrivals at machines"),
-        ({"pmf": {"width": 1e-9}}, "choose a greater"),
+        ({"pmf": {"width": 1e-9}}, "needs more than 4,096 bins of width 1e-09"),
     ],
 )
 def test_what_batches_cannot_do(changes: dict[str, Any], message: str) -> None:
     system = System(**{"arrivals": [1], "rates": [[2]], "execution": "deterministic", **changes})
     with pytest.raises(InputError, match=message):
         simulate(system, "mm", 10, 1)
+
+
+def test_a_traced_run_keeps_its_robustness() -> None:
+    run = replicate(SMALL.replace(assumed=None), find("moc"), horizon=400.0, seed=SEED, trace=True)
+    moments = run.more["moments"]
+    time, rho, counted, expected = moments.T
+    assert len(moments) == len(run.times) - 1
+    assert np.array_equal(time, run.times[1:])
+    assert ((rho >= 0) & (rho <= 1)).all()
+    assert (counted >= rho - 1e-12).sum() > len(rho) / 2
+    assert (expected <= 9 + 1e-9).all()
+    assert expected.mean() > 1
+    assert "moments" not in replicate(SMALL, find("moc"), horizon=40.0, seed=SEED).more

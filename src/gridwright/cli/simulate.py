@@ -191,16 +191,16 @@ def show_result(result: Result) -> None:
 def _class_table(result: Result) -> Any:
     from rich.markup import escape
 
+    from ..experiments import in_words
     from .output import table
 
-    rows = table("class", ">arrivals", ">response", ">waiting", ">throughput")
-    for each in result.classes:
+    further = result.by_class
+    heads = [f">{in_words(name)}" for name in further] or [">waiting", ">throughput"]
+    rows = table("class", ">arrivals", ">response", *heads)
+    for k, each in enumerate(result.classes):
+        cells = [found[k] for found in further.values()] or [each.mean_waiting, each.throughput]
         rows.add_row(
-            escape(each.name),
-            f"{each.arrivals:g}",
-            str(each.mean_response),
-            str(each.mean_waiting),
-            str(each.throughput),
+            escape(each.name), f"{each.arrivals:g}", str(each.mean_response), *map(str, cells)
         )
     return rows
 

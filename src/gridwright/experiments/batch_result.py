@@ -32,16 +32,20 @@ class BatchResult(Result):
     criteria: ClassVar[tuple[str, ...]] = ("makespan", "mean_response")
     more_is_better: ClassVar[frozenset[str]] = frozenset({"on_time", "on_time_fraction"})
 
-    @cached_property
+    @property
     def by_class(self) -> dict[str, tuple[Estimate, ...]]:
         """Tasks of each class that were on time, late and discarded, and the share on time."""
-        found = {
-            name: tuple(estimate(column) for column in self._stacked(f"class_{name}").T)
-            for name in BY_CLASS
-        }
+        found = {name: self._stacked(f"class_{name}") for name in BY_CLASS}
         arrived = self._stacked("class_arrived")
-        shares = self._stacked("class_on_time") / arrived.clip(min=1)
-        return {**found, "on_time_fraction": tuple(estimate(column) for column in shares.T)}
+        found["on_time_fraction"] = found["on_time"] / arrived.clip(min=1)
+        return {
+            name: tuple(estimate(column) for column in values.T) for name, values in found.items()
+        }
+
+    @property
+    def moments(self) -> Any:
+        """Of a traced run, a row a sample: time, ρ, the published count, expected on time."""
+        return self.replications[0].more.get("moments")
 
     @property
     def length(self) -> str:

@@ -103,6 +103,11 @@ class Result:
             )
         )
 
+    @property
+    def by_class(self) -> dict[str, tuple[Estimate, ...]]:
+        """What this kind of system is measured by besides, class by class."""
+        return {}
+
     @cached_property
     def utilisation(self) -> tuple[Estimate, ...]:
         """The share of time that every machine was busy."""

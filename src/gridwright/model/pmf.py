@@ -18,6 +18,8 @@ __all__ = ["MOST_BINS", "GridPmf"]
 
 MOST_BINS = 4096
 """Longest pmf made of a distribution: what would come later is gathered in the last bin."""
+LOST = 1e-3
+"""What may be gathered there at most; else the bins are too narrow."""
 TAIL = 1e-6
 """A distribution is cut where less than this is left; what is left is in the last bin."""
 
@@ -39,7 +41,7 @@ class GridPmf:
     """
 
     width: float
-    mass: Floats
+    mass: Any  # probabilities, which become a read-only array
     start: float = 0.0
 
     def __post_init__(self) -> None:
@@ -85,6 +87,11 @@ class GridPmf:
         bins = 64
         while bins < MOST_BINS and 1 - cumulative(distribution, (bins - 0.5) * scale) > TAIL:
             bins *= 2
+        if 1 - cumulative(distribution, (bins - 0.5) * scale) > LOST:
+            raise InputError(
+                f"a mean of {mean:g} needs more than {MOST_BINS:,} bins of width {width:g}; "
+                "choose it wider"
+            )
         edges = (np.arange(1, bins) + 0.5) * scale
         below = np.asarray(cumulative(distribution, edges), dtype=float)
         enough = int(np.searchsorted(below, 1 - TAIL)) + 1

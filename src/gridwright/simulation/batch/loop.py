@@ -57,6 +57,8 @@ def loop(
         else:
             complete_task(s, j, t, warmup)
             take_next(s, j, t, warmup, discard)
+        if c.coming < c.known and s.arrival[c.coming].time == t:
+            continue  # those that come together are mapped together
         if discard > 0:
             forget_expired(s, t, warmup)
         if c.waiting > 0 and (limit == 0 or has_room(s, limit)):

@@ -21,6 +21,7 @@ from ..setup import Delays, Streams
 from ..state import EVENT
 from .arriving import Arrivals
 from .loop import loop, trace_needs
+from .moment import judge
 from .state import State, grow, make_state, make_view
 from .table import allowances, believed_pmfs, table_of, true_pmfs
 
@@ -66,7 +67,8 @@ def run(
 ) -> Replication:
     """Simulate one replication of a system of batches.
 
-    With a number of tasks it ends when all are done that ever will be, whatever the horizon.
+    With a number of tasks it ends when all are done that ever will be, whatever the horizon. A
+    traced one keeps, at the times of its samples, the robustness of what the machines hold.
     """
     streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
     pmfs = true_pmfs(system, streams.faults)
@@ -87,7 +89,7 @@ def run(
         go = link(loop, allocating=policy.allocating, decide=policy.decide)
     work = _Work(state, view, Arrivals(system, streams.tasks), trace)
     rest = (policy.arguments(system.shape), warmup, limit, discard, streams.policy)
-    times, number = [0.0], [0.0]
+    times, number, moments = [0.0], [0.0], []
     for until, is_sample, done in _slices(system, horizon, warmup, work):
         work.go(go, until, *rest)
         if until == warmup and until > 0:
@@ -95,10 +97,15 @@ def run(
         if until > 0 and is_sample:
             times.append(until)
             number.append(float(work.state.count[0].inside))
+            if trace and system.deadlines is not None:
+                moments.append((until, *judge(work.state, pmfs, until)))
         on_slice(done)
     ended = settings.tasks is not None
     end = max(float(work.state.count[0].last), warmup + 1e-12) if ended else horizon
-    return _read_off(system, work, end, warmup, _sampled(times, number, end, ended))
+    found = _read_off(work, end, warmup, _sampled(times, number, end, ended))
+    if moments:
+        found = found._replace(more=MappingProxyType({**found.more, "moments": np.array(moments)}))
+    return found
 
 
 class _Work:
@@ -181,7 +188,7 @@ def _sampled(
 
 
 def _read_off(
-    system: System, work: _Work, end: float, warmup: float, samples: tuple[Floats, Floats]
+    work: _Work, end: float, warmup: float, samples: tuple[Floats, Floats]
 ) -> Replication:
     state = work.state
     count, stream, server = state.count[0], state.stream, state.server
