@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, System, compare, load, simulate, sweep
-from gridwright.cli import main
+from gridwright.cli.main import run
 from gridwright.experiments import BatchResult, DeadlineResult, Store
 from gridwright.experiments.compare import difference
 
@@ -126,17 +126,17 @@ def test_on_the_command_line(
     chosen = ["--policy", "moc"] if command == "simulate" else ["--policies", "moc,mect"]
     arguments = [command, str(file), *chosen, "--replications", "2"]
     picture, table = tmp_path / "p.svg", tmp_path / "p.csv"
-    assert main([*arguments, "--plot", str(picture), "--csv", str(table)]) == 0
+    assert run([*arguments, "--plot", str(picture), "--csv", str(table)]) == 0
     shown = capsys.readouterr().out
     assert "2 replications of 100 tasks" in shown
     assert "on time fraction" in shown
     assert picture.exists()
     assert "on_time,on_time_fraction,late,discarded" in table.read_text()
-    assert main([*arguments, "--json"]) == 0
+    assert run([*arguments, "--json"]) == 0
     whole = json.loads(capsys.readouterr().out)
     first = whole if command == "simulate" else whole["results"][0]
     assert {"on_time", "late", "discarded"} <= set(first)
     if command == "simulate":
         log = tmp_path / "log.csv"
-        assert main([*arguments, "--trace", str(log)]) == 0
+        assert run([*arguments, "--trace", str(log)]) == 0
         assert log.read_text().startswith("time,event,task,class,machine\n")

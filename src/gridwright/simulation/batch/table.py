@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -116,7 +117,7 @@ def believed_pmfs(system: System, truth: Pmfs, rng: Generator) -> Pmfs:
     return found
 
 
-def table_of(pmfs: Pmfs) -> Tables:
+def table_of(pmfs: Sequence[Sequence[GridPmf | None]]) -> Tables:
     """Write pmfs as tables."""
     shape = len(pmfs), len(pmfs[0])
     every = [pmf for row in pmfs for pmf in row if pmf is not None]
