@@ -104,7 +104,7 @@ def test_wrong_beliefs() -> None:
     words = sweep(
         system, ["moc"], "assumed.execution", ["deterministic", "exponential"], replications=4
     )
-    assert all(p.results[0].figure("on_time").mean < right for p in words.points)
+    assert words.points[1].results[0].figure("on_time").mean < 0.8 * right
     with pytest.raises(InputError, match="no distribution 'expo'"):
         sweep(system, ["moc"], "assumed.execution", ["expo"], replications=2)
 
@@ -129,7 +129,7 @@ def test_on_the_command_line(
     assert run([*arguments, "--plot", str(picture), "--csv", str(table)]) == 0
     shown = capsys.readouterr().out
     assert "2 replications of 100 tasks" in shown
-    assert "on time fraction" in shown
+    assert "on time" in shown
     assert picture.exists()
     assert "on_time,on_time_fraction,late,discarded" in table.read_text()
     assert run([*arguments, "--json"]) == 0
@@ -140,3 +140,11 @@ def test_on_the_command_line(
         log = tmp_path / "log.csv"
         assert run([*arguments, "--trace", str(log)]) == 0
         assert log.read_text().startswith("time,event,task,class,machine\n")
+
+
+def test_batch_policies_are_compared_among_themselves() -> None:
+    message = "mm is a batch policy and mct a push policy; they are measured by different things"
+    with pytest.raises(InputError, match=message):
+        compare("2.B", ["mm", "mct"], 10, 2)
+    with pytest.raises(InputError, match=message):
+        sweep("2.B", ["mm", "mct"], "load", [0.5], 10, 2)

@@ -221,18 +221,20 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     )
     better = found.improvement(reference) if reference else {}
     columns = ["policy", ">number in system", ">response time", ">half width"]
-    if first.further:
-        columns = ["policy", *(f">{in_words(name)}" for name in first.further)]
+    shown = first.compared or first.further
+    if shown:
+        columns = ["policy", *(f">{in_words(name)}" for name in shown)]
     rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))
     for result in found.results:
         name = str(result.policy)
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
-        if result.further:
-            cells = [str(found) for found in result.figures.values()]
+        if shown:
+            cells = [str(result.figure(name)) for name in shown]
         elif not result.stable:
             cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
         extra = [f"{100 * better[name]:.2f} %" if result.stable else ""] if better else []
-        rows.add_row(escape(name), *cells, *extra)
+        wild = " (unstable)" if shown and not result.stable else ""
+        rows.add_row(escape(name) + wild, *cells, *extra)
     show(out, rows)
     out.print("")
     for difference in found.differences:

@@ -29,6 +29,7 @@ class BatchResult(Result):
         "makespan",
         "unfinished",
     )
+    compared: ClassVar[tuple[str, ...]] = ("mean_response", "makespan")
     criteria: ClassVar[tuple[str, ...]] = ("makespan", "mean_response")
     more_is_better: ClassVar[frozenset[str]] = frozenset({"on_time", "on_time_fraction"})
 
@@ -74,6 +75,13 @@ class BatchResult(Result):
 class DeadlineResult(BatchResult):
     """The result of a batch policy where there are deadlines: they are what counts."""
 
+    compared: ClassVar[tuple[str, ...]] = (
+        "on_time",
+        "late",
+        "discarded",
+        "unfinished",
+        "wasted_work",
+    )
     criteria: ClassVar[tuple[str, ...]] = ("mean_response", "on_time")
 
 

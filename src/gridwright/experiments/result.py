@@ -36,6 +36,8 @@ class Result:
 
     further: ClassVar[tuple[str, ...]] = ()
     """What this kind of system is measured by besides: numbers in ``Replication.more``."""
+    compared: ClassVar[tuple[str, ...]] = ()
+    """Those of them, or of the criteria, that a comparison shows; all of them unless given."""
     criteria: ClassVar[tuple[str, ...]] = ("mean_number", "mean_response")
     """What policies are compared by; the last one names the winner."""
     more_is_better: ClassVar[frozenset[str]] = frozenset()

@@ -10,6 +10,7 @@ from ..model import InputError, System, did_you_mean
 from ..policies import Policy
 from ..policies import find as find_policy
 from .result import Result
+from .results import check_alike
 from .simulate import resolve, simulate
 from .variation import BELIEFS, VARIATIONS, is_variation, varied
 
@@ -94,6 +95,7 @@ def sweep(
         raise InputError("there is no policy to simulate; name one or several")
     if len(set(names)) < len(names):
         raise InputError(f"policy {max(names, key=names.count)!r} is named twice")
+    check_alike(chosen)
     if not values:
         raise InputError(f"there is no value of {vary}; name one or several")
     _check(chosen, vary)
