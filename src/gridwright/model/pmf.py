@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -204,8 +203,3 @@ def moved(pmf: GridPmf, bins: int) -> GridPmf:
     mass = np.zeros(max(len(pmf.mass) + bins, 2))
     np.add.at(mass, np.maximum(np.arange(len(pmf.mass)) + bins, 1), pmf.mass)
     return GridPmf(pmf.width, mass)
-
-
-def common_width(times: Sequence[float]) -> float:
-    """Return the width of a grid fit for times: a twentieth of their mean."""
-    return float(np.mean(times)) / 20

@@ -29,6 +29,8 @@ __all__ = ["check", "run"]
 
 PAGE = 65536
 SAMPLES = 128
+TASKS_PER_SLICE = 2_000
+"""A slice is at most about this many tasks: they take longer here than elsewhere."""
 DISCARD = {"never": 0, "batch": 1, "both": 2}
 
 Floats = NDArray[np.float64]
@@ -163,18 +165,25 @@ def _slices(
 ) -> Iterator[tuple[float, bool, float]]:
     """Cut the run into slices: up to the horizon, or until the last task is done."""
     tasks = None if system.batch is None else system.batch.tasks
+    rate = float(system.arrival_rates.sum())
     if tasks is None:
+        last = 0.0
         for until, is_sample in slice_ends(system, horizon, warmup):
+            parts = int((until - last) * rate / TASKS_PER_SLICE) + 1
+            for k in range(1, parts):
+                yield last + (until - last) * k / parts, False, last / horizon
             yield until, is_sample, until / horizon
+            last = until
         return
     yield 0.0, False, 0.0
-    step = tasks / float(system.arrival_rates.sum()) / SAMPLES
+    length = tasks / rate
+    step = length / max(SAMPLES, tasks // TASKS_PER_SLICE)
     until = 0.0
     while not work.is_over:
         if until < warmup < until + step:
             yield warmup, False, 0.0
         until += step
-        yield until, True, min(until / step / SAMPLES, 0.99)
+        yield until, True, min(until / length, 0.99)
 
 
 def _sampled(
