@@ -26,9 +26,6 @@ CATALOGUE = ROOT / "src" / "gridwright" / "catalogue"
 POWERS_SEED = 2009
 """Seed of the machine powers of 3.G2, which the source draws at random and does not print."""
 
-PMF_WIDTH = 5
-"""Width of a bin of Smith's histograms, which is not printed: a tenth of the best means or less."""
-
 Table = dict[str, Any]
 
 
@@ -80,8 +77,8 @@ def entry(name: str, printed: Table, data: Table) -> Table:
             result["note"] = f"the powers, not printed, are drawn once with seed {POWERS_SEED}"
     elif "fitted_means" in printed:
         result["system"] = _batches(printed)
-        del printed["fitted_means"]
-        result["note"] = "the means, not printed, are ours, fitted to the printed figures"
+        del printed["fitted_means"], printed["fitted_load"]
+        result["note"] += "; the means here are ours, fitted to the printed figures"
     if "system" in result and "arrivals" not in result["system"]:
         result |= _arrivals_and_cases(name, printed, result)
     if printed:
@@ -245,7 +242,7 @@ def _batches(printed: Table) -> Table:
         "arrivals": [printed["arrival_rate_approx"] / types] * types,
         "rates": (1 / np.array(printed["fitted_means"])).tolist(),
         "pmf": {
-            "width": PMF_WIDTH,
+            "width": printed.pop("fitted_grid_width"),
             "samples": printed["samples_per_pmf"],
             "scale": printed["gamma_scale_range"],
         },
