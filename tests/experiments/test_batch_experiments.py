@@ -148,3 +148,10 @@ def test_batch_policies_are_compared_among_themselves() -> None:
         compare("2.B", ["mm", "mct"], 10, 2)
     with pytest.raises(InputError, match=message):
         sweep("2.B", ["mm", "mct"], "load", [0.5], 10, 2)
+
+
+def test_precision_is_that_of_what_counts() -> None:
+    system = SMITH.replace(batch={"tasks": 400}, deadlines={"factor": 2})
+    result = simulate(system, "moc", precision=0.05)
+    assert result.figure("on_time").half_width <= 0.05 * result.figure("on_time").mean
+    assert len(result.replications) % 10 == 0

@@ -8,6 +8,7 @@ from gridwright.reproduction import Laboratory, reproduce, runs_of, targets
 from gridwright.reproduction.laboratory import Scale
 from gridwright.reproduction.page import label
 from gridwright.reproduction.question import ask
+from gridwright.reproduction.smith import best_reading
 from gridwright.reproduction.target import Target
 
 
@@ -41,3 +42,15 @@ def test_verdicts_are_computed(tmp_path: Path) -> None:
     (text,) = reproduce("S:text", laboratory=Laboratory(Scale(4, 1.0)))
     assert text.outcomes[0].ours is not None
     assert text.outcomes[0].ours.mean > 400
+
+
+def test_the_reading_that_fits_best_is_one_for_all() -> None:
+    cells = targets()["S:Figure 1"].cells
+    fits = "discard both, factor 2, "
+    off = [0.0 if cell.get("variant", "").startswith(fits) else 1.0 for cell in cells]
+    chosen = [cells[k] for k in best_reading(cells, off)]
+    assert sorted(cell["policy"] for cell in chosen) == ["MECT", "MM", "MMU", "MOC", "MSD"]
+    own = {cell["policy"]: cell["variant"] for cell in chosen}
+    assert own["MECT"] == "discard never, factor 2 (fitted)"
+    assert own["MM"].startswith(fits)
+    assert own["MM"] == own["MSD"]

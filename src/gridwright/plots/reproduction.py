@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..reproduction.smith import best_reading
 from .figure import save
 
 if TYPE_CHECKING:
@@ -55,15 +56,13 @@ def _draw_on_time(axes: Any, outcomes: tuple[Outcome, ...]) -> None:
     text = [each for each in outcomes if "variant" not in each.cell]
     policies = [each.cell["policy"] for each in text]
 
-    def off(outcome: Outcome) -> float:
-        assert outcome.ours is not None
-        return float(abs(outcome.ours.mean - outcome.cell["value"]))
-
-    fitted = [min((o for o in outcomes if o.cell["policy"] == p), key=off) for p in policies]
+    off = [abs(o.ours.mean - o.cell["value"]) if o.ours else np.inf for o in outcomes]
+    chosen = [outcomes[k] for k in best_reading([o.cell for o in outcomes], off)]
+    fitted = sorted(chosen, key=lambda outcome: policies.index(outcome.cell["policy"]))
     published = [(each.cell["value"], each.cell["half_width"]) for each in text]
     bars = {"published": published}
-    for name, chosen in (("ours, as the text has it", text), ("ours, fitted", fitted)):
-        bars[name] = [(o.ours.mean, o.ours.half_width) for o in chosen if o.ours is not None]
+    for name, ours in (("ours, as the text has it", text), ("ours, fitted", fitted)):
+        bars[name] = [(o.ours.mean, o.ours.half_width) for o in ours if o.ours is not None]
     for k, (name, pairs) in enumerate(bars.items()):
         heights, errors = np.array(pairs, dtype=float).T
         at = np.arange(len(policies)) + (k - 1) * 0.27
