@@ -63,6 +63,8 @@ def foresee(view: BatchView, machine: int) -> None:
     n = residual(view, machine, done)
     for place in range(1 if m.serving >= 0 else 0, m.queued):
         i = view.queue[machine, place].task_class
+        if view.queue[machine, place].deadline == np.inf:
+            continue  # nobody has a deadline, and nobody asks
         n = convolve(done, n, view.mass[i, machine], view.bins[i, machine], view.room[0], most)
         for k in range(n):
             done[k] = view.room[0, k]
