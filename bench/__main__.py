@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ["allocation", "simulation", "decentralised", "optimum", "startup"]
+BENCHMARKS = ["allocation", "simulation", "decentralised", "batch", "optimum", "startup"]
 
 for name in sys.argv[1:] or BENCHMARKS:
     print(f"\n{name}")

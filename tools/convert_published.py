@@ -80,7 +80,11 @@ def entry(name: str, printed: Table, data: Table) -> Table:
         result["system"] = _hosts(printed, data["hosts"])
         if "power_values" in printed:
             result["note"] = f"the powers, not printed, are drawn once with seed {POWERS_SEED}"
-    if "system" in result:
+    elif "fitted_means" in printed:
+        result["system"] = _batches(printed)
+        del printed["fitted_means"], printed["fitted_load"]
+        result["note"] += "; the means here are ours, fitted to the printed figures"
+    if "system" in result and "arrivals" not in result["system"]:
         result |= _arrivals_and_cases(name, printed, result)
     if printed:
         result["printed"] = printed
@@ -265,6 +269,22 @@ def _hosts(printed: Table, hosts: Table) -> Table:
             "uptime": [{"kind": "weibull", "shape": host["weibull_shape"]} for host in machines],
             "repair": "deterministic",
         },
+    }
+
+
+def _batches(printed: Table) -> Table:
+    """Build the system of batches with deadlines as the text has it, on the means that fit."""
+    types = printed["task_types"]
+    return {
+        "arrivals": [printed["arrival_rate_approx"] / types] * types,
+        "rates": (1 / np.array(printed["fitted_means"])).tolist(),
+        "pmf": {
+            "width": printed.pop("fitted_grid_width"),
+            "samples": printed["samples_per_pmf"],
+            "scale": printed["gamma_scale_range"],
+        },
+        "deadlines": {"factor": 1, "best": printed["deadline_best_machines"]},
+        "batch": {"queue_limit": printed["queue_limit"], "tasks": printed["tasks_per_trial"]},
     }
 
 

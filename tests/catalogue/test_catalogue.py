@@ -57,7 +57,9 @@ def test_loads_are_those_computed_when_the_data_was_collected(entry: object) -> 
             published = other
     expected = published.get("computed_consistent_load", published.get("computed_load"))
     found = allocate(entry.system, down=entry.down)
-    if expected is None:
+    if "fitted_load" in published:
+        assert found.load == pytest.approx(published["fitted_load"], abs=0.01)
+    elif expected is None:
         assert entry.name.startswith("3.A:table_3_11")
     elif system == "3.G2":  # the source's powers are drawn at random; its load is a limit
         assert found.load == pytest.approx(expected, rel=0.01)
@@ -96,7 +98,7 @@ def test_wrong_names(name: str, message: str) -> None:
 
 
 def test_what_is_no_system_is_shown_as_printed() -> None:
-    for name in ("Smith", "Wisnesky", "4.B1", "4.B2", "2.homogeneous-example"):
+    for name in ("Wisnesky", "4.B1", "4.B2", "2.homogeneous-example"):
         entry = find(name)
         assert entry.printed
         with pytest.raises(InputError, match="can be shown"):

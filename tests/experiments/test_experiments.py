@@ -82,7 +82,7 @@ def test_one_replication_has_no_interval() -> None:
         ({"seed": -1}, "seed is -1; expected 0 or more"),
         ({"policy": 3}, "3 is no policy"),
         ({"system": "3.LP-machine-2-failed"}, "has machines down"),
-        ({"system": "Smith"}, "can be shown"),
+        ({"system": "Smith"}, "Smith has batches or deadlines, which is for batch policies"),
         ({"system": "4.A"}, "4.A has arrivals at machines (a matrix)"),
     ],
 )

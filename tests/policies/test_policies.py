@@ -11,7 +11,7 @@ from gridwright.policies import Policy, find, policies
 
 SHIPPED = {
     "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb", "lp_static", "lpas", "lpas_2k",
-    "lpas_dg", "mct", "met",
+    "lpas_dg", "max_min", "mct", "mect", "met", "min_min", "mm", "mmu", "moc", "msd", "sufferage",
 }  # fmt: skip
 
 

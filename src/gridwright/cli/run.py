@@ -128,12 +128,15 @@ def write_csv(results: tuple[Result, ...], path: Path) -> None:
     header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
     header += [f"mean_response {name}" for name in names]
     header += [f"throughput {name}" for name in names]
+    header += results[0].further
     rows = []
     for result in results:
         overall = result.values("mean_response")
+        further = [result.values(name) for name in result.further]
         for number, run in enumerate(result.replications):
             head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
-            rows.append([*head, *run.response.tolist(), *run.throughput.tolist()])
+            own = [values[number] for values in further]
+            rows.append([*head, *run.response.tolist(), *run.throughput.tolist(), *own])
     write_rows(path, header, rows)
 
 

@@ -156,7 +156,7 @@ def show_result(result: Result) -> None:
     runs = counted(len(result.replications), "replication", "replications")
     out.print(
         f"[bold]{escape(result.system.name)}[/bold] under [bold]{escape(str(result.policy))}[/bold]"
-        f": {runs} of {result.horizon:g} time units, seed {result.seed}"
+        f": {runs} of {result.length}, seed {result.seed}"
     )
     if len(result.replications) == 1:
         out.print("One replication gives no interval; --replications 10 does.")
@@ -191,16 +191,16 @@ def show_result(result: Result) -> None:
 def _class_table(result: Result) -> Any:
     from rich.markup import escape
 
+    from ..experiments import in_words
     from .output import table
 
-    rows = table("class", ">arrivals", ">response", ">waiting", ">throughput")
-    for each in result.classes:
+    further = result.by_class
+    heads = [f">{in_words(name)}" for name in further] or [">waiting", ">throughput"]
+    rows = table("class", ">arrivals", ">response", *heads)
+    for k, each in enumerate(result.classes):
+        cells = [found[k] for found in further.values()] or [each.mean_waiting, each.throughput]
         rows.add_row(
-            escape(each.name),
-            f"{each.arrivals:g}",
-            str(each.mean_response),
-            str(each.mean_waiting),
-            str(each.throughput),
+            escape(each.name), f"{each.arrivals:g}", str(each.mean_response), *map(str, cells)
         )
     return rows
 
@@ -216,24 +216,26 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     first = found.results[0]
     runs = counted(len(first.replications), "replication", "replications")
     out.print(
-        f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.horizon:g} time units, "
+        f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.length}, "
         f"seed {first.seed}, common random numbers\n"
     )
     better = found.improvement(reference) if reference else {}
     columns = ["policy", ">number in system", ">response time", ">half width"]
-    if first.further:
-        names = list(dict.fromkeys((*first.criteria, *first.further)))
-        columns = ["policy", *(f">{in_words(name)}" for name in names)]
+    names = first.compared or (first.further and (*first.criteria, *first.further))
+    shown = tuple(dict.fromkeys(names))
+    if shown:
+        columns = ["policy", *(f">{in_words(name)}" for name in shown)]
     rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))
     for result in found.results:
         name = str(result.policy)
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
-        if result.further:
-            cells = [str(result.figure(name)) for name in names]
+        if shown:
+            cells = [str(result.figure(name)) for name in shown]
         elif not result.stable:
             cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
         extra = [f"{100 * better[name]:.2f} %" if result.stable else ""] if better else []
-        rows.add_row(escape(name), *cells, *extra)
+        wild = " (unstable)" if shown and not result.stable else ""
+        rows.add_row(escape(name) + wild, *cells, *extra)
     show(out, rows)
     out.print("")
     for difference in found.differences:

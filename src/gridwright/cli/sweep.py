@@ -39,7 +39,8 @@ def sweep(
         typer.Option(
             help="load, arrivals, machines, machines.GROUP, mean_uptime, mean_repair, "
             "mean_interval, "
-            "inaccuracy.arrivals, inaccuracy.rates, inaccuracy.availability, or a parameter of "
+            "inaccuracy.arrivals, inaccuracy.rates, inaccuracy.availability, queue_limit, tasks, "
+            "deadline_factor, assumed.shift, assumed.scale, assumed.execution, or a parameter of "
             "the policies.",
             metavar="WHAT",
         ),
@@ -156,7 +157,7 @@ def _show(found: Sweep) -> None:
     metric = first.criteria[-1]
     runs = counted(len(first.replications), "replication", "replications")
     out.print(
-        f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.horizon:g} time units, "
+        f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.length}, "
         f"seed {first.seed}, common random numbers; {in_words(metric)}\n"
     )
     rows = table(escape(found.vary), *(f">{escape(policy)}" for policy in found.policies))

@@ -1,6 +1,7 @@
 """Experiments: replicated simulations, comparisons of policies, sweeps; here or on a cluster."""
 
 from .adversary import Adversary, adversary
+from .batch_result import BatchResult, DeadlineResult
 from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest
 from .optimum import Best, Gap, Optimum, optimum
@@ -13,11 +14,13 @@ from .sweep import Point, Sweep, sweep
 __all__ = [
     "HORIZON",
     "Adversary",
+    "BatchResult",
     "Best",
     "Bout",
     "ClassResult",
     "Comparison",
     "Contest",
+    "DeadlineResult",
     "Difference",
     "Gap",
     "Optimum",

@@ -13,6 +13,7 @@ from ..policies import find as find_policy
 from ..simulation import Replication
 from ..statistics import Estimate, estimate
 from .result import Result
+from .results import check_alike
 from .simulate import simulate
 
 __all__ = ["Comparison", "Difference", "compare", "difference"]
@@ -116,6 +117,7 @@ def compare(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"policy {twice!r} is named twice")
+    check_alike(chosen)
     if options.get("precision") is not None:
         raise InputError("policies are compared on the same replications; precision is for one")
     results = []

@@ -69,6 +69,7 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
             "use_availability",
             "idle",
             "order",
+            "immediate",
         )
     }
     return where, {**parts, "allocating": policy.allocating}

@@ -25,6 +25,7 @@ def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
     """Try a policy out on a system and compile it; return it as it compiles."""
     seed = np.random.SeedSequence(0)
     short = TASKS / float(system.arrival_rates.sum())
+    system = _shortened(system)
     if not policy.is_shipped:
         _rehearse(system, policy, delays, short)
     try:
@@ -42,6 +43,14 @@ def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
         ) from error
 
 
+def _shortened(system: System) -> System:
+    """Return the system with a few tasks, where their number is what ends a run."""
+    if system.batch is None or system.batch.tasks is None:
+        return system
+    few = min(system.batch.tasks, TASKS)
+    return system.replace(batch={**system.batch.parts(), "tasks": few})
+
+
 def _rehearse(system: System, policy: Policy, delays: Delays | None, short: float) -> None:
     seed = np.random.SeedSequence(0)
     try:
@@ -51,10 +60,11 @@ def _rehearse(system: System, policy: Policy, delays: Delays | None, short: floa
     except Exception as error:
         raise InputError(f"{_place(policy, error)}: {type(error).__name__}: {error}") from None
     if run.tasks > 0 and run.refusals and not run.responded.sum() and not run.utilisation.any():
-        raise InputError(
-            f"policy {policy.name}: every answer is impossible; expected a "
-            f"{'machine' if policy.kind == 'push' else 'class'} that can do it, or -1"
-        )
+        if policy.kind == "batch":
+            expected = "places of waiting tasks, and machines with room that can run them"
+        else:
+            expected = f"a {'class' if policy.kind == 'pull' else 'machine'} that can do it, or -1"
+        raise InputError(f"policy {policy.name}: every answer is impossible; expected {expected}")
 
 
 def _place(policy: Policy, error: Exception) -> str:

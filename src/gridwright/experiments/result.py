@@ -36,6 +36,8 @@ class Result:
 
     further: ClassVar[tuple[str, ...]] = ()
     """What this kind of system is measured by besides: numbers in ``Replication.more``."""
+    compared: ClassVar[tuple[str, ...]] = ()
+    """Those of them, or of the criteria, that a comparison shows; all of them unless given."""
     criteria: ClassVar[tuple[str, ...]] = ("mean_number", "mean_response")
     """What policies are compared by; the last one names the winner."""
     more_is_better: ClassVar[frozenset[str]] = frozenset()
@@ -103,6 +105,11 @@ class Result:
             )
         )
 
+    @property
+    def by_class(self) -> dict[str, tuple[Estimate, ...]]:
+        """What this kind of system is measured by besides, class by class."""
+        return {}
+
     @cached_property
     def utilisation(self) -> tuple[Estimate, ...]:
         """The share of time that every machine was busy."""
@@ -114,6 +121,11 @@ class Result:
         times = self.replications[0].times
         number = np.array([r.number for r in self.replications])
         return stability(times, number, float(self.system.arrival_rates.sum()))
+
+    @property
+    def length(self) -> str:
+        """How long a run is, in words."""
+        return f"{self.horizon:g} time units"
 
     @property
     def stable(self) -> bool:

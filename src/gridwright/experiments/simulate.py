@@ -66,7 +66,8 @@ def simulate(
         Time at the start of every run that does not count.
     precision
         In place of replications: go on until the half widths of the mean number and the mean
-        response are within this share of them (at most 1,000 replications).
+        response, or of what else policies of the kind are compared by, are within this share of
+        them (at most 1,000 replications).
     threads
         How many run at once: as many as there are processors unless given.
     delays
@@ -198,5 +199,5 @@ def _seeds(seed: int) -> Iterator[np.random.SeedSequence]:
 def _is_precise(result: Result, precision: float) -> bool:
     return all(
         each.half_width <= precision * abs(each.mean)
-        for each in (result.mean_number, result.mean_response)
+        for each in map(result.figure, result.criteria)
     )

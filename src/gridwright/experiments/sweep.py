@@ -10,8 +10,9 @@ from ..model import InputError, System, did_you_mean
 from ..policies import Policy
 from ..policies import find as find_policy
 from .result import Result
+from .results import check_alike
 from .simulate import resolve, simulate
-from .variation import VARIATIONS, is_variation, varied
+from .variation import BELIEFS, VARIATIONS, is_variation, varied
 
 __all__ = ["Point", "Sweep", "sweep"]
 
@@ -79,8 +80,10 @@ def sweep(
     What can be varied: ``load`` (arrivals are scaled to it, all machines up), ``arrivals`` and
     ``machines`` (times as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and
     ``mean_repair``, ``mean_interval`` (between changes), ``inaccuracy.arrivals``, ``.rates`` and
-    ``.availability`` (of what is believed), or a parameter of the policies, in numbers or words.
-    All policies meet the same arrivals.
+    ``.availability`` (of what is believed), for batch policies ``queue_limit``, ``tasks``,
+    ``deadline_factor`` and what is believed of the pmfs (``assumed.shift``, ``.scale``,
+    ``.execution``), or a parameter of the policies, in numbers or words. All policies meet the
+    same arrivals.
 
     >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
     >>> len(found.points)
@@ -93,6 +96,7 @@ def sweep(
         raise InputError("there is no policy to simulate; name one or several")
     if len(set(names)) < len(names):
         raise InputError(f"policy {max(names, key=names.count)!r} is named twice")
+    check_alike(chosen)
     if not values:
         raise InputError(f"there is no value of {vary}; name one or several")
     _check(chosen, vary)
@@ -122,6 +126,6 @@ def _check(policies: Sequence[Policy], vary: str) -> None:
         return
     known = {name for policy in policies for name in policy.parameters}
     if vary not in known:
-        choices = [*VARIATIONS, "machines.GROUP", *sorted(known)]
+        choices = [*VARIATIONS, *BELIEFS, "machines.GROUP", *sorted(known)]
         hint = did_you_mean(vary, choices) or f"; expected {', '.join(choices)}"
         raise InputError(f"{vary!r} cannot be varied{hint}")

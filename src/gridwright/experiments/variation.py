@@ -18,6 +18,8 @@ def varied(system: System, what: str, value: float | str) -> System:
     >>> round(allocate(varied(two, "load", 0.9)).load, 9)
     0.9
     """
+    if what in BELIEFS:
+        return _with_belief(system, what.removeprefix("assumed."), value)
     if isinstance(value, str) or not 0 <= value < float("inf"):
         raise InputError(f"{what} is {value}; expected a number, 0 or more")
     if what.startswith("machines."):
@@ -27,7 +29,7 @@ def varied(system: System, what: str, value: float | str) -> System:
 
 def is_variation(what: str) -> bool:
     """Tell whether a word names something about a system that can be varied."""
-    return what in VARIATIONS or what.startswith("machines.")
+    return what in VARIATIONS or what in BELIEFS or what.startswith("machines.")
 
 
 def _scaled(system: System, factor: float) -> System:
@@ -78,6 +80,26 @@ def _with_interval(system: System, mean: float) -> System:
     return system.replace(changes={**system.changes.parts(), "mean_interval": mean})
 
 
+def _with_batch(system: System, part: str, value: float) -> System:
+    whole = int(value) if value == int(value) else value
+    batch = {} if system.batch is None else system.batch.parts()
+    return system.replace(batch={**batch, part: whole})
+
+
+def _with_deadlines(system: System, factor: float) -> System:
+    if system.deadlines is None or system.deadlines.factor is None:
+        raise InputError("deadline_factor cannot be varied: the system has no [deadlines] factor")
+    return system.replace(deadlines={**system.deadlines.parts(), "factor": factor})
+
+
+def _with_belief(system: System, part: str, value: float | str) -> System:
+    assumed = {} if system.assumed is None else system.assumed.parts()
+    return system.replace(assumed={**assumed, part: value})
+
+
+BELIEFS = ("assumed.execution", "assumed.scale", "assumed.shift")
+"""What can be believed wrongly of the pmfs of execution times: a shape by its name, numbers."""
+
 VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "load": _with_load,
     "arrivals": _scaled,
@@ -88,5 +110,8 @@ VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "inaccuracy.arrivals": lambda system, most: _with_inaccuracy(system, "arrivals", most),
     "inaccuracy.availability": lambda system, most: _with_inaccuracy(system, "availability", most),
     "inaccuracy.rates": lambda system, most: _with_inaccuracy(system, "rates", most),
+    "queue_limit": lambda system, most: _with_batch(system, "queue_limit", most),
+    "tasks": lambda system, count: _with_batch(system, "tasks", count),
+    "deadline_factor": _with_deadlines,
 }
 """What can be varied about any system; ``machines.GROUP`` besides."""

@@ -3,6 +3,7 @@
 from . import etc
 from .assumed import Assumed, Inaccuracy
 from .availability import MarkovChain
+from .batch import BatchRun, Deadlines, ExecutionPmf
 from .changes import Changes
 from .distribution import (
     Deterministic,
@@ -19,17 +20,23 @@ from .distribution import (
 from .error import InputError, did_you_mean
 from .failures import Failures
 from .heterogeneity import Heterogeneity, heterogeneity
+from .pmf import GridPmf
+from .robustness import Robustness, robustness
 from .system import System
 
 __all__ = [
     "Assumed",
+    "BatchRun",
     "Changes",
+    "Deadlines",
     "Deterministic",
     "Distribution",
     "Erlang",
+    "ExecutionPmf",
     "Exponential",
     "Failures",
     "Gamma",
+    "GridPmf",
     "Heterogeneity",
     "Hyperexponential",
     "Inaccuracy",
@@ -37,10 +44,12 @@ __all__ = [
     "Lognormal",
     "MarkovChain",
     "Pmf",
+    "Robustness",
     "System",
     "Uniform",
     "Weibull",
     "did_you_mean",
     "etc",
     "heterogeneity",
+    "robustness",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .error import did_you_mean
+
 if TYPE_CHECKING:
     from .system import System
 
@@ -55,6 +57,7 @@ def check_fit(system: System) -> None:
         for key, value in system.failures.parts().items():
             _length(f"[failures] {key}", value, columns, "column of rates")
     _assumptions_fit(system)
+    _batches_fit(system)
 
 
 def _length(key: str, values: Any, expected: int, per: str) -> None:
@@ -123,3 +126,35 @@ def _assumptions_fit(system: System) -> None:
         _everything_runs("[assumed] rates", assumed.rates, system.classes)
     if assumed.availability is not None:
         _availability_fits("[assumed] availability", assumed.availability, system)
+    _length("[assumed] execution", assumed.execution, len(system.classes), "class")
+
+
+def _batches_fit(system: System) -> None:
+    classes, columns = system.rates.shape
+    if system.deadlines is not None:
+        _length("[deadlines] allowance", system.deadlines.allowance, classes, "class")
+    if system.pmf is None:
+        return
+    if system.pmf.times:
+        _length("[pmf] times", system.pmf.times, classes, "class")
+        for number, row in enumerate(system.pmf.times, start=1):
+            _length(f"[pmf] times, row {number}", row, columns, "column of rates")
+    if system.pmf.measured:
+        _measurements_fit(system, system.pmf.measured)
+
+
+def _measurements_fit(system: System, measured: dict[str, dict[str, Any]]) -> None:
+    """Refuse names that the system has not, and pairs without a measured time."""
+    for name, row in measured.items():
+        if name not in system.classes:
+            raise ValueError(
+                f"[pmf] measured: no class {name!r}{did_you_mean(name, system.classes)}"
+            )
+        for group in row:
+            if group not in system.groups:
+                hint = did_you_mean(group, system.groups)
+                raise ValueError(f"[pmf] measured: no machine or group {group!r}{hint}")
+    for i, name in enumerate(system.classes):
+        for j, group in enumerate(system.groups):
+            if system.rates[i, j] > 0 and not measured.get(name, {}).get(group):
+                raise ValueError(f"[pmf] measured: no time of class {name!r} on {group!r}")

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError,
 
 from .assumed import Assumed
 from .availability import Availability, MarkovChain
+from .batch import BatchRun, Deadlines, ExecutionPmf
 from .changes import Changes
 from .distribution import Exponential
 from .error import InputError
@@ -78,6 +79,9 @@ class System(Record):
         What planners and policies believe where it is not the truth.
     changes
         How rates change while a decentralised system runs.
+    pmf, deadlines, batch
+        For batch policies: where the pmfs of the execution times come from, by when tasks are to
+        be done, and how they come.
 
     Examples
     --------
@@ -100,6 +104,9 @@ class System(Record):
     failures: Failures | None = None
     assumed: Assumed | None = None
     changes: Changes | None = None
+    pmf: ExecutionPmf | None = None
+    deadlines: Deadlines | None = None
+    batch: BatchRun | None = None
 
     if TYPE_CHECKING:
 
@@ -118,6 +125,9 @@ class System(Record):
             failures: Any = None,
             assumed: Any = None,
             changes: Any = None,
+            pmf: Any = None,
+            deadlines: Any = None,
+            batch: Any = None,
         ) -> None: ...
 
     @model_validator(mode="before")
@@ -244,8 +254,7 @@ class System(Record):
         """The system that planners and policies see, random inaccuracy aside."""
         if self.assumed is None:
             return self
-        stated = {key: value for key, value in self.assumed.parts().items() if value is not None}
-        del stated["inaccuracy"]
+        stated = self.assumed.stated()
         return self.replace(**stated, assumed=None)
 
     def per_machine(self, values: Any) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..reproduction.smith import best_reading
 from .figure import save
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def can_draw(found: Reproduction) -> bool:
 
 
 def draw_reproduction(found: Reproduction, path: Path) -> None:
-    """Draw a figure: along an inaccuracy, or what a policy has relative to another."""
+    """Draw a figure: along an inaccuracy, relative to another policy, or tasks on time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")
@@ -29,6 +30,8 @@ def draw_reproduction(found: Reproduction, path: Path) -> None:
     lines = [each for each in found.outcomes if "inaccuracy_pct" in each.cell]
     if lines:
         _draw_lines(axes, lines)
+    elif found.outcomes[0].cell["metric"] == "on_time_mean":
+        _draw_on_time(axes, found.outcomes)
     else:
         _draw_bars(axes, [o for o in found.outcomes if o.cell["metric"].endswith("_relative")])
     axes.set_title(found.target.name, fontsize=10)
@@ -50,6 +53,27 @@ def _draw_lines(axes: Any, outcomes: list[Outcome]) -> None:
         axes.set_xlabel("largest inaccuracy of arrival and execution rates, %")
         axes.set_ylabel("mean response time")
         axes.set_yscale("log")
+    axes.legend(frameon=False)
+
+
+def _draw_on_time(axes: Any, outcomes: tuple[Outcome, ...]) -> None:
+    """Draw the published bars, ours under the text's reading, and under the one that fits best."""
+    text = [each for each in outcomes if "variant" not in each.cell]
+    policies = [each.cell["policy"] for each in text]
+
+    off = [abs(o.ours.mean - o.cell["value"]) if o.ours else np.inf for o in outcomes]
+    chosen = [outcomes[k] for k in best_reading([o.cell for o in outcomes], off)]
+    fitted = sorted(chosen, key=lambda outcome: policies.index(outcome.cell["policy"]))
+    published = [(each.cell["value"], each.cell["half_width"]) for each in text]
+    bars = {"published": published}
+    for name, ours in (("ours, as the text has it", text), ("ours, fitted", fitted)):
+        bars[name] = [(o.ours.mean, o.ours.half_width) for o in ours if o.ours is not None]
+    for k, (name, pairs) in enumerate(bars.items()):
+        heights, errors = np.array(pairs, dtype=float).T
+        at = np.arange(len(policies)) + (k - 1) * 0.27
+        axes.bar(at, heights, 0.27, yerr=np.nan_to_num(errors), capsize=3, label=name)
+    axes.set_xticks(range(len(policies)), policies)
+    axes.set_ylabel("tasks on time, of 2,000")
     axes.legend(frameon=False)
 
 

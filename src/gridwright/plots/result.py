@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..experiments import Result
+    from ..statistics import Estimate
 
 __all__ = ["draw_results"]
 
@@ -33,7 +34,7 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
         _draw_views(views[0], results)
     first = results[0]
     figure.suptitle(
-        f"{literal(first.system.name)}: {len(first.replications)} × {first.horizon:g} time units, "
+        f"{literal(first.system.name)}: {len(first.replications)} × {first.length}, "
         f"seed {first.seed}; bars are 95 % intervals"
     )
     save(figure, path)
@@ -51,7 +52,7 @@ def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
     colours = [f"C{k}" for k in range(len(results))]
     axes.bar(_names(results), heights, yerr=errors, color=colours, capsize=4)
     axes.set_ylabel(in_words(metric))
-    if max(heights) > 20 * min(heights):
+    if max(heights) > 20 * min(heights) and metric not in results[0].more_is_better:
         axes.set_yscale("log")
     axes.tick_params(axis="x", rotation=30 if len(results) > 3 else 0)
 
@@ -60,16 +61,16 @@ def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
     places = np.arange(len(results[0].classes))
     width = 0.8 / len(results)
     for k, result in enumerate(results):
-        estimates = [each.mean_response for each in result.classes]
+        estimates = _by_class(result)
         errors = np.nan_to_num([each.half_width for each in estimates])
         heights = [each.mean for each in estimates]
         at = places + (k - (len(results) - 1) / 2) * width
         axes.bar(at, heights, width, yerr=errors, color=f"C{k}", capsize=2)
     axes.set_xticks(places, [literal(each.name) for each in results[0].classes])
     axes.set_xlabel("class")
-    axes.set_ylabel("mean response time")
-    largest = [e.mean_response.mean for r in results for e in r.classes if e.mean_response.mean > 0]
-    if largest and max(largest) > 20 * min(largest):
+    axes.set_ylabel(in_words("on_time_fraction" if _has_deadlines(results[0]) else "mean_response"))
+    largest = [e.mean for r in results for e in _by_class(r) if e.mean > 0]
+    if largest and max(largest) > 20 * min(largest) and not _has_deadlines(results[0]):
         axes.set_yscale("log")
 
 
@@ -83,6 +84,17 @@ def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
     axes.set_ylabel("pairs (class, machine) in which\ntwo machines' plans differ, %")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
+
+
+def _has_deadlines(result: Result) -> bool:
+    return result.criteria[-1] == "on_time"
+
+
+def _by_class(result: Result) -> list[Estimate]:
+    """Return what classes are drawn by: their response, or their share on time."""
+    if _has_deadlines(result):
+        return list(result.by_class["on_time_fraction"])
+    return [each.mean_response for each in result.classes]
 
 
 def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:

@@ -41,7 +41,7 @@ def draw_sweep(found: Sweep, path: Path) -> None:
         axes.legend(frameon=False)
     first = found.points[0].results[0]
     figure.suptitle(
-        f"{literal(found.system.name)}: {len(first.replications)} × {first.horizon:g} time units, "
+        f"{literal(found.system.name)}: {len(first.replications)} × {first.length}, "
         f"seed {first.seed}; bands are 95 % intervals"
         + ("" if all(row["stable"] for row in found.rows()) else ", rings unstable")
     )

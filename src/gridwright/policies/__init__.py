@@ -6,6 +6,7 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
+from .batch_view import BatchView, assign
 from .contract import Policy, batch, chain, peer, policy_of, pull, push
 from .parameter import IDLE, ORDER, PLANNERS
 from .registry import find, policies
@@ -16,6 +17,7 @@ for _module in iter_modules(__path__):
 globals().update(policies())
 
 __all__ = [
+    "BatchView",
     "EXCLUDED",
     "IDLE",
     "INFORMED",
@@ -25,6 +27,7 @@ __all__ = [
     "Policy",
     "Table",
     "View",
+    "assign",
     "batch",
     "chain",
     "find",

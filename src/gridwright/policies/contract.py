@@ -62,6 +62,8 @@ class Policy:
     """Which idle machine a pull system asks first."""
     order: str = "arrival"
     """Who is served first where applications of a chain queue."""
+    immediate: bool = False
+    """Whether a batch policy may fill queues beyond their limit; its tasks are never discarded."""
     allocating: bool = False
     """Whether the function makes arrays, which costs speed in compiled code."""
 
@@ -175,9 +177,13 @@ def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
     return _decorate("peer", decide, plan=plan, informed=-1)
 
 
-def batch(decide: Any = None) -> Any:
-    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots."""
-    return _decorate("batch", decide)
+def batch(decide: Any = None, *, immediate: bool = False) -> Any:
+    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
+
+    It writes its assignments down in order and answers how many they are. In immediate mode the
+    queues of the machines have no limit, and nothing is discarded.
+    """
+    return _decorate("batch", decide, immediate=immediate)
 
 
 def chain(decide: Any = None, *, order: str = "arrival") -> Any:
@@ -200,6 +206,7 @@ def policy_of(
     informed: int | None = 0,
     idle: str = "longest",
     order: str = "arrival",
+    immediate: bool = False,
 ) -> Policy:
     """Make a policy that is not registered by its name."""
     _check_signature(kind, decide)
@@ -208,7 +215,9 @@ def policy_of(
     leading = len(SUBJECTS[kind]) + 1
     own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[leading:]}
     parameters = (MappingProxyType(own), MappingProxyType(_planning(plan)))
-    policy = Policy(decide, kind, plan, informed, *parameters, idle=idle, order=order)
+    policy = Policy(
+        decide, kind, plan, informed, *parameters, idle=idle, order=order, immediate=immediate
+    )
     decide.policy = policy
     return policy
 

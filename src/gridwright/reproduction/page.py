@@ -30,6 +30,8 @@ WHAT = {
     "load_pct": "load, %",
     "messages_improvement_pct": "fewer messages, %",
     "like_for_like_pct": "fewer messages, itself never counted, %",
+    "on_time_mean": "tasks on time",
+    "on_time_improvement_pct": "more on time, %",
     "rho": "load",
 }
 MARKS = {

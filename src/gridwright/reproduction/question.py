@@ -14,6 +14,7 @@ from ..catalogue import Cell, find
 from ..experiments import Result
 from ..statistics import Estimate, ratio
 from .laboratory import Run
+from .smith import POLICIES as SMITH
 
 __all__ = ["QUESTIONS", "Answer", "Question", "absent", "entry_of", "exact"]
 
@@ -28,9 +29,9 @@ POLICIES = {
     "LPAS_DG_mod": "lpas_dg:planner=grouped",
     "MCT": "mct",
     "MET": "met",
+    **SMITH,
 }
 ABSENT = {
-    "Smith": "batches with deadlines are not there yet",
     "Wisnesky": "chains of applications are not there yet",
 }
 WORSE = 10.0
@@ -78,6 +79,10 @@ def run_of(cell: Cell, policy: str | None = None) -> Run:
     """Name the simulation that a cell is about."""
     word = policy or cell["policy"]
     name = f"kpb:k={cell['kbar']}" if word == "KPB" else POLICIES[word]
+    if "settings" in cell:
+        name = ":".join(
+            [name.partition(":")[0], *(f"{k}={v}" for k, v in cell["settings"].items())]
+        )
     if "constant" in cell:
         name += f":c={cell['constant']}"
     if cell.get("variant") == "all availabilities assumed 1":
@@ -135,6 +140,16 @@ def _relative(cell: Cell) -> Question:
     return Question((run_of(cell), run_of(cell, "Gcmu")), answer)
 
 
+def _more_on_time(cell: Cell) -> Question:
+    """Ask for how many percent more tasks are on time under one policy than under another."""
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        share = ratio(results[0].values("on_time"), results[1].values("on_time"))
+        return Answer(Estimate(*(100 * (each - 1) for each in share)), results[0].stable)
+
+    return Question((run_of(cell), run_of(cell, cell["reference_policy"])), answer)
+
+
 def _exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
     """Make a question that needs no simulation."""
 
@@ -172,6 +187,8 @@ QUESTIONS: dict[str, Callable[[Cell], Question]] = {
             100 * (1 - result.information.mean / len(result.system.machines))
         )
     ),
+    "on_time_mean": _simple(lambda result, cell: result.figure("on_time")),
+    "on_time_improvement_pct": _more_on_time,
     "Delta_pct": _improvement,
     "W_relative": _relative,
     "W_ratio_range": _relative,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..catalogue import Cell, entries, results, tables
 from ..model import InputError, did_you_mean
 from . import decentralised
+from .smith import other_readings
 
 __all__ = ["Target", "choose", "targets"]
 
@@ -31,7 +32,7 @@ def targets() -> dict[str, Target]:
     found = {}
     for name, table in tables().items():
         source, _, own = name.partition(":")
-        cells = (*results(src=source, table=own), *_drawn(name))
+        cells = (*results(src=source, table=own), *_drawn(name), *other_readings(name))
         found[name] = Target(name, table.about, cells)
         if name == "A:2.1":
             found |= {each.name: each for each in _other_times(found[name])}

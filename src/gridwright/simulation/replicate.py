@@ -7,12 +7,17 @@ from typing import Any
 
 from ..model import InputError, System
 from ..policies import Policy
-from . import central, peer
+from . import batch, central, peer
 from .replication import Replication
 
 __all__ = ["check_system", "replicate"]
 
-MECHANISMS: dict[str, ModuleType] = {"push": central, "pull": central, "peer": peer}
+MECHANISMS: dict[str, ModuleType] = {
+    "push": central,
+    "pull": central,
+    "peer": peer,
+    "batch": batch,
+}
 """By kind of policy: a module that checks whether a system suits, and runs one replication."""
 
 

@@ -1,10 +1,11 @@
 """The event log of a run: what happened when, to which task, on which machine."""
 
-from .state import State
+from typing import Any
 
 __all__ = [
     "ARRIVE",
     "ASSIGN",
+    "DISCARD",
     "FAIL",
     "FINISH",
     "KINDS",
@@ -28,12 +29,13 @@ KINDS = (
     "re-plan",
     "loss",
     "availability",
+    "discard",
 )
-ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT = range(9)
+ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
 
 
-def note(s: State, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
-    """Write an event down."""
+def note(s: Any, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
+    """Write an event down in a state that has a trace and a count."""
     row = s.trace[s.count[0].traced]
     row.time = time
     row.kind = kind

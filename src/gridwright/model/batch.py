@@ -1,0 +1,104 @@
+"""What a system of batches needs besides: pmfs of execution times, deadlines, the run."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from .kind import AnyDistribution
+from .measured import read_times
+from .record import Count, OneOrList, Positive, Record
+
+__all__ = ["BatchRun", "Deadlines", "ExecutionPmf"]
+
+
+class ExecutionPmf(Record):
+    """Where the probability mass functions of the execution times come from.
+
+    Without more than a width, the shape of ``execution`` about the mean 1 / rate is put onto the
+    grid. ``samples``: a histogram of so many draws, drawn anew for every replication; with
+    ``scale`` they are gamma of a scale drawn between two bounds. ``times``: a distribution for
+    every class and column, in time units (a pmf is a histogram). ``measured``: times by the names
+    of class and column; ``file`` reads them from a CSV file of class, machine and time.
+
+    >>> ExecutionPmf(width=5, samples=500, scale=[1, 20]).samples
+    500
+    """
+
+    width: Positive | None = None
+    samples: Count | None = None
+    scale: tuple[Positive, Positive] | None = None
+    times: tuple[tuple[AnyDistribution, ...], ...] = ()
+    measured: dict[str, dict[str, tuple[Positive, ...]]] = Field(default={})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_file(cls, values: Any, info: ValidationInfo) -> Any:
+        """Read measured times at once: what is in the file is part of the system."""
+        if not isinstance(values, dict) or "file" not in values:
+            return values
+        if "measured" in values or not isinstance(values["file"], str):
+            raise ValueError("give the name of one file, or measured times")
+        rest = {key: value for key, value in values.items() if key != "file"}
+        folder = (info.context or {}).get("folder") or Path()
+        return {**rest, "measured": read_times(folder / values["file"])}
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        given = [key for key in ("samples", "times", "measured") if getattr(self, key)]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are given; expected one of them")
+        if self.scale is not None:
+            if self.samples is None:
+                raise ValueError("scale needs samples, the number of draws")
+            if self.scale[0] > self.scale[1]:
+                raise ValueError(f"scale goes down from {self.scale[0]:g} to {self.scale[1]:g}")
+        for row in self.measured.values():
+            if not all(row.values()):
+                raise ValueError("measured has a list without times")
+        return self
+
+
+class Deadlines(Record):
+    """By when tasks are to be done: a time after their arrival.
+
+    It is factor × the mean of the mean execution times on the ``best`` machines for the class; or
+    an ``allowance`` in time units, one for all or one a class. Tasks whose deadline has passed
+    are kept, discarded while they wait in the batch, or there and in the queues of the machines.
+
+    >>> Deadlines(factor=2, discard="both").best
+    4
+    """
+
+    factor: Positive | None = None
+    best: Count = 4
+    allowance: OneOrList[Positive] | None = None
+    discard: Literal["never", "batch", "both"] = "never"
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if (self.factor is None) == (self.allowance is None):
+            raise ValueError("give either factor or allowance")
+        return self
+
+
+class BatchRun(Record):
+    """How tasks come to the scheduler, and how many a machine holds.
+
+    ``queue_limit``: tasks at a machine at most, the one that runs included. ``tasks``: so many
+    arrive, and the run lasts until all of them are done; without it, it ends at the horizon.
+    ``at_once``: they are all there at time 0.
+
+    >>> BatchRun(tasks=512, at_once=True).queue_limit
+    4
+    """
+
+    queue_limit: Count = 4
+    tasks: Annotated[int, Field(strict=True, ge=1, le=10_000_000)] | None = None
+    at_once: bool = False
+
+    @model_validator(mode="after")
+    def _how_many(self) -> Self:
+        if self.at_once and self.tasks is None:
+            raise ValueError("at_once needs tasks, the number of them")
+        return self

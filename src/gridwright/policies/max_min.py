@@ -1,0 +1,16 @@
+"""Max-min: long tasks first."""
+
+from typing import Any
+
+from .batch_view import BatchView
+from .contract import batch
+from .two_phase import LATEST, Full, greedy
+
+
+@batch
+def max_min(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
+    """Pick the task that is done latest even where it would be done soonest.
+
+    Source: Ibarra and Kim 1977; Maheswaran et al. 1999.
+    """
+    return greedy(waiting, view, LATEST, full)

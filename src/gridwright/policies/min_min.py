@@ -1,0 +1,16 @@
+"""Min-min: short tasks first."""
+
+from typing import Any
+
+from .batch_view import BatchView
+from .contract import batch
+from .two_phase import SOONEST, Full, greedy
+
+
+@batch
+def min_min(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
+    """Pick the task that is done soonest where it would be, again and again.
+
+    Source: Ibarra and Kim 1977; Maheswaran et al. 1999.
+    """
+    return greedy(waiting, view, SOONEST, full)

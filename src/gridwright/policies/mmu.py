@@ -1,0 +1,16 @@
+"""Minimum expected completion, then the most urgent."""
+
+from typing import Any
+
+from .batch_view import BatchView
+from .contract import batch
+from .two_phase import URGENT, Full, greedy
+
+
+@batch
+def mmu(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
+    """Pick the task with the least slack, where it is expected to be done soonest.
+
+    Source: Smith et al., MMU: greatest 1 / (deadline − expected completion).
+    """
+    return greedy(waiting, view, URGENT, full)

@@ -1,0 +1,219 @@
+"""How likely tasks are to be on time: pmfs of machines, and the worth of an order of tasks.
+
+A pmf of when a machine has done what it holds is kept as far as it can matter: what lies beyond the
+last deadline of all is late whatever happens.
+"""
+
+from math import floor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .batch_view import BatchView
+
+__all__ = ["best_first", "convolve", "foresee", "probability", "residual", "weigh"]
+
+NEVER = 1e-12
+"""A probability below this is none."""
+
+Floats = NDArray[np.float64]
+
+
+def convolve(a: Floats, la: int, b: Floats, lb: int, out: Floats, most: int) -> int:
+    """Write the pmf of the sum of two times, its first bins at most; return how many there are."""
+    n = min(la + lb - 1, most)
+    for k in range(n):
+        out[k] = 0.0
+    for i in range(min(la, n)):
+        x = a[i]
+        if x != 0.0:
+            for k in range(min(lb, n - i)):
+                out[i + k] += x * b[k]
+    return n
+
+
+def residual(view: BatchView, machine: int, out: Floats) -> int:
+    """Write the pmf of when the task that runs is done, given that it is not; return its bins.
+
+    It begins at the machine's anchor: when the task began, or now where nothing runs, or where it
+    should be done by all that is believed.
+    """
+    m = view.machines[machine]
+    out[0], m.anchor = 1.0, view.now
+    if m.serving < 0:
+        return 1
+    pmf, n = view.mass[m.serving, machine], view.bins[m.serving, machine]
+    past = floor((view.now - m.begun) / view.width + 1e-9)
+    total = 0.0
+    for k in range(past + 1, n):
+        total += pmf[k]
+    if total <= NEVER:
+        return 1
+    m.anchor = m.begun
+    for k in range(n):
+        out[k] = pmf[k] / total if k > past else 0.0
+    return n
+
+
+def foresee(view: BatchView, machine: int) -> None:
+    """Write down when a machine will have done what it holds, as a pmf."""
+    m, done = view.machines[machine], view.done[machine]
+    most = len(done)
+    n = residual(view, machine, done)
+    for place in range(1 if m.serving >= 0 else 0, m.queued):
+        i = view.queue[machine, place].task_class
+        if view.queue[machine, place].deadline == np.inf:
+            continue  # nobody has a deadline, and nobody asks
+        n = convolve(done, n, view.mass[i, machine], view.bins[i, machine], view.room[0], most)
+        for k in range(n):
+            done[k] = view.room[0, k]
+    m.bins = n
+
+
+def condition(view: BatchView, machine: int) -> None:
+    """Write down the same, given that all there are on time, and how likely that is."""
+    m, given = view.machines[machine], view.given[machine]
+    m.odds, m.missed = 1.0, 0
+    n = residual(view, machine, given)
+    for place in range(m.queued):
+        held = view.queue[machine, place]
+        if held.deadline == np.inf:
+            continue
+        if place > 0 or m.serving < 0:
+            pmf, bins = view.mass[held.task_class, machine], view.bins[held.task_class, machine]
+            n = convolve(given, n, pmf, bins, view.room[0], len(given))
+            for k in range(n):
+                given[k] = view.room[0, k]
+        p, n = cut(given, n, last_bin(view, m.anchor, held.deadline))
+        if p > 0.0:
+            m.odds *= p
+        else:
+            m.missed += 1
+    m.given = n
+
+
+def cut(pmf: Floats, n: int, last: int) -> tuple[float, int]:
+    """Condition a pmf on its first bins; return how likely they are, 0 and no change for never."""
+    p = 0.0
+    for k in range(min(n, last + 1)):
+        p += pmf[k]
+    if p <= NEVER:
+        return 0.0, n
+    n = min(n, last + 1)
+    for k in range(n):
+        pmf[k] /= p
+    return p, n
+
+
+def last_bin(view: BatchView, anchor: float, deadline: float) -> int:
+    """Return the last bin of a pmf that is not after a deadline."""
+    return floor((deadline - anchor) / view.width + 1e-9)
+
+
+def probability(
+    view: BatchView, task_class: int, machine: int, deadline: float, pmf: Floats, n: int
+) -> float:
+    """Return how likely a task is on time that begins when a pmf of the machine says."""
+    if deadline == np.inf:
+        return 1.0
+    last = last_bin(view, view.machines[machine].anchor, deadline)
+    cdf, bins = view.cdf[task_class, machine], view.bins[task_class, machine]
+    p = 0.0
+    for k in range(min(n, last + 1)):
+        if pmf[k] != 0.0:
+            p += pmf[k] * (cdf[last - k] if last - k < bins else 1.0)
+    return p
+
+
+def weigh(waiting: Any, view: BatchView, machine: int, joint: bool) -> None:
+    """Write down how likely every waiting task would be on time if a machine took it next.
+
+    Jointly: that it is, and all that the machine holds already.
+    """
+    m = view.machines[machine]
+    if joint:
+        condition(view, machine)
+        pmf, n, factor = view.given[machine], m.given, m.odds
+    else:
+        foresee(view, machine)
+        pmf, n, factor = view.done[machine], m.bins, 1.0
+    for k in range(len(waiting)):
+        task = waiting[k]
+        i, p = task.task_class, 0.0
+        if task.machine == -1 and task.deadline > view.now and view.bins[i, machine] > 0:
+            p = factor * probability(view, i, machine, task.deadline, pmf, n)
+        view.chance[k, machine] = p
+
+
+def best_first(waiting: Any, view: BatchView, machine: int) -> int:
+    """Return the first task of that order of a machine's candidates that is worth most."""
+    count = view.machines[machine].picked
+    if count < 2:
+        return view.best[machine, 0]
+    condition(view, machine)
+    for k in range(count):
+        view.order[k] = k
+    first, most = 0, -1.0
+    while True:
+        worth = worth_of(waiting, view, machine, count)
+        if worth > most + NEVER:
+            first, most = view.order[0], worth
+        if not next_order(view.order, count):
+            return view.best[machine, first]
+
+
+def worth_of(waiting: Any, view: BatchView, machine: int, count: int) -> float:
+    """Return ρ (n − m): the on-time expectation of what a machine holds and candidates in order."""
+    m = view.machines[machine]
+    rho, missed = m.odds, m.missed
+    pmf, n = view.given[machine], m.given
+    for place in range(count):
+        task = waiting[view.best[machine, view.order[place]]]
+        i, deadline = task.task_class, task.deadline
+        if place == count - 1 or deadline == np.inf:
+            p = probability(view, i, machine, deadline, pmf, n)
+        else:
+            p, n = extend(view, i, machine, deadline, pmf, n, view.room[place % 2])
+            pmf = view.room[place % 2]
+        if p > NEVER:
+            rho *= p
+        else:
+            missed += 1
+    return rho * (m.queued + count - missed)
+
+
+def extend(
+    view: BatchView,
+    task_class: int,
+    machine: int,
+    deadline: float,
+    pmf: Floats,
+    n: int,
+    out: Floats,
+) -> tuple[float, int]:
+    """Write the pmf of when a further task is done, given that it is on time if it can be."""
+    own, bins = view.mass[task_class, machine], view.bins[task_class, machine]
+    last = last_bin(view, view.machines[machine].anchor, deadline)
+    p, m = cut(out, convolve(pmf, n, own, bins, out, min(last + 1, len(out))), last)
+    if p > 0.0:
+        return p, m
+    return 0.0, convolve(pmf, n, own, bins, out, len(out))
+
+
+def next_order(order: NDArray[np.int64], count: int) -> bool:
+    """Turn an order of the first numbers into the next one; tell whether there is one."""
+    k = count - 2
+    while k >= 0 and order[k] > order[k + 1]:
+        k -= 1
+    if k < 0:
+        return False
+    other = count - 1
+    while order[other] < order[k]:
+        other -= 1
+    order[k], order[other] = order[other], order[k]
+    low, high = k + 1, count - 1
+    while low < high:
+        order[low], order[high] = order[high], order[low]
+        low, high = low + 1, high - 1
+    return True

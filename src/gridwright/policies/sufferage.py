@@ -1,0 +1,16 @@
+"""Sufferage: who would lose most comes first."""
+
+from typing import Any
+
+from .batch_view import BatchView
+from .contract import batch
+from .two_phase import REGRET, Full, greedy
+
+
+@batch
+def sufferage(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
+    """Pick the task that would be done so much later on its second best machine.
+
+    Source: Maheswaran et al. 1999.
+    """
+    return greedy(waiting, view, REGRET, full)

@@ -1,0 +1,177 @@
+"""The loop of a system of batches: arrivals, completions, and a mapping event after each."""
+
+from math import floor
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ...link import hook
+from ...policies.batch_view import BatchView
+from ..reason import DRAWS, POOL, SLICE, TRACE
+from .state import State
+from .transition import GRAIN, arrive, complete_task, forget_expired, join, take_next
+
+__all__ = ["loop", "trace_needs"]
+
+ALLOCATES_NOTHING = True
+
+
+def loop(
+    s: State,
+    v: BatchView,
+    arguments: Any,
+    until: float,
+    warmup: float,
+    limit: int,
+    discard: int,
+    own: Generator,
+) -> int:
+    """Go on until a time, or until something is needed; return the reason.
+
+    The limit is 0 in immediate mode; discard: 0 never, 1 from the batch, 2 from queues too.
+    """
+    c = s.count[0]
+    tracing = len(s.trace) > 0
+    while True:
+        j = 0
+        for k in range(1, len(s.server)):
+            if s.server[k].finish < s.server[j].finish:
+                j = k
+        if c.coming == c.known and c.complete == 0:
+            return DRAWS
+        arrives = s.arrival[c.coming].time if c.coming < c.known else np.inf
+        t = min(arrives, s.server[j].finish)
+        if t > until or t == np.inf:
+            break
+        if c.free < 0:
+            return POOL
+        if tracing and c.traced + trace_needs(s) > len(s.trace):
+            return TRACE
+        c.area += c.inside * (t - c.now)
+        c.now = t
+        if arrives < s.server[j].finish:
+            arrive(s, t, warmup)
+        else:
+            complete_task(s, j, t, warmup)
+            take_next(s, j, t, warmup, discard)
+        if c.coming < c.known and s.arrival[c.coming].time == t:
+            continue  # those that come together are mapped together
+        if discard > 0:
+            forget_expired(s, t, warmup)
+        if c.waiting > 0 and (limit == 0 or has_room(s, limit)):
+            c.mapped += 1
+            show(s, v, t, limit)
+            count = decide(s.waiting[: c.waiting], at_time(v, t, own), *arguments)
+            send(s, v.chosen, t, count, limit)
+    if until < np.inf:
+        c.area += c.inside * (until - c.now)
+        c.now = until
+    return SLICE
+
+
+def trace_needs(s: State) -> int:
+    """Return how many events one step of the loop may note."""
+    return 3 * s.count[0].inside + 8
+
+
+def has_room(s: State, limit: int) -> bool:
+    """Tell whether a machine takes another task."""
+    found = False
+    for j in range(len(s.server)):
+        found = found or s.server[j].queued < limit
+    return found
+
+
+def show(s: State, v: BatchView, t: float, limit: int) -> None:
+    """Write down for the policy what machines hold, and which tasks of each class wait."""
+    for j in range(len(s.server)):
+        show_machine(s, v, j, t, limit)
+    for i in range(len(v.classes)):
+        v.classes[i].first = -1
+    for k in range(s.count[0].waiting - 1, -1, -1):
+        w = s.waiting[k]
+        w.machine = -1
+        w.following = v.classes[w.task_class].first
+        v.classes[w.task_class].first = k
+
+
+def show_machine(s: State, v: BatchView, j: int, t: float, limit: int) -> None:
+    """Write down what a machine holds, and when it is expected to have done it."""
+    o, m = s.server[j], v.machines[j]
+    m.queued = o.queued
+    m.free = limit - o.queued if limit > 0 else len(s.waiting)
+    m.serving, m.ready = -1, t
+    if o.head < 0:
+        return
+    i = s.ticket[o.head].task_class
+    m.serving, m.begun = i, o.begun
+    past = floor((t - o.begun) / v.width + GRAIN)
+    if past < v.bins[i, j] and v.after[i, j, past] > 0.0:
+        m.ready = o.begun + v.after[i, j, past]
+    m.ready += o.work
+    if limit > 0:
+        x = o.head
+        for place in range(o.queued):
+            v.queue[j, place].task_class = s.ticket[x].task_class
+            v.queue[j, place].deadline = s.ticket[x].deadline
+            x = s.ticket[x].next
+
+
+def at_time(v: BatchView, t: float, own: Generator) -> BatchView:
+    """Return the view at a time."""
+    return BatchView(
+        t,
+        v.machines,
+        v.classes,
+        v.queue,
+        v.mean,
+        v.mass,
+        v.cdf,
+        v.bins,
+        v.after,
+        v.width,
+        v.chosen,
+        v.chance,
+        v.done,
+        v.given,
+        v.room,
+        v.best,
+        v.order,
+        v.memory,
+        v.tally,
+        own,
+    )
+
+
+def send(s: State, chosen: Any, t: float, count: int, limit: int) -> None:
+    """Send tasks where the policy says; what is impossible is refused, and counted."""
+    c = s.count[0]
+    waiting, machines = c.waiting, len(s.server)
+    for k in range(waiting):
+        s.waiting[k].machine = -1
+    for n in range(count if count <= len(chosen) else 0):
+        place, j = chosen[n].place, chosen[n].machine
+        possible = 0 <= place < waiting and 0 <= j < machines
+        if possible:
+            w, o = s.waiting[place], s.server[j]
+            possible = w.machine < 0 and (limit == 0 or o.queued < limit)
+            possible = possible and s.length[w.task_class, j] > 0
+        if possible:
+            w.machine = j
+            join(s, w.ticket, j, t)
+        else:
+            c.refusals += 1
+    kept = 0
+    for k in range(waiting):
+        if s.waiting[k].machine < 0:
+            if kept < k:
+                s.waiting[kept] = s.waiting[k]
+            kept += 1
+    c.waiting = kept
+
+
+@hook
+def decide(waiting: Any, view: BatchView) -> int:
+    """Stand in for the policy."""
+    return 0
