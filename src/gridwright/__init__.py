@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         etc,
         heterogeneity,
     )
-    from .policies import Policy, View, batch, chain, peer, pull, push
+    from .policies import ChainView, Policy, View, batch, chain, peer, pull, push
     from .reproduction import reproduce
     from .statistics import Estimate
 
@@ -51,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Adversary",
     "Allocation",
+    "ChainView",
     "Comparison",
     "Contest",
     "Deterministic",

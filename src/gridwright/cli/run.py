@@ -128,12 +128,14 @@ def write_csv(results: tuple[Result, ...], path: Path) -> None:
     header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
     header += [f"mean_response {name}" for name in names]
     header += [f"throughput {name}" for name in names]
+    header += results[0].further
     rows = []
     for result in results:
         overall = result.values("mean_response")
         for number, run in enumerate(result.replications):
             head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
-            rows.append([*head, *run.response.tolist(), *run.throughput.tolist()])
+            further = [float(run.more[name]) for name in result.further]
+            rows.append([*head, *run.response.tolist(), *run.throughput.tolist(), *further])
     write_rows(path, header, rows)
 
 

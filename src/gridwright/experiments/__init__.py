@@ -1,6 +1,7 @@
 """Experiments: replicated simulations, comparisons of policies, sweeps; here or on a cluster."""
 
 from .adversary import Adversary, adversary
+from .chain_result import ChainResult, CustomerResult
 from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest
 from .optimum import Best, Gap, Optimum, optimum
@@ -15,9 +16,11 @@ __all__ = [
     "Adversary",
     "Best",
     "Bout",
+    "ChainResult",
     "ClassResult",
     "Comparison",
     "Contest",
+    "CustomerResult",
     "Difference",
     "Gap",
     "Optimum",

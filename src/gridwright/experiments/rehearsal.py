@@ -50,10 +50,12 @@ def _rehearse(system: System, policy: Policy, delays: Delays | None, short: floa
         raise
     except Exception as error:
         raise InputError(f"{_place(policy, error)}: {type(error).__name__}: {error}") from None
-    if run.tasks > 0 and run.refusals and not run.responded.sum() and not run.utilisation.any():
+    idle = not run.responded.sum() and not run.utilisation.any()
+    refused = policy.kind == "chain" and run.refusals == run.asked  # nodes take them all the same
+    if run.tasks > 0 and run.refusals and (idle or refused):
         raise InputError(
             f"policy {policy.name}: every answer is impossible; expected a "
-            f"{'machine' if policy.kind == 'push' else 'class'} that can do it, or -1"
+            f"{'class' if policy.kind == 'pull' else 'machine'} that can do it, or -1"
         )
 
 

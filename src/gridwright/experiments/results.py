@@ -6,11 +6,12 @@ from typing import Any
 
 from ..model import System
 from ..policies import Policy
+from .chain_result import ChainResult
 from .result import Result
 
 __all__ = ["result_of"]
 
-RESULTS: dict[str, type[Result]] = {"push": Result, "pull": Result}
+RESULTS: dict[str, type[Result]] = {"push": Result, "pull": Result, "chain": ChainResult}
 
 
 def result_of(system: System, policy: Policy, *rest: Any) -> Result:

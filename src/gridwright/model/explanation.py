@@ -49,6 +49,8 @@ def _sentence(error: ErrorDetails, record: type[BaseModel]) -> str:
     if kind in BOUNDS:
         (bound,) = error["ctx"].values()
         expected = f"a number {BOUNDS[kind]} {bound:g}"
+    elif kind == "literal_error":
+        expected = error["ctx"]["expected"]
     else:
         expected = EXPECTED.get(kind, error["msg"])
     return f"{where} is {shortened(error['input'])}; expected {expected}"

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError,
 
 from .assumed import Assumed
 from .availability import Availability, MarkovChain
+from .chain import Customer, Perturbation, RandomTemplates, Template
 from .distribution import Exponential
 from .error import InputError
 from .explanation import explain
@@ -75,6 +76,10 @@ class System(Record):
         Up-times and repair times; without it machines never fail.
     assumed
         What planners and policies believe where it is not the truth.
+    templates, random_templates, customers, perturbation, one_at_a_time
+        Jobs that are chains of applications, in place of arrivals and rates: templates, given or
+        drawn; whom jobs are for; how far the truth is from the estimates; whether at most one
+        job arrives in a tick, or each template's on their own.
 
     Examples
     --------
@@ -96,14 +101,19 @@ class System(Record):
     interarrival: OneOrList[AnyDistribution] = Exponential()
     failures: Failures | None = None
     assumed: Assumed | None = None
+    templates: tuple[Template, ...] = ()
+    random_templates: RandomTemplates | None = None
+    customers: tuple[Customer, ...] = ()
+    perturbation: Perturbation | None = None
+    one_at_a_time: Annotated[bool, Field(strict=True)] = False
 
     if TYPE_CHECKING:
 
         def __init__(
             self,
             *,
-            arrivals: Any,
-            rates: Any,
+            arrivals: Any = ...,
+            rates: Any = ...,
             name: str = "",
             classes: Any = (),
             groups: Any = (),
@@ -113,6 +123,11 @@ class System(Record):
             interarrival: Any = "exponential",
             failures: Any = None,
             assumed: Any = None,
+            templates: Any = (),
+            random_templates: Any = None,
+            customers: Any = (),
+            perturbation: Any = None,
+            one_at_a_time: bool = False,
         ) -> None: ...
 
     @model_validator(mode="before")
@@ -173,6 +188,11 @@ class System(Record):
         )
 
     __str__ = __repr__
+
+    @property
+    def has_chains(self) -> bool:
+        """Whether jobs are chains of applications."""
+        return bool(self.templates) or self.random_templates is not None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -6,6 +6,7 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
+from .chain_view import ChainView
 from .contract import Policy, batch, chain, peer, policy_of, pull, push
 from .parameter import IDLE, ORDER, PLANNERS
 from .registry import find, policies
@@ -21,6 +22,7 @@ __all__ = [
     "INFORMED",
     "ORDER",
     "PLANNERS",
+    "ChainView",
     "Pairs",
     "Policy",
     "Table",

@@ -1,6 +1,6 @@
 """The event log of a run: what happened when, to which task, on which machine."""
 
-from .state import State
+from typing import Any
 
 __all__ = [
     "ARRIVE",
@@ -32,7 +32,7 @@ KINDS = (
 ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT = range(9)
 
 
-def note(s: State, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
+def note(s: Any, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
     """Write an event down."""
     row = s.trace[s.count[0].traced]
     row.time = time
