@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .chains import draw_performance, draw_perturbed
 from .figure import save
 
 if TYPE_CHECKING:
@@ -27,8 +28,13 @@ def draw_reproduction(found: Reproduction, path: Path) -> None:
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     lines = [each for each in found.outcomes if "inaccuracy_pct" in each.cell]
+    metrics = {each.cell["metric"] for each in found.outcomes}
     if lines:
         _draw_lines(axes, lines)
+    elif metrics == {"perf_fraction"}:
+        draw_performance(axes, list(found.outcomes))
+    elif metrics == {"time_over_estimate_sd"}:
+        draw_perturbed(axes, list(found.outcomes))
     else:
         _draw_bars(axes, [o for o in found.outcomes if o.cell["metric"] == "W_relative"])
     axes.set_title(found.target.name, fontsize=10)

@@ -69,6 +69,8 @@ def _decimals(cell: Cell) -> int:
     """Return how many decimals are printed: of a table the same for all its cells."""
     if "decimals" in cell:
         return int(cell["decimals"])
+    if str(cell["metric"]).startswith(("jobs_", "nodes_")):
+        return 0
     table = tables().get(f"{cell['src']}:{cell['table']}")
     if table is not None and cell["table"] != "text":
         return table.decimals

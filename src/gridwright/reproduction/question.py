@@ -32,7 +32,6 @@ POLICIES = {
 ABSENT = {
     "4.": "decentralised policies are not there yet",
     "Smith": "batches with deadlines are not there yet",
-    "Wisnesky": "chains of applications are not there yet",
 }
 WORSE = 10.0
 """A blank stands for a policy that is unstable or orders of magnitude worse than Gcmu: one."""
@@ -76,6 +75,9 @@ def entry_of(cell: Cell) -> str:
     >>> entry_of({"table": "3.2", "system": "3.A", "arrival": "alpha1", "case": 5})
     '3.A:alpha1:5'
     """
+    if cell["system"] == "Wisnesky":
+        setting = "text:" if cell.get("setting") == "text" else ""
+        return f"Wisnesky:{setting}{cell.get('nodes', 16)}"
     if "same_parameters_as_case" in cell:
         return f"{cell['system']}:table_3_11:{cell['case']}:{cell['exec_dist']}"
     parts = [cell["system"], cell.get("arrival"), cell.get("case")]
