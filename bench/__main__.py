@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ["allocation", "simulation", "optimum", "startup"]
+BENCHMARKS = ["allocation", "simulation", "chains", "optimum", "startup"]
 
 for name in sys.argv[1:] or BENCHMARKS:
     print(f"\n{name}")

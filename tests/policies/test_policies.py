@@ -10,8 +10,8 @@ from gridwright import InputError, pull, push, simulate
 from gridwright.policies import Policy, find, policies
 
 SHIPPED = {
-    "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb", "lp_static", "lpas", "lpas_2k",
-    "lpas_dg", "mct", "met",
+    "chain_fcfs", "chain_mct", "chain_rr", "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb",
+    "lp_static", "lpas", "lpas_2k", "lpas_dg", "mct", "met",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from .state import ChainState, grow
 
 __all__ = ["check", "run"]
 
-FEWEST = 16
+FEWEST = 8
 """How often the number of jobs is noted at least: runs are short, and many."""
 
 Floats = NDArray[np.float64]
