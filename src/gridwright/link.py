@@ -11,7 +11,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -66,12 +66,19 @@ def link(
     """
     import numba
 
+    assert isinstance(function, FunctionType)
+    # Code from the cache and code compiled now may number their functions alike, and then one of
+    # them runs the other's function of the same name, with another policy in it: so names differ.
+    tag = _digest((function, *_linked(function, hooks, lambda inner: inner)))
+
     def treat(inner: FunctionType) -> Any:
+        inner.__qualname__ += f"_{tag}"
         options: dict[str, Any] = INNER | _options(inner, allocating)
         return numba.njit(inner, forceinline=inlined, **options)
 
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
+    outer.__qualname__ += f"_{tag}"
     with _caching_in(_cache_folder(function, linked)) as caching:
         return numba.njit(outer, cache=caching, **_options(outer))
 
@@ -203,18 +210,23 @@ def _names(code: CodeType) -> Iterator[str]:
 def _cache_folder(function: Function, linked: dict[FunctionType, Any]) -> Path | None:
     """Make the folder for code from these functions; None where one stands in no file."""
     assert isinstance(function, FunctionType)
-    digest = blake2b(digest_size=12)
-    for each in (function, *linked):
-        if not Path(each.__code__.co_filename).is_file():
-            return None
-        digest.update(_fingerprint(each).encode())
-    folder = _cache_root() / digest.hexdigest()
+    if not all(Path(each.__code__.co_filename).is_file() for each in (function, *linked)):
+        return None
+    folder = _cache_root() / _digest((function, *linked))
     with suppress(OSError):
         if not folder.exists():
             _prune(folder.parent)
         folder.mkdir(exist_ok=True)
         os.utime(folder)
     return folder
+
+
+def _digest(functions: Iterable[FunctionType]) -> str:
+    """Name a program by all that its machine code depends on."""
+    digest = blake2b(digest_size=12)
+    for each in functions:
+        digest.update(_fingerprint(each).encode())
+    return digest.hexdigest()
 
 
 def _fingerprint(function: FunctionType) -> str:

@@ -102,7 +102,7 @@ def _spread(cell: Cell) -> Question:
 def _nodes_needed(cell: Cell) -> Question:
     """Ask for the fewest nodes of those published with full performance.
 
-    The interval reaches down to the most nodes that are too few: it lies between.
+    The interval reaches down to the most nodes that are too few: it lies between, or beyond.
     """
     sizes = find("Wisnesky:16").printed["nodes"]
     runs = tuple(_run(cell, nodes=nodes) for nodes in sizes)
@@ -110,8 +110,11 @@ def _nodes_needed(cell: Cell) -> Question:
     def answer(results: tuple[Result, ...]) -> Answer:
         full = [_performance_of(result) >= FULL_PERFORMANCE for result in results]
         short = [nodes for nodes, enough in zip(sizes, full, strict=True) if not enough]
-        least = min((n for n in sizes if n > max(short, default=0)), default=np.nan)
-        return Answer(Estimate(float(least), float(max(short, default=0)), float(least)))
+        most = max(short, default=0)
+        enough = [nodes for nodes in sizes if nodes > most]
+        if not enough:
+            return Answer(Estimate(most, most, np.inf))  # more than were published
+        return Answer(Estimate(enough[0], most, enough[0]))
 
     return Question(runs, answer)
 

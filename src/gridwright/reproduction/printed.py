@@ -71,8 +71,9 @@ def _decimals(cell: Cell) -> int:
         return int(cell["decimals"])
     if str(cell["metric"]).startswith(("jobs_", "nodes_")):
         return 0
-    table = tables().get(f"{cell['src']}:{cell['table']}")
-    if table is not None and cell["table"] != "text":
+    name, _, variant = str(cell["table"]).partition(":")
+    table = tables().get(f"{cell['src']}:{name if variant else cell['table']}")
+    if table is not None and name != "text":
         return table.decimals
     texts = [repr(float(cell[key])) for key in ("value", "lo", "hi") if key in cell]
     return max((len(text.partition(".")[2].rstrip("0")) for text in texts), default=2)
