@@ -3,7 +3,15 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ["allocation", "simulation", "decentralised", "batch", "optimum", "startup"]
+BENCHMARKS = [
+    "allocation",
+    "simulation",
+    "decentralised",
+    "batch",
+    "chains",
+    "optimum",
+    "startup",
+]
 
 for name in sys.argv[1:] or BENCHMARKS:
     print(f"\n{name}")

@@ -24,7 +24,8 @@ from inner import grow
 
 def run(folder: Path, cache: Path, code: str) -> str:
     """Run code in a new process, with modules from a folder and a cache of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(cache)}
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
     )
@@ -170,3 +171,44 @@ def test_what_cannot_be_compiled_says_so() -> None:
 
     with pytest.raises(Exception, match="open"):
         link(odd)(1)
+
+
+LONG = "\n".join(f"        x = x * 1.0{k} - sin(x * {k}.5) + choose(x, {k})" for k in range(1, 60))
+PROGRAM = f"""
+from math import sin
+from gridwright.link import hook
+
+@hook
+def choose(x, k):
+    return 0.0
+
+def one(x, k):
+    return 1.0
+
+def two(x, k):
+    return 2.0
+
+def middle(x, n):
+    for _ in range(n):
+{LONG}
+    return x
+
+def outer(x):
+    return middle(x, 3) + middle(x + 1.0, 4)
+"""
+BOTH = """
+from gridwright.link import link
+from program import one, outer, two
+for choose in ({}):
+    print(link(outer, choose=choose)(0.5))
+"""
+
+
+def test_code_from_the_cache_is_not_mixed_with_code_compiled_now(tmp_path: Path) -> None:
+    folder, cache = tmp_path / "code", tmp_path / "cache"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    one = run(folder, cache, BOTH.format("one,"))
+    two = run(folder, tmp_path / "other", BOTH.format("two,"))
+    assert one != two
+    assert run(folder, cache, BOTH.format("two, one")).split() == [two, one]

@@ -27,6 +27,11 @@ CATALOGUE = ROOT / "src" / "gridwright" / "catalogue"
 POWERS_SEED = 2009
 """Seed of the machine powers of 3.G2, which the source draws at random and does not print."""
 
+CHAINS_NOTE = (
+    "inferred from the printed numbers, which the text contradicts: a body has 1,000 ticks, not "
+    "10,000, and at most one job arrives in a tick; the text's own setting is Wisnesky:text"
+)
+
 Table = dict[str, Any]
 
 
@@ -84,11 +89,45 @@ def entry(name: str, printed: Table, data: Table) -> Table:
         result["system"] = _batches(printed)
         del printed["fitted_means"], printed["fitted_load"]
         result["note"] += "; the means here are ours, fitted to the printed figures"
-    if "system" in result and "arrivals" not in result["system"]:
+    elif name == "Wisnesky":
+        result |= _chains(printed)
+    if "rates" in result.get("system", {}) and "arrivals" not in result["system"]:
         result |= _arrivals_and_cases(name, printed, result)
     if printed:
         result["printed"] = printed
     return result
+
+
+def _chains(printed: Table) -> Table:
+    """Give the grids of chains, one for each number of nodes, as inferred and as the text has it.
+
+    What is drawn for each body stays among what is printed, for it says how.
+    """
+    system = {
+        "random_templates": {
+            "count": printed["template_jobs"],
+            "mean": printed["mutaskinit"],
+            "mean_spread": printed["mutaskvar_ticks"],
+            "applications": printed["numapps"],
+            "applications_spread": printed["numappsvar"],
+            "rate": printed["ma"],
+            "rate_spread": printed["mavar"],
+            "task_cv": printed["vtaskinit"],
+            "task_cv_spread": printed["vtaskvar"],
+            "machine_cv": printed["vmachinit"],
+            "allowance": printed["acceptable_latency_factor"],
+        },
+    }
+    cases: Table = {}
+    for nodes in printed["nodes"]:
+        cases[str(nodes)] = {
+            "note": CHAINS_NOTE,
+            "horizon": printed["ticks"] / 10,
+            "system": {"counts": [nodes], "one_at_a_time": True},
+        }
+    for nodes in printed["nodes"]:
+        cases[f"text:{nodes}"] = {"horizon": printed["ticks"], "system": {"counts": [nodes]}}
+    return {"system": system, "case": cases}
 
 
 def _run_length(name: str, printed: Table, settings: Table) -> Table:

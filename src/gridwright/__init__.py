@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         heterogeneity,
         robustness,
     )
-    from .policies import Policy, View, batch, chain, peer, pull, push
+    from .policies import ChainView, Policy, View, batch, chain, peer, pull, push
     from .reproduction import reproduce
     from .statistics import Estimate
 
@@ -54,6 +54,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Adversary",
     "Allocation",
+    "ChainView",
     "Comparison",
     "Contest",
     "Deterministic",

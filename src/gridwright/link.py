@@ -11,7 +11,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -65,11 +65,14 @@ def link(
 
     from .inner import OuterCompiler
 
+    tag = _tag(function, hooks)
+
     def treat(inner: FunctionType) -> Any:
-        return _made_inner(inner, forceinline=inlined, **_options(inner, allocating))
+        return _made_inner(inner, tag, forceinline=inlined, **_options(inner, allocating))
 
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
+    outer.__qualname__ += f"_{tag}"
     with _caching_in(_cache_folder(function, linked)) as caching:
         own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
         return numba.njit(outer, **own)
@@ -85,7 +88,8 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     import numba
     from numba.core import types
 
-    linked = _linked(function, {}, lambda inner: _made_inner(inner, **_options(inner)))
+    tag = _tag(function, {})
+    linked = _linked(function, {}, lambda inner: _made_inner(inner, tag, **_options(inner)))
     outer = _rebound(function, linked, {})
     signature = returns(*takes)
     with _caching_in(_cache_folder(function, linked)) as caching:
@@ -101,7 +105,17 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     return Pointer()
 
 
-def _made_inner(function: FunctionType, **options: Any) -> Any:
+def _tag(function: Function, hooks: dict[str, Function]) -> str:
+    """Return what tells the functions of one program from those of another.
+
+    Code from the cache and code compiled now may number their functions alike, and then one of
+    them runs the other's function of the same name, with another policy in it: so names differ.
+    """
+    assert isinstance(function, FunctionType)
+    return _digest((function, *_linked(function, hooks, lambda inner: inner)))
+
+
+def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
     """Make a function that only compiled code calls: it needs no way in from Python.
 
     It is compiled once for arguments of a type, not once more for constants among them: a variable
@@ -113,6 +127,7 @@ def _made_inner(function: FunctionType, **options: Any) -> Any:
 
     from .inner import InnerCompiler
 
+    function.__qualname__ += f"_{tag}"
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     dispatcher: Any = numba.njit(function, pipeline_class=InnerCompiler, **options)
     once = dispatcher.get_call_template
@@ -224,18 +239,23 @@ def _names(code: CodeType) -> Iterator[str]:
 def _cache_folder(function: Function, linked: dict[FunctionType, Any]) -> Path | None:
     """Make the folder for code from these functions; None where one stands in no file."""
     assert isinstance(function, FunctionType)
-    digest = blake2b(digest_size=12)
-    for each in (function, *linked):
-        if not Path(each.__code__.co_filename).is_file():
-            return None
-        digest.update(_fingerprint(each).encode())
-    folder = _cache_root() / digest.hexdigest()
+    if not all(Path(each.__code__.co_filename).is_file() for each in (function, *linked)):
+        return None
+    folder = _cache_root() / _digest((function, *linked))
     with suppress(OSError):
         if not folder.exists():
             _prune(folder.parent)
         folder.mkdir(exist_ok=True)
         os.utime(folder)
     return folder
+
+
+def _digest(functions: Iterable[FunctionType]) -> str:
+    """Name a program by all that its machine code depends on."""
+    digest = blake2b(digest_size=12)
+    for each in functions:
+        digest.update(_fingerprint(each).encode())
+    return digest.hexdigest()
 
 
 def _fingerprint(function: FunctionType) -> str:

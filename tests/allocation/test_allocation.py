@@ -17,7 +17,7 @@ from gridwright.catalogue import Entry, entries
 from gridwright.link import link
 
 METHODS = ["grouped", "vertex", "interior"]
-SOLVABLE = [entry for entry in entries() if entry.parts]
+SOLVABLE = [entry for entry in entries() if entry.has_capacity]
 WITH_CAPACITY = [entry for entry in SOLVABLE if entry.expected_capacity]
 WITH_ALLOCATION = [entry for entry in SOLVABLE if entry.expected_allocation]
 

@@ -15,7 +15,7 @@ PUBLISHED = [
     entry.name
     for entry in entries()
     if entry.shape is not None and entry.shape[1] < 100 and not entry.down
-    if entry.system.arrivals.ndim == 1
+    if entry.has_capacity and entry.system.arrivals.ndim == 1
 ]
 
 

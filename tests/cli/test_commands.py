@@ -15,7 +15,7 @@ from gridwright.catalogue import entries, find
 from gridwright.cli.main import run
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-SOLVABLE = [entry.name for entry in entries() if entry.parts]
+SOLVABLE = [entry.name for entry in entries() if entry.has_capacity]
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -10,8 +10,9 @@ from gridwright import InputError, pull, push, simulate
 from gridwright.policies import Policy, find, policies
 
 SHIPPED = {
-    "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb", "lp_static", "lpas", "lpas_2k",
-    "lpas_dg", "max_min", "mct", "mect", "met", "min_min", "mm", "mmu", "moc", "msd", "sufferage",
+    "chain_fcfs", "chain_mct", "chain_rr", "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb",
+    "kpb_dec", "lp_static", "lpas", "lpas_2k", "lpas_dec", "lpas_dg", "max_min", "mct", "mct_dec",
+    "mect", "met", "min_min", "mm", "mmu", "moc", "msd", "sufferage",
 }  # fmt: skip
 
 

@@ -39,8 +39,6 @@ def test_every_run_is_of_a_known_system_and_policy() -> None:
 
 
 def test_what_is_not_there_yet_says_so() -> None:
-    why = {absent(cell) for cell in targets()["W:II"].cells}
-    assert why == {"chains of applications are not there yet"}
     assert absent(targets()["K:7.3"].cells[0]).startswith("a run on real machines")
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError, System, did_you_mean
+from ..model import InputError, System, by_application, did_you_mean
 from .highs import solve_interior
 from .planner import fill, solve, spread
 from .price import efficiency, set_prices
@@ -128,7 +128,7 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     ----------
     system
         The system; its true rates, arrivals and mean availabilities count. For what planners
-        believe, give ``system.believed``.
+        believe, give ``system.believed``. Of chains, every application is a class of its own.
     method
         ``grouped`` (machines with equal rates share alike), ``vertex`` (a basic solution, with at
         most classes + machines − 1 non-zeros) or ``interior`` (all that an optimum may use).
@@ -150,6 +150,7 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
         raise InputError(f"no method {method!r}{did_you_mean(method, METHODS)} (known: {known})")
     if isinstance(down, str):
         raise InputError(f"down is {down!r}; expected a list of machines")
+    system = by_application(system)
     failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
     now = situation(system, failed)
     room, shares = make_room(now), np.empty(now.rates.shape)

@@ -39,8 +39,15 @@ class Entry:
         """The number of classes and of machines, known without building the system."""
         if self.parts is None:
             return None
+        if "rates" not in self.parts:  # templates that are drawn, on nodes
+            return self.parts["random_templates"]["count"], sum(self.parts["counts"])
         rates = self.parts["rates"]
         return len(rates), sum(self.parts.get("counts") or [1] * len(rates[0]))
+
+    @property
+    def has_capacity(self) -> bool:
+        """Whether it is a system that can be allocated: neither too little printed nor drawn."""
+        return self.parts is not None and "rates" in self.parts
 
     @cached_property
     def system(self) -> System:

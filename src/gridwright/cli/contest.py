@@ -104,7 +104,7 @@ def _matching(pattern: str) -> list[str]:
     names = [
         entry.name
         for entry in entries()
-        if fnmatchcase(entry.name, pattern) and entry.shape is not None and not entry.down
+        if fnmatchcase(entry.name, pattern) and entry.has_capacity and not entry.down
     ]
     if not names:
         raise InputError(f"no system is named like {pattern!r}; 'gridwright systems' lists them")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .argument import Json, SystemName, listed, plot_path
+from .customers import show_customers
 from .run import (
     Csv,
     Horizon,
@@ -178,7 +179,10 @@ def show_result(result: Result) -> None:
         rows.add_row("impossible answers refused", f"{result.refusals:,}")
     show(out, rows)
     out.print("")
-    show(out, _class_table(result))
+    if result.policy.kind == "chain":
+        show_customers(result)
+    if result.system.random_templates is None:
+        show(out, _class_table(result))
     busy = [each.mean for each in result.utilisation]
     out.print(
         f"\nMachines are busy {100 * min(busy):.1f} to {100 * max(busy):.1f} % of the time. "

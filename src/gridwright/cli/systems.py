@@ -113,7 +113,28 @@ def _show(entry: Entry) -> None:
             f"\nPrinted results: {len(cells)} cells in {', '.join(places)} (--json lists them)."
         )
     if entry.parts:
-        out.print(f"\nNext: gridwright allocate {entry.name}")
+        drawn = entry.system.random_templates is not None
+        out.print(
+            f"\nNext: gridwright simulate {entry.name} --policy chain_mct"
+            if drawn
+            else f"\nNext: gridwright allocate {entry.name}"
+        )
+
+
+def _show_random_templates(entry: Entry) -> None:
+    from .output import console, counted
+
+    out, drawn = console(), entry.system.random_templates
+    assert drawn is not None
+    out.print(
+        f"\n{counted(entry.system.shape[1], 'node', 'nodes')}; "
+        f"{counted(drawn.count, 'template', 'templates')} of chains of applications, drawn anew "
+        "for every replication:\n"
+    )
+    for key, value in drawn.parts().items():
+        out.print(f"  {key} = {value}", markup=False)
+    if entry.horizon:
+        out.print(f"\nLength of a run: {entry.horizon:g} ticks")
 
 
 def _show_system(entry: Entry) -> None:
@@ -123,6 +144,9 @@ def _show_system(entry: Entry) -> None:
     from .output import console, counted, show
 
     out, system = console(), entry.system
+    if system.random_templates is not None:
+        _show_random_templates(entry)
+        return
     measured = heterogeneity(system)
     out.print(
         f"\n{counted(system.shape[0], 'class', 'classes')}, "

@@ -2,6 +2,7 @@
 
 from .adversary import Adversary, adversary
 from .batch_result import BatchResult, DeadlineResult
+from .chain_result import ChainResult, CustomerResult
 from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest
 from .optimum import Best, Gap, Optimum, optimum
@@ -17,9 +18,11 @@ __all__ = [
     "BatchResult",
     "Best",
     "Bout",
+    "ChainResult",
     "ClassResult",
     "Comparison",
     "Contest",
+    "CustomerResult",
     "DeadlineResult",
     "Difference",
     "Gap",

@@ -59,7 +59,9 @@ def _rehearse(system: System, policy: Policy, delays: Delays | None, short: floa
         raise
     except Exception as error:
         raise InputError(f"{_place(policy, error)}: {type(error).__name__}: {error}") from None
-    if run.tasks > 0 and run.refusals and not run.responded.sum() and not run.utilisation.any():
+    idle = not run.responded.sum() and not run.utilisation.any()
+    refused = policy.kind == "chain" and run.refusals == run.asked  # nodes take them all the same
+    if run.tasks > 0 and run.refusals and (idle or refused):
         if policy.kind == "batch":
             expected = "places of waiting tasks, and machines with room that can run them"
         else:

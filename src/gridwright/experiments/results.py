@@ -8,6 +8,7 @@ from typing import Any
 from ..model import InputError, System
 from ..policies import Policy
 from .batch_result import batch_result
+from .chain_result import ChainResult
 from .peer_result import PeerResult
 from .result import Result
 
@@ -18,6 +19,7 @@ RESULTS: dict[str, Callable[..., Result]] = {
     "pull": Result,
     "peer": PeerResult,
     "batch": batch_result,
+    "chain": ChainResult,
 }
 
 

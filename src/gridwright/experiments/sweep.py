@@ -78,12 +78,13 @@ def sweep(
     """Simulate policies along the values of one thing; other parameters are simulate's.
 
     What can be varied: ``load`` (arrivals are scaled to it, all machines up), ``arrivals`` and
-    ``machines`` (times as many), ``machines.GROUP`` (of a group), ``mean_uptime`` and
-    ``mean_repair``, ``mean_interval`` (between changes), ``inaccuracy.arrivals``, ``.rates`` and
-    ``.availability`` (of what is believed), for batch policies ``queue_limit``, ``tasks``,
-    ``deadline_factor`` and what is believed of the pmfs (``assumed.shift``, ``.scale``,
-    ``.execution``), or a parameter of the policies, in numbers or words. All policies meet the
-    same arrivals.
+    ``machines`` (times as many), ``machines.GROUP`` (of a group), ``nodes`` (machines that are
+    all alike), ``mean_uptime`` and ``mean_repair``, ``mean_interval`` (between changes),
+    ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed); for batch
+    policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is believed of the pmfs
+    (``assumed.shift``, ``.scale``, ``.execution``); for chains ``perturbation.variation``,
+    ``.arrivals`` and ``.uptimes``; or a parameter of the policies, in numbers or words. All
+    policies meet the same arrivals.
 
     >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
     >>> len(found.points)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..allocation import allocate
-from ..model import Assumed, InputError, System, did_you_mean
+from ..model import Assumed, InputError, Perturbation, System, did_you_mean, scaled_chains
 
 __all__ = ["VARIATIONS", "is_variation", "varied"]
 
@@ -33,6 +33,8 @@ def is_variation(what: str) -> bool:
 
 
 def _scaled(system: System, factor: float) -> System:
+    if system.has_chains:
+        return system.replace(**scaled_chains(system, factor))
     return system.replace(arrivals=(system.arrivals * factor).tolist())
 
 
@@ -74,6 +76,21 @@ def _with_inaccuracy(system: System, part: str, value: float) -> System:
     return system.replace(assumed={**assumed.parts(), "inaccuracy": inaccuracy})
 
 
+def _with_nodes(system: System, count: float) -> System:
+    if len(system.counts) != 1:
+        raise InputError(
+            f"the system has {len(system.counts)} groups of machines; vary machines.GROUP"
+        )
+    return _with_counts(system, [count])
+
+
+def _with_perturbation(system: System, part: str, value: float) -> System:
+    if not system.has_chains:
+        raise InputError(f"perturbation.{part} cannot be varied: the system has no chains")
+    disturbed = (system.perturbation or Perturbation()).parts()
+    return system.replace(perturbation={**disturbed, part: value})
+
+
 def _with_interval(system: System, mean: float) -> System:
     if system.changes is None:
         raise InputError("mean_interval cannot be varied: the rates of the system do not change")
@@ -104,6 +121,7 @@ VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "load": _with_load,
     "arrivals": _scaled,
     "machines": lambda system, times: _with_counts(system, [times * c for c in system.counts]),
+    "nodes": _with_nodes,
     "mean_uptime": lambda system, mean: _with_failures(system, "mean_uptime", mean),
     "mean_repair": lambda system, mean: _with_failures(system, "mean_repair", mean),
     "mean_interval": _with_interval,
@@ -113,5 +131,8 @@ VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "queue_limit": lambda system, most: _with_batch(system, "queue_limit", most),
     "tasks": lambda system, count: _with_batch(system, "tasks", count),
     "deadline_factor": _with_deadlines,
+    "perturbation.variation": lambda system, v: _with_perturbation(system, "variation", v),
+    "perturbation.arrivals": lambda system, most: _with_perturbation(system, "arrivals", most),
+    "perturbation.uptimes": lambda system, most: _with_perturbation(system, "uptimes", most),
 }
 """What can be varied about any system; ``machines.GROUP`` besides."""

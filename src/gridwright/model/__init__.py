@@ -4,6 +4,7 @@ from . import etc
 from .assumed import Assumed, Inaccuracy
 from .availability import MarkovChain
 from .batch import BatchRun, Deadlines, ExecutionPmf
+from .chain import Customer, Perturbation, RandomTemplates, Template, scaled_chains
 from .changes import Changes
 from .distribution import (
     Deterministic,
@@ -18,6 +19,7 @@ from .distribution import (
     Weibull,
 )
 from .error import InputError, did_you_mean
+from .expansion import by_application
 from .failures import Failures
 from .heterogeneity import Heterogeneity, heterogeneity
 from .pmf import GridPmf
@@ -28,6 +30,7 @@ __all__ = [
     "Assumed",
     "BatchRun",
     "Changes",
+    "Customer",
     "Deadlines",
     "Deterministic",
     "Distribution",
@@ -43,13 +46,18 @@ __all__ = [
     "InputError",
     "Lognormal",
     "MarkovChain",
+    "Perturbation",
     "Pmf",
+    "RandomTemplates",
     "Robustness",
     "System",
+    "Template",
     "Uniform",
     "Weibull",
+    "by_application",
     "did_you_mean",
     "etc",
     "heterogeneity",
     "robustness",
+    "scaled_chains",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .chain import PLURAL
 from .distribution import Distribution
 from .error import InputError
 from .fit import with_defaults
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from .system import System
 
 __all__ = ["document", "read"]
+
+_SINGULAR = {many: one for one, many in PLURAL.items()}
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -49,16 +52,20 @@ def document(system: System, folder: Path | None = None, *, named: bool = True) 
         return describe(distribution, folder) if named else (type(distribution), repr(distribution))
 
     words = _words(system, name)
-    return {key: value for key, value in words.items() if key not in unsaid(system)}
+    omitted = unsaid(system)
+    return {_SINGULAR.get(key, key): value for key, value in words.items() if key not in omitted}
 
 
 def unsaid(system: System) -> set[str]:
     """Name the parts of a system that are what they would be if they were not given."""
-    defaults = with_defaults({"rates": system.rates.tolist()})
+    parts: dict[str, Any] = {"rates": system.rates.tolist()}
+    if system.has_chains:
+        parts = {"templates": system.templates, "random_templates": system.random_templates}
+    defaults = with_defaults(parts)
     return {
         key
         for key, value in defaults.items()
-        if key != "rates" and plain(getattr(system, key)) == plain(value)
+        if key not in parts and plain(getattr(system, key)) == plain(value)
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .chain import chain_defaults, check_chains, in_plural
 from .error import did_you_mean
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def numbered(count: int) -> tuple[str, ...]:
 
 def with_defaults(values: Any) -> Any:
     """Fill in names, counts and availability where a description leaves them out."""
-    rows = values.get("rates") if isinstance(values, dict) else None
+    values = in_plural(values)
+    chains = chain_defaults(values) if isinstance(values, dict) else {}
+    rows = {**chains, **values}.get("rates") if isinstance(values, dict) else None
     if not isinstance(rows, list | tuple) or not rows or not isinstance(rows[0], list | tuple):
         return values
     defaults = {
@@ -30,6 +33,7 @@ def with_defaults(values: Any) -> Any:
         "groups": numbered(len(rows[0])),
         "counts": (1,) * len(rows[0]),
         "availability": (1.0,) * len(rows[0]),
+        **chains,
     }
     return {**defaults, **values}
 
@@ -38,6 +42,7 @@ def check_fit(system: System) -> None:
     """Raise where parts of a system contradict each other."""
     if system.rates.size == 0:
         raise ValueError("rates is empty; expected a row for each class, a column for each machine")
+    check_chains(system)
     classes, columns = system.rates.shape
     _length("classes", system.classes, classes, "class")
     _length("groups", system.groups, columns, "column of rates")

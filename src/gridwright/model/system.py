@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError,
 from .assumed import Assumed
 from .availability import Availability, MarkovChain
 from .batch import BatchRun, Deadlines, ExecutionPmf
+from .chain import Customer, Perturbation, RandomTemplates, Template
 from .changes import Changes
 from .distribution import Exponential
 from .error import InputError
@@ -82,6 +83,10 @@ class System(Record):
     pmf, deadlines, batch
         For batch policies: where the pmfs of the execution times come from, by when tasks are to
         be done, and how they come.
+    templates, random_templates, customers, perturbation, one_at_a_time
+        Jobs that are chains of applications, in place of arrivals and rates: templates, given or
+        drawn; whom jobs are for; how far the truth is from the estimates; whether at most one
+        job arrives in a tick, or each template's on their own.
 
     Examples
     --------
@@ -107,14 +112,19 @@ class System(Record):
     pmf: ExecutionPmf | None = None
     deadlines: Deadlines | None = None
     batch: BatchRun | None = None
+    templates: tuple[Template, ...] = ()
+    random_templates: RandomTemplates | None = None
+    customers: tuple[Customer, ...] = ()
+    perturbation: Perturbation | None = None
+    one_at_a_time: Annotated[bool, Field(strict=True)] = False
 
     if TYPE_CHECKING:
 
         def __init__(
             self,
             *,
-            arrivals: Any,
-            rates: Any,
+            arrivals: Any = ...,
+            rates: Any = ...,
             name: str = "",
             classes: Any = (),
             groups: Any = (),
@@ -128,6 +138,11 @@ class System(Record):
             pmf: Any = None,
             deadlines: Any = None,
             batch: Any = None,
+            templates: Any = (),
+            random_templates: Any = None,
+            customers: Any = (),
+            perturbation: Any = None,
+            one_at_a_time: bool = False,
         ) -> None: ...
 
     @model_validator(mode="before")
@@ -188,6 +203,11 @@ class System(Record):
         )
 
     __str__ = __repr__
+
+    @property
+    def has_chains(self) -> bool:
+        """Whether jobs are chains of applications."""
+        return bool(self.templates) or self.random_templates is not None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -26,18 +26,33 @@ def format_toml(document: dict[str, Any]) -> str:
 
 def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     tables = {key: value for key, value in table.items() if _is_section(value)}
-    values = {key: value for key, value in table.items() if key not in tables}
+    lists = {key: value for key, value in table.items() if _is_list_of_sections(value)}
+    values = {key: value for key, value in table.items() if key not in {*tables, *lists}}
     lines = [f"{_key(key)} = {_top_value(value)}" for key, value in values.items()]
     for key, inner in tables.items():
         if not inner or not all(map(_is_section, inner.values())):
             lines += ["", f"[{'.'.join(map(_key, (*path, key)))}]"]
         lines += _lines(inner, (*path, key))
+    for key, items in lists.items():
+        for item in items:
+            lines += ["", f"[[{'.'.join(map(_key, (*path, key)))}]]"]
+            lines += _lines(item, (*path, key))
     return lines
 
 
 def _is_section(value: Any) -> bool:
     """Tell a section from a value: a table that names its kind is a value, on one line."""
     return isinstance(value, dict) and "kind" not in value
+
+
+def _is_list_of_sections(value: Any) -> bool:
+    """Tell a list of things that have names, each a section, from a list of values."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(map(_is_section, value))
+        and "name" in value[0]
+    )
 
 
 def _top_value(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..reproduction.smith import best_reading
+from .chains import draw_performance, draw_perturbed
 from .figure import save
 
 if TYPE_CHECKING:
@@ -28,10 +29,15 @@ def draw_reproduction(found: Reproduction, path: Path) -> None:
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     lines = [each for each in found.outcomes if "inaccuracy_pct" in each.cell]
+    metrics = {each.cell["metric"] for each in found.outcomes}
     if lines:
         _draw_lines(axes, lines)
     elif found.outcomes[0].cell["metric"] == "on_time_mean":
         _draw_on_time(axes, found.outcomes)
+    elif metrics == {"perf_fraction"}:
+        draw_performance(axes, list(found.outcomes))
+    elif metrics == {"time_over_estimate_sd"}:
+        draw_perturbed(axes, list(found.outcomes))
     else:
         _draw_bars(axes, [o for o in found.outcomes if o.cell["metric"].endswith("_relative")])
     axes.set_title(found.target.name, fontsize=10)

@@ -22,6 +22,7 @@ def draw_sweep(found: Sweep, path: Path) -> None:
 
     figure = Figure(figsize=(11, 4), layout="constrained")
     criteria = found.points[0].results[0].criteria[::-1]
+    growing = found.points[0].results[0].more_is_better  # little of it is bad, not interesting
     panels = figure.subplots(1, len(criteria), squeeze=False)[0]
     for axes, metric in zip(panels, criteria, strict=True):
         for k, policy in enumerate(found.policies):
@@ -36,7 +37,7 @@ def draw_sweep(found: Sweep, path: Path) -> None:
         axes.set_xlabel(found.vary)
         axes.set_ylabel(in_words(metric))
         finite = [row[metric].mean for row in found.rows() if row[metric].mean > 0]
-        if finite and max(finite) > 20 * min(finite):
+        if metric not in growing and finite and max(finite) > 20 * min(finite):
             axes.set_yscale("log")
         axes.legend(frameon=False)
     first = found.points[0].results[0]

@@ -7,6 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .batch_view import BatchView, assign
+from .chain_view import ChainView
 from .contract import Policy, batch, chain, peer, policy_of, pull, push
 from .parameter import IDLE, ORDER, PLANNERS
 from .registry import find, policies
@@ -23,6 +24,7 @@ __all__ = [
     "INFORMED",
     "ORDER",
     "PLANNERS",
+    "ChainView",
     "Pairs",
     "Policy",
     "Table",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ..catalogue import Cell
-from . import decentralised
-from .question import QUESTIONS, Question
+from . import chain_question, decentralised, question
+from .question import Question
 
 __all__ = ["ask"]
+
+CENTRAL = {**question.QUESTIONS, **chain_question.QUESTIONS}
 
 
 def ask(cell: Cell) -> Question:
     """Return what a cell asks."""
-    if decentralised.is_decentralised(cell):
-        return decentralised.QUESTIONS[cell["metric"]](cell)
-    return QUESTIONS[cell["metric"]](cell)
+    known = decentralised.QUESTIONS if decentralised.is_decentralised(cell) else CENTRAL
+    return known[cell["metric"]](cell)

@@ -21,6 +21,8 @@ class Run(NamedTuple):
     policy: str
     changes: str = "{}"
     """Parts of the system that are changed, as JSON."""
+    bodies: int = 1
+    """Replications that a published run is the sum of: they are short, and not shortened."""
 
     def changed(self) -> System:
         """Return the system as it is to be simulated."""
@@ -42,6 +44,10 @@ class Scale(NamedTuple):
     def horizon(self, system: str) -> float:
         """Return the length of a run of a published system."""
         return float((find(system).horizon or HORIZON) * self.share * self.extra(system))
+
+    def times(self, run: Run) -> int:
+        """Return how many replications a run needs: of several bodies, a third as many times."""
+        return self.replications if run.bodies == 1 else run.bodies * max(2, self.replications // 3)
 
     def extra(self, system: str) -> float:
         """Return the further share of a system's length."""
@@ -80,8 +86,8 @@ class Laboratory:
             self.results[run] = simulate(
                 run.changed(),
                 run.policy,
-                self.scale.horizon(run.system),
-                self.scale.replications,
+                self.scale.horizon(run.system) if run.bodies == 1 else find(run.system).horizon,
+                self.scale.times(run),
                 self.seed,
                 threads=self.threads,
                 on=self.on,

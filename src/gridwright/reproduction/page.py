@@ -21,6 +21,13 @@ __all__ = ["label", "picture_of", "shortened", "write_page"]
 WHAT = {
     "Q_mean": "mean number",
     "W_mean": "mean response",
+    "jobs_in_progress": "jobs in progress",
+    "jobs_late": "jobs late",
+    "jobs_ok": "jobs in time",
+    "nodes_for_full_performance_stated": "nodes for full performance",
+    "perf_fraction": "performance",
+    "perf_max_minus_min": "performance, largest − least over etcvar",
+    "time_over_estimate_sd": "actual over estimated time, standard deviation",
     "Delta_pct": "improvement over Gcmu, %",
     "W_relative": "mean response, Gcmu = 1",
     "W_ratio_range": "mean response of FCFS, LPAS_DG = 1",
@@ -66,6 +73,8 @@ def label(cell: Cell) -> tuple[str, str, str]:
         what += f", I = {cell['inaccuracy_pct']} %"
     if "nodes" in cell:
         what += f", {cell['nodes']} nodes"
+    if "etcvar" in cell:
+        what += f", etcvar {cell['etcvar']:g}"
     return entry_of(cell), policy, what
 
 

@@ -69,8 +69,11 @@ def _decimals(cell: Cell) -> int:
     """Return how many decimals are printed: of a table the same for all its cells."""
     if "decimals" in cell:
         return int(cell["decimals"])
-    table = tables().get(f"{cell['src']}:{cell['table']}")
-    if table is not None and cell["table"] != "text":
+    if str(cell["metric"]).startswith(("jobs_", "nodes_")):
+        return 0
+    name, _, variant = str(cell["table"]).partition(":")
+    table = tables().get(f"{cell['src']}:{name if variant else cell['table']}")
+    if table is not None and name != "text":
         return table.decimals
     texts = [repr(float(cell[key])) for key in ("value", "lo", "hi") if key in cell]
     return max((len(text.partition(".")[2].rstrip("0")) for text in texts), default=2)

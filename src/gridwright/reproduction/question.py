@@ -31,9 +31,6 @@ POLICIES = {
     "MET": "met",
     **SMITH,
 }
-ABSENT = {
-    "Wisnesky": "chains of applications are not there yet",
-}
 WORSE = 10.0
 """A blank stands for a policy that is unstable or orders of magnitude worse than Gcmu: one."""
 
@@ -60,7 +57,7 @@ def absent(cell: Cell) -> str:
     """Say why a cell cannot be answered yet, in words; empty where it can."""
     if cell.get("platform") == "testbed" or cell["metric"] in TESTBED:
         return "a run on real machines; the testbed is not there yet"
-    return next((why for start, why in ABSENT.items() if cell["system"].startswith(start)), "")
+    return ""
 
 
 def entry_of(cell: Cell) -> str:
@@ -69,6 +66,9 @@ def entry_of(cell: Cell) -> str:
     >>> entry_of({"table": "3.2", "system": "3.A", "arrival": "alpha1", "case": 5})
     '3.A:alpha1:5'
     """
+    if cell["system"] == "Wisnesky":
+        setting = "text:" if cell.get("setting") == "text" else ""
+        return f"Wisnesky:{setting}{cell.get('nodes', 16)}"
     if "same_parameters_as_case" in cell:
         return f"{cell['system']}:table_3_11:{cell['case']}:{cell['exec_dist']}"
     parts = [cell["system"], cell.get("arrival"), cell.get("case")]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..catalogue import Cell, entries, results, tables
 from ..model import InputError, did_you_mean
 from . import decentralised
+from .chain_target import chain_targets
 from .smith import other_readings
 
 __all__ = ["Target", "choose", "targets"]
@@ -36,6 +37,7 @@ def targets() -> dict[str, Target]:
         found[name] = Target(name, table.about, cells)
         if name == "A:2.1":
             found |= {each.name: each for each in _other_times(found[name])}
+    found |= {each[0]: Target(*each) for each in chain_targets()}
     found["LP"] = Target("LP", "worked examples of the allocation LP", tuple(_worked()))
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import InputError, System
 from ..policies import Policy
-from . import batch, central, peer
+from . import batch, central, chain, peer
 from .replication import Replication
 
 __all__ = ["check_system", "replicate"]
@@ -17,6 +17,7 @@ MECHANISMS: dict[str, ModuleType] = {
     "pull": central,
     "peer": peer,
     "batch": batch,
+    "chain": chain,
 }
 """By kind of policy: a module that checks whether a system suits, and runs one replication."""
 
@@ -25,6 +26,11 @@ def check_system(system: System, policy: Policy) -> None:
     """Refuse a system that policies of this kind cannot run."""
     if policy.kind not in MECHANISMS:
         raise InputError(f"{policy.kind} policies cannot be simulated")
+    if system.has_chains and policy.kind != "chain":
+        raise InputError(
+            f"{system.name or 'the system'} has chains of applications (templates), which is for "
+            f"policies for chains; {policy.name} is a {policy.kind} policy"
+        )
     MECHANISMS[policy.kind].check(system, policy)
 
 

@@ -47,15 +47,20 @@ class Replication(NamedTuple):
     more: Mapping[str, Any] = MappingProxyType({})  # what only some kinds of systems have
 
 
-def slice_ends(system: System, horizon: float, warmup: float) -> Iterator[tuple[float, bool]]:
+def slice_ends(
+    system: System, horizon: float, warmup: float, effort: float = 1.0, fewest: int = 32
+) -> Iterator[tuple[float, bool]]:
     """Cut the run into slices, and say at which ends the number in system is noted.
+
+    The effort is how many times as long as usual a task takes to simulate; it is noted at least
+    the fewest times.
 
     An empty slice comes first: it compiles the loop, so that the time of the others is the time
     of running. One ends with the warm-up.
     """
     expected = horizon * float(system.arrival_rates.sum())
-    samples = int(min(max(expected / 100, 32), SAMPLES))
-    parts = max(1, int(expected / samples / TASKS_PER_SLICE))
+    samples = int(min(max(expected / 100, fewest), SAMPLES))
+    parts = max(1, int(effort * expected / samples / TASKS_PER_SLICE))
     yield 0.0, False
     last = 0.0
     for k in range(1, samples * parts + 1):

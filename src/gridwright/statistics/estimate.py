@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CONFIDENCE", "Estimate", "estimate", "ratio"]
+__all__ = ["CONFIDENCE", "Estimate", "estimate", "prediction", "ratio"]
 
 CONFIDENCE = 0.95
 
@@ -63,6 +63,19 @@ def estimate(values: Sequence[float] | Any) -> Estimate:
     if len(known) == 1:
         return Estimate(mean, nan, nan)
     half = student(len(known) - 1) * float(known.std(ddof=1)) / sqrt(len(known))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def prediction(values: Sequence[float] | Any) -> Estimate:
+    """Estimate a mean, with the interval that one more value falls into with 95 %.
+
+    >>> prediction([4.0, 5.0, 6.0])
+    Estimate(5.0 ± 5.0)
+    """
+    known = np.asarray(values, dtype=float)
+    known = known[~np.isnan(known)]
+    mean, low, high = estimate(known)
+    half = (high - low) / 2 * sqrt(len(known) + 1)
     return Estimate(mean, mean - half, mean + half)
 
 

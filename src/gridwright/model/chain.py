@@ -1,0 +1,253 @@
+"""Jobs that are chains of applications: templates, customers, and how estimates are perturbed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError, model_validator
+
+from .record import Array, Count, NonNegative, OneOrList, Positive, Record
+
+__all__ = [
+    "Customer",
+    "Perturbation",
+    "RandomTemplates",
+    "Template",
+    "chain_defaults",
+    "check_chains",
+    "in_plural",
+    "scaled_chains",
+]
+
+Name = Annotated[str, Field(strict=True, min_length=1)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Times = Annotated[NDArray[np.float64], Array(tuple[tuple[Positive, ...], ...])]
+
+PLURAL = {"template": "templates", "customer": "customers"}
+"""A system file has a ``[[template]]`` for each, a system has ``templates``."""
+DERIVED = ("classes", "arrivals", "rates")
+"""Parts of a system that follow from its templates."""
+
+
+class Template(Record):
+    """A kind of job: a path of applications, each of which must end before the next begins.
+
+    >>> Template(name="scan", rate=0.05, times=[[4, 7], [10, 5]], latency=30).applications
+    2
+    """
+
+    name: Name
+    rate: Positive
+    """Jobs per tick."""
+    times: Times
+    """Estimated times to compute, in ticks: a row an application, a column a column of nodes."""
+    latency: Positive
+    """Ticks from arrival to finish that are acceptable."""
+    customer: Name | None = None
+
+    @model_validator(mode="after")
+    def _has_applications(self) -> Self:
+        if self.times.size == 0:
+            raise ValueError("times is empty; expected a row for each application")
+        return self
+
+    @property
+    def applications(self) -> int:
+        """How many applications its path has."""
+        return len(self.times)
+
+
+class Customer(Record):
+    """Whom jobs are done for, and how many of them may be late.
+
+    Of the jobs that arrive in a window of time, fewer than ``max_failures``, or less than
+    ``max_share`` of them, may exceed their acceptable latency. A list is gone through window by
+    window, over and over.
+
+    >>> Customer(name="bank", max_failures=2, window=100).limits(4).tolist()
+    [2.0, 2.0, 2.0, 2.0]
+    """
+
+    name: Name
+    max_failures: OneOrList[Count] | None = None
+    max_share: OneOrList[Share] | None = None
+    window: Positive = 1.0
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> Self:
+        if self.max_failures is not None and self.max_share is not None:
+            raise ValueError("max_failures and max_share are two ways to say one thing; give one")
+        if () in (self.max_failures, self.max_share):
+            raise ValueError("a list of limits is empty; expected one for each window")
+        return self
+
+    def limits(self, windows: int) -> NDArray[np.float64]:
+        """Return β^max of so many windows: jobs, or a share of them; NaN where none is set."""
+        limit = self.max_share if self.max_failures is None else self.max_failures
+        return np.resize(np.array(np.nan if limit is None else limit, dtype=float), windows)
+
+
+class RandomTemplates(Record):
+    """Templates that are drawn anew for every replication.
+
+    Each has a mean time ``mean`` + ``mean_spread`` · g, a variation of its applications
+    ``task_cv`` + ``task_cv_spread`` · g, a rate ``rate`` + ``rate_spread`` · g (at least 0), with
+    g standard normal within (−1, 1), and ``applications`` ± up to ``applications_spread`` of them.
+    Its times come from the coefficient-of-variation method, in whole ticks; ``allowance`` × mean
+    time × applications is its acceptable latency.
+
+    ``method``: ``printed``, as described; ``calibrated`` (times 0.9 as long, 0.3 of the variation
+    of applications, 1.25 of that of machines) and ``entrywise`` (a mean drawn for every entry,
+    whole shapes, one application fewer at most) were fitted to published tables.
+
+    >>> RandomTemplates(count=3, mean=20, applications=4, rate=0.01).machine_cv
+    0.4
+    """
+
+    count: Annotated[int, Field(strict=True, ge=1, le=10_000)]
+    mean: Positive
+    mean_spread: NonNegative = 0.0
+    applications: Annotated[int, Field(strict=True, ge=1, le=1000)]
+    applications_spread: Annotated[int, Field(strict=True, ge=0, le=999)] = 0
+    rate: Positive
+    rate_spread: NonNegative = 0.0
+    task_cv: Positive = 0.4
+    task_cv_spread: NonNegative = 0.0
+    machine_cv: Positive = 0.4
+    allowance: Positive = 1.5
+    method: Literal["printed", "calibrated", "entrywise"] = "printed"
+
+    @model_validator(mode="after")
+    def _stays_positive(self) -> Self:
+        for key in ("mean", "task_cv", "applications"):
+            value, spread = getattr(self, key), getattr(self, f"{key}_spread")
+            if spread >= value:
+                raise ValueError(f"{key}_spread is {spread:g}; expected less than {key}, {value:g}")
+        return self
+
+
+class Perturbation(Record):
+    """How far the truth is from the estimates: of times, of arrival rates, of up-times.
+
+    A time becomes, with g standard normal within (−1, 1), U uniform there and v the variation:
+    ``printed``, ((1 − v) v g + 1 + v U + 1) / 2 of the estimate; ``halved``, the same without the
+    factor v before g; ``mixture``, (1 − v)(1 + g) + v (1 + U) of it; at least one tick each.
+    ``arrivals`` and ``uptimes`` are the largest relative errors I of every template's rate and of
+    every node's mean up-time: once a replication, × (1 + E) with E uniform within [−I, I].
+
+    >>> Perturbation(variation=0.4).reading
+    'printed'
+    """
+
+    reading: Literal["printed", "halved", "mixture"] = "printed"
+    variation: Share = 0.0
+    arrivals: Share = 0.0
+    uptimes: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
+
+
+def in_plural(values: Any) -> Any:
+    """Rename ``template`` and ``customer``, as a file has them, to what a system has."""
+    if not isinstance(values, dict) or not values.keys() & PLURAL.keys():
+        return values
+    return {PLURAL.get(key, key): value for key, value in values.items()}
+
+
+def chain_defaults(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what follows from the templates of a system, given or drawn; nothing without any.
+
+    A template is a class, and its rate on a machine is that of a whole job there.
+    """
+    given, drawn = values.get("templates"), values.get("random_templates")
+    if not given and drawn is None:
+        return {}
+    try:
+        if drawn is not None:
+            return _from_random(RandomTemplates.model_validate(drawn))
+        assert isinstance(given, list | tuple)
+        return _from_templates([Template.model_validate(each) for each in given])
+    except (ValidationError, AssertionError):
+        # the templates are what is wrong: nothing else is to be said of the system
+        return {"classes": ("1",), "arrivals": [1.0], "rates": [[1.0]]}
+
+
+def _from_templates(templates: list[Template]) -> dict[str, Any]:
+    columns = len(templates[0].times[0])
+    whole = [each.times.sum(axis=0)[:columns].tolist() for each in templates]
+    return {
+        "classes": tuple(each.name for each in templates),
+        "arrivals": [each.rate for each in templates],
+        "rates": [[1 / time for time in row] + [1.0] * (columns - len(row)) for row in whole],
+    }
+
+
+def _from_random(drawn: RandomTemplates) -> dict[str, Any]:
+    return {
+        "classes": tuple(str(number) for number in range(1, drawn.count + 1)),
+        "arrivals": [drawn.rate] * drawn.count,
+        "rates": [[1 / (drawn.mean * drawn.applications)]] * drawn.count,
+    }
+
+
+def check_chains(system: Any) -> None:
+    """Raise where the parts of a system that are about chains contradict each other."""
+    if not system.has_chains:
+        for key in ("customers", "perturbation", "one_at_a_time"):
+            if getattr(system, key):
+                raise ValueError(f"{key} is for chains; expected templates with it")
+        return
+    if system.templates and system.random_templates is not None:
+        raise ValueError("there are templates, and random ones; expected one or the other")
+    _check_columns(system)
+    names = [each.name for each in system.customers]
+    if len(set(names)) < len(names):
+        raise ValueError(f"customers has {max(names, key=names.count)!r} twice")
+    for template in system.templates:
+        if template.customer is None and len(names) > 1:
+            raise ValueError(
+                f"template {template.name!r} names no customer; expected one of {', '.join(names)}"
+            )
+        if template.customer is not None and template.customer not in names:
+            known = f"; there are {', '.join(names)}" if names else "; there is none"
+            raise ValueError(
+                f"template {template.name!r} has an unknown customer {template.customer!r}{known}"
+            )
+    _check_derived(system)
+
+
+def _check_columns(system: Any) -> None:
+    for template in system.templates:
+        columns, first = len(template.times[0]), len(system.templates[0].times[0])
+        if columns != first:
+            raise ValueError(
+                f"template {template.name!r} has times in {columns} columns; expected {first}, "
+                f"as template {system.templates[0].name!r}"
+            )
+
+
+def _check_derived(system: Any) -> None:
+    """Refuse what contradicts the templates, and what means nothing for chains."""
+    parts = {"templates": list(system.templates), "random_templates": system.random_templates}
+    follows = chain_defaults(parts)
+    for key in DERIVED:
+        if np.shape(getattr(system, key)) != np.shape(follows[key]) or not np.array_equal(
+            getattr(system, key), follows[key]
+        ):
+            raise ValueError(f"{key} follows from the templates; leave it out")
+    for key in ("execution", "interarrival", "assumed"):
+        if getattr(system, key) != type(system).model_fields[key].default:
+            raise ValueError(f"{key} is not for chains; [perturbation] says what is uncertain")
+    if any(not isinstance(share, float) for share in system.availability):
+        raise ValueError("availability of chains is constant; expected a number for each column")
+
+
+def scaled_chains(system: Any, factor: float) -> dict[str, Any]:
+    """Return the parts of a system that change when its jobs arrive so many times as often."""
+    if system.random_templates is not None:
+        parts = system.random_templates.parts()
+        rates = {key: parts[key] * factor for key in ("rate", "rate_spread")}
+        return {"random_templates": {**parts, **rates}}
+    return {
+        "templates": [{**each.parts(), "rate": each.rate * factor} for each in system.templates]
+    }

@@ -1,0 +1,20 @@
+"""Minimum computing time, by application."""
+
+import numpy as np
+
+from .chain_view import ChainView
+from .contract import chain
+
+
+@chain(order="oldest_job")
+def chain_mct(job: int, stage: int, view: ChainView) -> int:
+    """Send every application to the node that computes it fastest, however busy that is.
+
+    Source: Wisnesky.
+    """
+    row = view.templates[view.jobs[job].template].first + stage
+    best, least = -1, np.inf
+    for j in range(len(view.machines)):
+        if view.machines[j].up and view.times[row, j] < least:
+            best, least = j, view.times[row, j]
+    return best
