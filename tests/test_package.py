@@ -24,6 +24,7 @@ def test_every_exported_name_is_there(name: str) -> None:
         "policies",
         "simulation",
         "experiments",
+        "grid",
         "plots",
     ],
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         simulate,
         sweep,
     )
+    from .grid import Grid
     from .model import (
         Deterministic,
         Distribution,
@@ -64,6 +65,7 @@ __all__ = [
     "Exponential",
     "Failures",
     "Gamma",
+    "Grid",
     "GridPmf",
     "Hyperexponential",
     "InputError",
@@ -111,6 +113,7 @@ PACKAGES = (
     "policies",
     "experiments",
     "reproduction",
+    "grid",
 )
 
 

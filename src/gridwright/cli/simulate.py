@@ -225,8 +225,8 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     )
     better = found.improvement(reference) if reference else {}
     columns = ["policy", ">number in system", ">response time", ">half width"]
-    names = first.compared or (first.further and (*first.criteria, *first.further))
-    shown = tuple(dict.fromkeys(names))
+    others = [name for name in first.criteria if name not in first.further]
+    shown = first.compared or (first.further and (*others, *first.further))
     if shown:
         columns = ["policy", *(f">{in_words(name)}" for name in shown)]
     rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))

@@ -25,6 +25,15 @@ from .mapper import JobFailedError, Mapper, Submission
 
 __all__ = ["Grid", "JobFuture"]
 
+
+def _cloudpickle() -> Any:
+    try:
+        import cloudpickle
+    except ImportError:
+        raise InputError("a grid needs cloudpickle: pip install 'gridwright[grid]'") from None
+    return cloudpickle
+
+
 LARGEST = 1 << 28
 """Bytes of a pickled call or result, at most."""
 
@@ -120,8 +129,7 @@ class Grid:
         self, function: Callable[..., Any], /, *args: Any, task_class: str = "", **kwargs: Any
     ) -> JobFuture:
         """Send a call to the grid; its result is that of the future."""
-        import cloudpickle
-
+        cloudpickle = _cloudpickle()
         if self._closed:
             raise InputError("the grid is closed")
         try:

@@ -1,6 +1,7 @@
 """Price affinity scheduling for desktop grids."""
 
 from ..allocation import prices
+from .choice import ALIKE
 from .contract import pull
 from .view import View
 
@@ -31,7 +32,7 @@ def others_finish(task_class: int, machine: int, view: View, enough: float) -> f
     for j in range(len(view.machines)):
         each = view.expected[task_class, j]
         time = mine * view.plan[task_class, j] - view.machines[j].work
-        if time > each and j != machine:
+        if time > each * (1.0 + ALIKE) and j != machine:  # one that is alike is no better
             count += time // each
             if count >= enough:
                 break

@@ -54,7 +54,7 @@ def choose(words: Sequence[str]) -> list[Target]:
     chosen: dict[str, Target] = {}
     for word in words:
         if word == "text":
-            chosen |= {name: each for name, each in known.items() if name.endswith(":text")}
+            chosen |= {name: known[name] for name in known if name[1:] == ":text"}
         elif word == "3.4.4":
             cells = tuple(c for c in known["A:text"].cells if c.get("section") == word)
             about = "availabilities known to LPAS_DG, or taken to be 1"
