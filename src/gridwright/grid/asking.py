@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from .book import Book
 
@@ -74,13 +72,13 @@ class Pull:
         able = [j for j in self.idle if book.plan[i, j] > 0.0 and book.nominal[i, j] > 0.0]
         if order == "fastest":
             able.sort(key=lambda j: -book.rate[i, j])  # stable: of equals, the longest idle
-        passed = np.nan
+        unfit = None  # the last one that took nothing: those alike are passed over
         for j in able:
             if not book.waiting[i]:
                 return
-            if order == "fastest" and book.rate[i, j] == passed:
-                continue
-            passed = np.nan if self._asks(j) else book.rate[i, j]
+            alike = (book.rate[i, j], book.plan[i, j])
+            if order != "fastest" or alike != unfit:
+                unfit = None if self._asks(j) else alike
 
     def _ask_every(self) -> None:
         for machine in sorted(self.idle):

@@ -94,22 +94,23 @@ def longest_idle(s: State, i: int, asked: int) -> int:
 def fastest_idle(s: State, i: int, asked: int) -> int:
     """Return the idle machine that is fastest for a class, after one asked; of equals, longest.
 
-    After a machine that took nothing, those that are as fast are passed over: with thousands of
-    machines alike, all that wait for better ones would be asked at every arrival.
+    After a machine that took nothing, those that are as fast and as fit by the plan are passed
+    over: with thousands of machines alike, all that wait for better ones would be asked at every
+    arrival.
     """
     best, most, since = -1, -1.0, 0
-    bound, after = np.inf, -1
+    bound, after, unfit = np.inf, -1, -1.0
     if asked >= 0:
         bound, after = s.rate[i, asked], s.server[asked].since
         if s.server[asked].idle:
-            after = np.iinfo(np.int64).max
+            unfit = s.plan[i, asked]
     for k in range(s.count[0].patterns):
         if (s.ends[k, 0] >> i) & 1:
             j = s.ends[k, 1]
             while j >= 0:
                 rate, order = s.rate[i, j], s.server[j].since
                 if (rate > most or (rate == most and order < since)) and (
-                    rate < bound or (rate == bound and order > after)
+                    rate < bound or (rate == bound and order > after and s.plan[i, j] != unfit)
                 ):
                     best, most, since = j, rate, order
                 j = s.server[j].next
