@@ -1,5 +1,7 @@
 """Which idle machine is asked first."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -62,7 +64,8 @@ def only_one(machine: int, view: View) -> int:
 
 def test_every_idle_machine_hears_of_every_event() -> None:
     system = System(arrivals=[0.9], rates=[[1.0, 1.0]])
-    options = {"horizon": 300.0, "seed": SEED, "trace": True, "interpreted": True}
+    options: dict[str, Any] = {"horizon": 300.0, "seed": SEED}
+    options |= {"trace": True, "interpreted": True}
     found = {
         idle: replicate(system, policy_of(only_one, "pull", idle=idle), **options)
         for idle in ("longest", "every")

@@ -19,7 +19,7 @@ from gridwright.policies import PLANNERS, View, find, policies
 from gridwright.policies.view import CLASS, MACHINE
 from gridwright.simulation import KINDS, Delays, Replication, replicate
 from gridwright.simulation.central import _run
-from gridwright.simulation.replication import slice_ends
+from gridwright.simulation.replication import Conditions, slice_ends
 from gridwright.simulation.shape import SHAPE
 from gridwright.simulation.state import COUNT, EVENT, SERVER, STREAM, TICKET
 
@@ -86,16 +86,9 @@ def test_more_replications_begin_with_the_same_ones() -> None:
 
 def test_the_two_push_loops_agree() -> None:
     for policy in ("mct", "lpas_2k"):
-        options: dict[str, Any] = {
-            "horizon": 300.0,
-            "warmup": 50.0,
-            "trace": False,
-            "interpreted": False,
-            "on_slice": lambda done: None,
-        }
+        conditions = Conditions(300.0, SEED, 50.0)
         lazy, eager = (
-            _run(load("2.D"), find(policy), SEED, Delays(), lazy=lazy, **options)
-            for lazy in (True, False)
+            _run(load("2.D"), find(policy), conditions, lazy=lazy) for lazy in (True, False)
         )
         assert lazy is not None
         assert eager is not None

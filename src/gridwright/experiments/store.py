@@ -115,7 +115,7 @@ def _digest() -> str:
     """Digest the code that simulates."""
     digest = blake2b(digest_size=16)
     root = files("gridwright")
-    sources = [root / "link.py"]
+    sources = [root / "inner.py", root / "link.py"]
     for package in CODE:
         sources += _python_files(root / package)
     for file in sources:

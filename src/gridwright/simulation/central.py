@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import thread_time
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ..model import InputError, System
 from ..policies import Policy
 from .reason import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
-from .replication import Replication, slice_ends
+from .replication import Conditions, Replication, slice_ends
 from .setup import (
     Delays,
     Streams,
@@ -49,48 +48,22 @@ def check(system: System, policy: Policy) -> None:
         )
 
 
-def run(
-    system: System,
-    policy: Policy,
-    *,
-    horizon: float,
-    warmup: float = 0.0,
-    seed: np.random.SeedSequence,
-    delays: Delays | None = None,
-    trace: bool = False,
-    interpreted: bool = False,
-    on_slice: Callable[[float], None] = lambda done: None,
-) -> Replication:
+def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
     """Simulate one replication of a push or pull system."""
-    lazy = policy.kind == "push" and is_static(system) and delays is None
-    options: dict[str, Any] = {
-        "horizon": float(horizon),
-        "warmup": float(warmup),
-        "trace": trace,
-        "interpreted": interpreted,
-        "on_slice": on_slice,
-    }
-    result = _run(system, policy, seed, delays or Delays(), lazy=lazy, **options)
+    lazy = policy.kind == "push" and is_static(system) and conditions.delays is None
+    result = _run(system, policy, conditions, lazy=lazy)
     if result is None:  # the policy holds tasks back, which needs an event list
-        result = _run(system, policy, seed, delays or Delays(), lazy=False, **options)
+        result = _run(system, policy, conditions, lazy=False)
     assert result is not None
     return result
 
 
 def _run(
-    system: System,
-    policy: Policy,
-    seed: np.random.SeedSequence,
-    delays: Delays,
-    *,
-    lazy: bool,
-    horizon: float,
-    warmup: float,
-    trace: bool,
-    interpreted: bool,
-    on_slice: Callable[[float], None],
+    system: System, policy: Policy, conditions: Conditions, *, lazy: bool
 ) -> Replication | None:
-    streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
+    horizon, warmup, trace = conditions.horizon, conditions.warmup, conditions.trace
+    interpreted, delays = conditions.interpreted, conditions.delays or Delays()
+    streams = Streams.spawn(conditions.seed)
     state, distributions = make_state(system, policy, streams, delays, trace=trace)
     loop = choose_loop(policy, state, lazy=lazy, interpreted=interpreted)
     rest: tuple[Any, ...] = (warmup, horizon, streams.tasks, streams.policy)
@@ -124,7 +97,7 @@ def _run(
         if until > 0 and is_sample:
             times.append(until)
             number.append(float(state.count[0].inside))
-        on_slice(until / horizon)
+        conditions.on_slice(until / horizon)
     if trace:
         turn_page(state, pages)
     return read_off(

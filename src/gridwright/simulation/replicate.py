@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ..model import InputError, System
 from ..policies import Policy
 from . import batch, central, chain, peer
-from .replication import Replication
+from .replication import Conditions, Replication
 
 __all__ = ["check_system", "replicate"]
 
@@ -34,7 +36,16 @@ def check_system(system: System, policy: Policy) -> None:
     MECHANISMS[policy.kind].check(system, policy)
 
 
-def replicate(system: System, policy: Policy, **options: Any) -> Replication:
-    """Simulate one replication; the options are those of ``central.run``."""
-    replication: Replication = MECHANISMS[policy.kind].run(system, policy, **options)
+def replicate(
+    system: System,
+    policy: Policy,
+    *,
+    horizon: float,
+    seed: np.random.SeedSequence,
+    warmup: float = 0.0,
+    **conditions: Any,
+) -> Replication:
+    """Simulate one replication; the other conditions are those of ``Conditions``."""
+    chosen = Conditions(float(horizon), seed, float(warmup), **conditions)
+    replication: Replication = MECHANISMS[policy.kind].run(system, policy, chosen)
     return replication

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..model import InputError, System
 
-__all__ = ["Replication", "check_run", "slice_ends"]
+__all__ = ["Conditions", "Replication", "check_run", "slice_ends"]
 
 SAMPLES = 128
 """How often the number in system is noted, at most."""
@@ -19,6 +19,18 @@ TASKS_PER_SLICE = 200_000
 """A slice is at most about this many tasks, so that a run can be stopped and shows progress."""
 
 Floats = NDArray[np.float64]
+
+
+class Conditions(NamedTuple):
+    """How a replication is run."""
+
+    horizon: float
+    seed: np.random.SeedSequence
+    warmup: float = 0.0
+    delays: Any = None  # what a real grid adds
+    trace: bool = False
+    interpreted: bool = False
+    on_slice: Callable[[float], None] = lambda done: None  # told of the share done
 
 
 class Replication(NamedTuple):

@@ -48,8 +48,9 @@ class Streams(NamedTuple):
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> Streams:
-        """Make the streams of one replication."""
-        return cls(*(np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(5)))
+        """Make the streams of one replication, the same ones however often it is asked."""
+        own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+        return cls(*(np.random.Generator(np.random.PCG64(s)) for s in own.spawn(5)))
 
 
 class Delays(NamedTuple):

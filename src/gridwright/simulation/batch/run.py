@@ -16,8 +16,8 @@ from ...policies import Policy
 from ...policies.batch_view import BatchView
 from ...policies.view import records
 from ..reason import DRAWS, POOL, SLICE, TRACE
-from ..replication import Replication, slice_ends
-from ..setup import Delays, Streams
+from ..replication import Conditions, Replication, slice_ends
+from ..setup import Streams
 from ..state import EVENT
 from .arriving import Arrivals
 from .loop import loop, trace_needs
@@ -55,24 +55,14 @@ def check(system: System, policy: Policy) -> None:
         )
 
 
-def run(
-    system: System,
-    policy: Policy,
-    *,
-    horizon: float,
-    warmup: float = 0.0,
-    seed: np.random.SeedSequence,
-    delays: Delays | None = None,
-    trace: bool = False,
-    interpreted: bool = False,
-    on_slice: Callable[[float], None] = lambda done: None,
-) -> Replication:
+def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
     """Simulate one replication of a system of batches.
 
     With a number of tasks it ends when all are done that ever will be, whatever the horizon. A
     traced one keeps, at the times of its samples, the robustness of what the machines hold.
     """
-    streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
+    horizon, warmup, trace = conditions.horizon, conditions.warmup, conditions.trace
+    streams = Streams.spawn(conditions.seed)
     pmfs = true_pmfs(system, streams.faults)
     truth = table_of(pmfs)
     believed = table_of(believed_pmfs(system, pmfs, streams.beliefs))
@@ -85,7 +75,7 @@ def run(
     limit = 0 if policy.immediate else settings.queue_limit
     rule = system.deadlines.discard if system.deadlines is not None else "never"
     discard = 0 if policy.immediate else DISCARD[rule]
-    if interpreted:
+    if conditions.interpreted:
         go = bind(loop, decide=policy.decide)
     else:
         go = link(loop, allocating=policy.allocating, decide=policy.decide)
@@ -101,7 +91,7 @@ def run(
             number.append(float(work.state.count[0].inside))
             if trace and system.deadlines is not None:
                 moments.append((until, *judge(work.state, pmfs, until)))
-        on_slice(done)
+        conditions.on_slice(done)
     ended = settings.tasks is not None
     end = max(float(work.state.count[0].last), warmup + 1e-12) if ended else horizon
     found = _read_off(work, end, warmup, _sampled(times, number, end, ended))

@@ -15,8 +15,8 @@ from ...model import InputError, System
 from ...policies import Policy
 from ...policies.view import records
 from ..reason import DRAWS, POOL, SLICE, TRACE
-from ..replication import Replication, slice_ends
-from ..setup import Delays, Streams
+from ..replication import Conditions, Replication, slice_ends
+from ..setup import Streams
 from ..shape import BUFFERED, draw, draw_exponential, is_low, never_low, refill
 from ..state import EVENT
 from .adequacy import adequacy
@@ -41,24 +41,14 @@ def check(system: System, policy: Policy) -> None:
         )
 
 
-def run(
-    system: System,
-    policy: Policy,
-    *,
-    horizon: float,
-    warmup: float = 0.0,
-    seed: np.random.SeedSequence,
-    delays: Delays | None = None,
-    trace: bool = False,
-    interpreted: bool = False,
-    on_slice: Callable[[float], None] = lambda done: None,
-) -> Replication:
+def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
     """Simulate one replication of a system of chains."""
-    streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
+    horizon, warmup, trace = conditions.horizon, conditions.warmup, conditions.trace
+    streams = Streams.spawn(conditions.seed)
     state, distributions = make_state(system, policy, streams, horizon, trace=trace)
-    go_on = _choose_loop(policy, state, interpreted=interpreted)
+    go_on = _choose_loop(policy, state, interpreted=conditions.interpreted)
     arguments = policy.arguments(system.shape)
-    rest = (float(warmup), float(horizon), *streams[:4])
+    rest = (warmup, horizon, *streams[:4])
     pages: list[Any] = []
     times, number = [0.0], [0.0]
     seconds = 0.0
@@ -80,7 +70,7 @@ def run(
         if until > 0 and is_sample:
             times.append(until)
             number.append(float(state.count[0].inside))
-        on_slice(until / horizon)
+        conditions.on_slice(until / horizon)
     if trace:
         state = _turn_page(state, pages)
     log = np.concatenate(pages).view(np.recarray) if trace else None

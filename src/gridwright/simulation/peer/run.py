@@ -18,7 +18,7 @@ from ...policies.view import records
 from ..central import read_off, turn_page
 from ..plan import PLANS, Planning, plan_in_python
 from ..reason import DRAWS, PLAN, POOL, SLICE, TRACE
-from ..replication import Replication, slice_ends
+from ..replication import Conditions, Replication, slice_ends
 from ..setup import Delays, Streams, is_static, make_state
 from ..shape import BUFFERED, draw, draw_exponential, is_low, never_low, refill
 from ..state import EVENT, State, grow
@@ -55,26 +55,16 @@ def check(system: System, policy: Policy) -> None:
         raise InputError(f"{name}: peer policies know inaccurate arrivals and rates, not shares")
 
 
-def run(
-    system: System,
-    policy: Policy,
-    *,
-    horizon: float,
-    warmup: float = 0.0,
-    seed: np.random.SeedSequence,
-    delays: Delays | None = None,
-    trace: bool = False,
-    interpreted: bool = False,
-    on_slice: Callable[[float], None] = lambda done: None,
-) -> Replication:
+def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
     """Simulate one replication of a decentralised system."""
-    streams = Streams.spawn(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
+    horizon, warmup, trace = conditions.horizon, conditions.warmup, conditions.trace
+    streams = Streams.spawn(conditions.seed)
     central, distributions = make_state(system, policy, streams, Delays(), trace=trace)
     p = make_peers(system, central, streams)
-    go = _linked(policy, central, interpreted)
-    make_plan, planning = _planner(policy, p, interpreted)
+    go = _linked(policy, central, conditions.interpreted)
+    make_plan, planning = _planner(policy, p, conditions.interpreted)
     own = (streams.tasks, streams.faults, streams.repeats, streams.policy)
-    rest = (float(warmup), float(horizon), make_plan, planning, *own)
+    rest = (warmup, horizon, make_plan, planning, *own)
     arguments = policy.arguments(system.shape)
     pages: list[Any] = []
     times, number, ages, disputes = [0.0], [0.0], [], []
@@ -98,7 +88,7 @@ def run(
             number.append(float(p.central.count[0].inside))
             ages.append(_ages(p, until))
             disputes.append(_disagreement(p.plan))
-        on_slice(until / horizon)
+        conditions.on_slice(until / horizon)
     if trace:
         _note_running(p.central, pages)
     found = read_off(
