@@ -84,6 +84,8 @@ def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["contest", "2.B", "--policies", "pas"], "at least two policies"),
         (["adversary", "--policy", "pas", "--against", ","], "nobody to lose against"),
         (["adversary", "--policy", "pas", "--against", "mct", "--load", "x"], "--load x"),
+        (["adversary", "--policy", "mm", "--against", "mct"], "measured by different things"),
+        (["adversary", "--policy", "mm", "--against", "msd"], "mm is a batch policy; the search"),
     ],
 )
 def test_wrong_usage(
