@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gridwright import InputError
+from gridwright import InputError, pull
 from gridwright.grid import Grid, JobFailedError, Journal, Stage
 from gridwright.grid.executors.local import LocalExecutor
 
@@ -149,6 +149,36 @@ def test_a_machine_that_freezes_is_given_up_and_its_late_answer_counts_for_nothi
     kinds = Counter(entry.kind for entry in journal.events())
     assert (kinds["finished"], kinds["late answer"], kinds["timed out"]) == (1, 1, 1)
     journal.close()
+
+
+def test_a_time_out_ends_with_its_job(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"rates": [[1.0]], "timeout": 0.3, "on_timeout": "fail"}
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", learns=False, **options) as grid:
+        quick = [grid.submit(abs, -k) for k in range(5)]
+        assert [each.result(WAIT) for each in quick] == [0, 1, 2, 3, 4]
+        assert not grid.mapper._timers
+        assert grid.status()["late_answers"] == 0
+
+
+@pull
+def confused(machine: int, view: Any) -> int:
+    """Fail (nobody)."""
+    raise ValueError("what now?")
+
+
+def test_a_policy_that_fails_stops_the_grid_and_says_so(tmp_path: Path) -> None:
+    with Grid(confused, machines=1, journal=tmp_path / "j.sqlite") as grid:
+        until(lambda: grid.status()["machines"]["1"]["up"])
+        with pytest.raises(InputError, match="stopped: policy confused: ValueError: what now"):
+            grid.submit(abs, -1).result(WAIT)
+
+
+def test_policies_see_the_time_since_the_grid_began(tmp_path: Path) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        grid.submit(abs, -1).result(WAIT)
+        assert 0 < grid.mapper.book.view().now < WAIT
+    (kept,) = journalled(tmp_path / "j.sqlite").values()
+    assert abs(kept.job.submitted - time.time()) < WAIT, "the journal has the time of day"
 
 
 def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:

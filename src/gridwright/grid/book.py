@@ -41,6 +41,8 @@ class Book:
         Share of every machine's CPU that is believed to be there.
     up
         Whether the machines are up at the start.
+    start
+        When the grid began, in the time of the events: policies see the time since then.
     seed
         For policies that draw.
     """
@@ -53,6 +55,7 @@ class Book:
         availability: Any = None,
         *,
         up: bool = True,
+        start: float = 0.0,
         seed: int = 1,
     ) -> None:
         from .asking import MECHANISMS
@@ -66,7 +69,7 @@ class Book:
         classes, machines = self.nominal.shape
         self.group = groups_of(self.nominal)
         self.arguments = policy.arguments((classes, machines))
-        self.now = 0.0
+        self.start = self.now = start
         self.jobs: dict[int, Job] = {}
         self.waiting: list[deque[Job]] = [deque() for _ in range(classes)]
         self.own: list[deque[Job]] = [deque() for _ in range(machines)]
@@ -284,7 +287,7 @@ class Book:
     def view(self) -> View:
         """Return what a policy is shown."""
         return View(
-            self.now,
+            self.now - self.start,
             self.machines,
             self.classes,
             self.rate,
@@ -379,7 +382,7 @@ class Book:
     def _count(self, task_class: int) -> None:
         queue, seen = self.waiting[task_class], self.classes[task_class]
         seen.waiting = len(queue)
-        seen.oldest = queue[0].submitted if queue else np.inf
+        seen.oldest = queue[0].submitted - self.start if queue else np.inf
 
     def _end(self, job: Job, stage: Stage) -> None:
         self.running[job.machine] = None

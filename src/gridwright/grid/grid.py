@@ -111,7 +111,11 @@ class Grid:
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
         options: dict[str, Any] = {"timeout": timeout, "on_timeout": on_timeout, "learns": learns}
-        self.mapper = Mapper(chosen, executor, self.journal, names, prior, **options)
+        try:
+            self.mapper = Mapper(chosen, executor, self.journal, names, prior, **options)
+        except InputError:
+            self.journal.close()
+            raise
         self._next = 0
         self.unfinished = self._adopt()
         """Futures of the jobs that an earlier grid left unfinished, by number."""

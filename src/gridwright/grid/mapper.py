@@ -69,7 +69,7 @@ class Mapper:
         self.executor, self.journal, self.classes = executor, journal, classes
         self.timeout, self.on_timeout, self.learns = timeout, on_timeout, learns
         self.epoch = time.time() - time.monotonic()
-        self.book = Book(policy, prior, np.ones(len(classes)), up=False)
+        self.book = Book(policy, prior, np.ones(len(classes)), up=False, start=self.now())
         self.learner = Learner(np.array(prior, dtype=float))
         self.futures: dict[int, Future[bytes]] = {}
         self.works: dict[int, bytes] = {}
@@ -188,6 +188,7 @@ class Mapper:
         machine, number, attempt, at, result, error = word
         at += self.epoch
         name = self.executor.machines[machine]
+        self._stop_timer(number, attempt)
         job = self.book.jobs.get(number)
         said = self.book.finished(at, number, attempt, failed=bool(error))
         if said is None or job is None:
@@ -220,9 +221,7 @@ class Mapper:
         self.journal.write(turn.entries, jobs, turn.submitted, turn.results)
 
     def _carry_out(self, word: Instruction) -> None:
-        timer = self._timers.pop((word.job, word.attempt), None)
-        if timer is not None:
-            timer.cancel()
+        self._stop_timer(word.job, word.attempt)
         if isinstance(word, Cancel):
             self.executor.cancel(word.job, word.machine, word.attempt)
             return
@@ -234,6 +233,11 @@ class Mapper:
             limit = self.timeout * job.expected
             key = (word.job, word.attempt)
             self._timers[key] = self._loop.call_later(limit, self._time_out, word)
+
+    def _stop_timer(self, number: int, attempt: int) -> None:
+        timer = self._timers.pop((number, attempt), None)
+        if timer is not None:
+            timer.cancel()
 
     def _time_out(self, word: Send) -> None:
         self._timers.pop((word.job, word.attempt), None)
