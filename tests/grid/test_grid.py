@@ -14,9 +14,10 @@ from typing import Any
 import psutil
 import pytest
 
-from gridwright import InputError, pull
+from gridwright import InputError
 from gridwright.grid import Grid, JobFailedError, Journal, Stage
 from gridwright.grid.executors.local import LocalExecutor
+from gridwright.policies import policy_of
 
 WAIT = 60
 """Seconds after which something that should have happened long ago has not."""
@@ -160,14 +161,13 @@ def test_a_time_out_ends_with_its_job(tmp_path: Path) -> None:
         assert grid.status()["late_answers"] == 0
 
 
-@pull
 def confused(machine: int, view: Any) -> int:
     """Fail (nobody)."""
     raise ValueError("what now?")
 
 
 def test_a_policy_that_fails_stops_the_grid_and_says_so(tmp_path: Path) -> None:
-    with Grid(confused, machines=1, journal=tmp_path / "j.sqlite") as grid:
+    with Grid(policy_of(confused, "pull"), machines=1, journal=tmp_path / "j.sqlite") as grid:
         until(lambda: grid.status()["machines"]["1"]["up"])
         with pytest.raises(InputError, match="stopped: policy confused: ValueError: what now"):
             grid.submit(abs, -1).result(WAIT)

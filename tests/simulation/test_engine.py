@@ -25,7 +25,7 @@ from gridwright.simulation.state import COUNT, EVENT, SERVER, STREAM, TICKET
 
 SEED = np.random.SeedSequence(11)
 CENTRAL = ("push", "pull")
-SHIPPED = [name for name, policy in policies().items() if policy.kind in CENTRAL]
+SHIPPED = [n for n, policy in policies().items() if policy.kind in CENTRAL and policy.is_shipped]
 FAILING = System(
     name="failing",
     arrivals=[3, 4],
