@@ -15,32 +15,43 @@ import sys
 import time
 import traceback
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 __all__ = ["HEADER", "main", "pack", "receive"]
 
 HEADER = struct.Struct("!Q")
+SPEAKING = Lock()
 
 
 def main() -> None:
     """Serve the socket whose number is the only argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     line = socket.socket(fileno=int(sys.argv[1]))
-    messages: SimpleQueue[bytes] = SimpleQueue()
+    messages: SimpleQueue[tuple[int, int, bytes]] = SimpleQueue()
     Thread(target=listen, args=(line, messages), daemon=True).start()
     while True:
-        job, attempt, work = pickle.loads(messages.get())
-        line.sendall(pack(("started", job, attempt, time.monotonic())))
+        job, attempt, work = messages.get()
+        tell(line, ("started", job, attempt, time.monotonic()))
         result, error = call(work)
-        line.sendall(pack(("ended", job, attempt, time.monotonic(), result, error)))
+        tell(line, ("ended", job, attempt, time.monotonic(), result, error))
 
 
-def listen(line: socket.socket, messages: SimpleQueue[bytes]) -> None:
+def listen(line: socket.socket, messages: SimpleQueue[tuple[int, int, bytes]]) -> None:
     """Take messages in; when the other end is gone, end at once, in the middle of a job too."""
     while (message := receive(line)) is not None:
-        messages.put(message)
+        said = pickle.loads(message)
+        if isinstance(said, int):
+            tell(line, ("here", said))
+        else:
+            messages.put(said)
     os._exit(0)
+
+
+def tell(line: socket.socket, message: Any) -> None:
+    """Send a message, whole."""
+    with SPEAKING:
+        line.sendall(pack(message))
 
 
 def call(work: bytes) -> tuple[bytes, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import pickle
 import signal
@@ -19,6 +20,9 @@ from .seam import Ended, Event, MachineDown, MachineUp, Started
 
 __all__ = ["LocalExecutor"]
 
+PATIENCE = 2.0
+"""Seconds in which a process must answer that it is there."""
+
 
 @dataclass
 class _Machine:
@@ -31,6 +35,9 @@ class _Machine:
     running: tuple[int, int] | None = None
     restarting: bool = False
     """Whether its process was killed on purpose, to stop a job."""
+    away: bool = False
+    """Whether it was taken away, until it is repaired."""
+    pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     next_job: tuple[int, int, bytes] | None = None
     """What to start when it is there again."""
 
@@ -42,17 +49,18 @@ class LocalExecutor:
     A process that dies is a machine that goes down; another takes its place.
     """
 
-    machines: tuple[str, ...]
+    machines: list[str]
     tell: Callable[[Event], None] = field(default=lambda event: None)
     closing: bool = False
 
     def __init__(self, machines: int | Sequence[str]) -> None:
         names = [str(k + 1) for k in range(machines)] if isinstance(machines, int) else machines
-        self.machines = tuple(names)
+        self.machines = list(names)
         self.closing = False
+        self._numbers = itertools.count()
         self._all = [_Machine(number) for number in range(len(self.machines))]
 
-    async def open(self, tell: Callable[[Event], None]) -> None:
+    async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the processes."""
         self.tell = tell
         for machine in self._all:
@@ -61,6 +69,8 @@ class LocalExecutor:
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Send a call to a machine."""
         it = self._all[machine]
+        if it.away:
+            return  # it has gone silent: nobody hears this
         if it.restarting or it.writer is None:
             it.next_job = (job, attempt, work)
         else:
@@ -75,6 +85,40 @@ class LocalExecutor:
         elif it.running == (job, attempt) and it.process is not None:
             it.restarting = True
             it.process.kill()
+
+    async def ping(self, machine: int) -> float:
+        """Return the seconds that a process takes to answer."""
+        it, loop = self._all[machine], asyncio.get_running_loop()
+        if it.writer is None or it.away:
+            raise TimeoutError
+        began, number = loop.time(), next(self._numbers)
+        answer = it.pings[number] = loop.create_future()
+        it.writer.write(pack(number))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await answer
+        finally:
+            del it.pings[number]
+        return loop.time() - began
+
+    def fail(self, machine: int, *, silent: bool = False) -> None:
+        """Kill a process, and start no other in its place until the machine is repaired."""
+        it = self._all[machine]
+        if it.away:
+            return
+        it.away, it.next_job = True, None
+        if it.process is not None:
+            it.process.kill()
+        if not silent:
+            self.tell(MachineDown(machine, "it was taken away"))
+
+    def repair(self, machine: int) -> None:
+        """Start a process again."""
+        it = self._all[machine]
+        if it.away:
+            it.away = False
+            if it.reading is None or it.reading.done():
+                it.reading = asyncio.create_task(self._spawn(it))
 
     def pid(self, machine: int) -> int:
         """Return the process of a machine."""
@@ -107,8 +151,9 @@ class LocalExecutor:
             )
         reader, machine.writer = await asyncio.open_connection(sock=ours)
         machine.reading = asyncio.create_task(self._listen(machine, reader))
+        if not machine.restarting:
+            self.tell(MachineUp(machine.number))
         machine.restarting = False
-        self.tell(MachineUp(machine.number))
         if machine.next_job is not None:
             next_job, machine.next_job = machine.next_job, None
             self.start(next_job[0], machine.number, *next_job[1:])
@@ -119,7 +164,12 @@ class LocalExecutor:
             while True:
                 size = HEADER.unpack(await reader.readexactly(HEADER.size))[0]
                 kind, *rest = pickle.loads(await reader.readexactly(size))
-                if kind == "started":
+                if machine.away:
+                    continue
+                if kind == "here":
+                    if rest[0] in machine.pings:
+                        machine.pings[rest[0]].set_result(None)
+                elif kind == "started":
                     self.tell(Started(machine.number, *rest))
                 else:
                     machine.running = None
@@ -130,9 +180,9 @@ class LocalExecutor:
         code = await asyncio.to_thread(machine.process.wait)
         machine.writer.close()
         machine.writer, machine.running = None, None
-        if not machine.restarting:
+        if not machine.restarting and not machine.away:
             self.tell(MachineDown(machine.number, _why(code)))
-        if not self.closing:
+        if not self.closing and not machine.away:
             await self._spawn(machine)
 
 

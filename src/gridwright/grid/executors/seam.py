@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-__all__ = ["Ended", "Event", "Executor", "MachineDown", "MachineUp", "Started"]
+__all__ = ["Ended", "Event", "Executor", "MachineDown", "MachineUp", "Reading", "Started"]
 
 
 class MachineUp(NamedTuple):
-    """A machine is there, and takes jobs."""
+    """A machine is there, and takes jobs; one that was there before has forgotten its job.
+
+    A number beyond those known so far is a machine that joins.
+    """
 
     machine: int
 
@@ -41,26 +44,51 @@ class Ended(NamedTuple):
     error: str
 
 
-Event = MachineUp | MachineDown | Started | Ended
+class Reading(NamedTuple):
+    """The share of a machine's CPU that is there for the grid, as its agent has it."""
+
+    machine: int
+    measured: float
+    predicted: float
+    """What is expected until the next reading."""
+
+
+Event = MachineUp | MachineDown | Started | Ended | Reading
 
 
 class Executor(Protocol):
     """Runs jobs on machines, one at a time on each.
 
-    Times are those of ``time.monotonic`` here. Events are told in the thread of the event loop that
-    ``open`` is called in.
+    Times are those of the event loop's clock here. Everything is called, and events are told, in
+    the thread of the event loop that ``open`` is called in.
     """
 
-    machines: tuple[str, ...]
+    machines: list[str]
+    """The names; further ones may be added at the end, none is taken away."""
 
-    async def open(self, tell: Callable[[Event], None]) -> None:
-        """Start the machines; tell of each when it is up."""
+    async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
+        """Start the machines; tell of each when it is up.
+
+        Tell of their CPU availability every so many seconds; 0: never.
+        """
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Have a pickled call run on a machine that is up and free."""
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
         """Stop an attempt that nobody waits for, if it is still running there."""
+
+    async def ping(self, machine: int) -> float:
+        """Return the seconds that a machine takes to answer; TimeoutError if it does not."""
+
+    def fail(self, machine: int, *, silent: bool = False) -> None:
+        """Take a machine away, and what it is running with it, until it is repaired.
+
+        Silent: nobody is told; its answer just never comes.
+        """
+
+    def repair(self, machine: int) -> None:
+        """Bring a machine back that was taken away; tell that it is up."""
 
     async def close(self) -> None:
         """Stop everything, and leave no process behind."""
