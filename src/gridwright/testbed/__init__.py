@@ -1,8 +1,9 @@
 """The testbed: a grid, and what makes an experiment of it."""
 
 from .adjuster import Adjuster, Calibration, real_rates, warnings
-from .calibrate import Calibrations, Measured, calibrate
+from .calibrate import calibrate
 from .machines import Credential, Listed, read_machines, read_rates, write_machines
+from .measured import Calibrations, Measured
 
 __all__ = [
     "Adjuster",
