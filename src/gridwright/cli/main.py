@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 from .. import __version__
 from .adversary import adversary
 from .allocate import allocate
+from .availability import availability
 from .contest import contest
 from .demo import demo
 from .optimum import optimum
@@ -39,6 +40,7 @@ app.command()(contest)
 app.command()(optimum)
 app.command()(adversary)
 app.command()(reproduce)
+app.command()(availability)
 app.command()(demo)
 
 

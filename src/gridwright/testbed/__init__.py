@@ -1,0 +1,1 @@
+"""The testbed: experiments on a live grid."""
