@@ -32,7 +32,7 @@ def calibrate(
             help="The workers of a Dask cluster in their place: tcp://HOST:PORT.", metavar="ADDRESS"
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="How often each job runs; the quickest counts.")] = 5,
+    repeats: Annotated[int, typer.Option(help="How often each job runs.")] = 5,
     longest: Annotated[float, typer.Option(help="Seconds of the longest job, about.")] = 0.1,
     together: Annotated[
         bool,
@@ -101,8 +101,8 @@ def _show(found: Calibrations, save: Path | None) -> None:
     from .output import console, counted, show, table
 
     out = console()
-    jobs = len(found.rows())
-    out.print(f"{counted(jobs, 'job', 'jobs')}; of {found.repeats} alike the quickest counts\n")
+    times = counted(found.repeats, "time", "times")
+    out.print(f"Jobs of several lengths, each run {times}; means and the lines through them\n")
     rows = table(
         "machine", ">iterations a second", ">R² of time", ">imposed", ">measured", ">R² of rate"
     )

@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 from .. import __version__
 from .adversary import adversary
 from .allocate import allocate
+from .availability import availability
 from .calibrate import calibrate
 from .contest import contest
 from .demo import demo
@@ -41,6 +42,7 @@ app.command()(optimum)
 app.command()(adversary)
 app.command()(reproduce)
 app.command()(calibrate)
+app.command()(availability)
 app.command()(demo)
 
 

@@ -127,6 +127,12 @@ class Journal:
             raise InputError(f"{self.path}: another grid is writing this journal") from None
         self._lock = lock
 
+    def release(self) -> None:
+        """Let others write this journal."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
     def is_claimed(self) -> bool:
         """Tell whether a grid is writing this journal."""
         try:
@@ -248,9 +254,7 @@ class Journal:
     def close(self) -> None:
         """Close the file; it is nobody's then."""
         self._database.close()
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self.release()
 
 
 INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (4 + len(STANDING)))}, NULL, NULL)"

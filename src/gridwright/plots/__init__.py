@@ -1,6 +1,7 @@
 """Pictures of results. Nothing here computes; matplotlib is loaded when something is drawn."""
 
 from .adversary import draw_adversary
+from .availability import draw_availability
 from .calibration import draw_calibration
 from .contest import draw_contest
 from .figure import FORMATS
@@ -14,6 +15,7 @@ __all__ = [
     "can_draw",
     "draw_adversary",
     "draw_allocation",
+    "draw_availability",
     "draw_calibration",
     "draw_contest",
     "draw_reproduction",

@@ -19,19 +19,19 @@ __all__ = ["draw_calibration"]
 
 
 def draw_calibration(found: Calibrations, path: Path) -> None:
-    """Draw two pictures a machine: dots are jobs, full ones count, lines go through those."""
+    """Draw two pictures a machine: rings are jobs, dots their means, lines go through those."""
     from matplotlib.figure import Figure
 
     count = len(found.machines)
     figure = Figure(figsize=(10, 0.6 + 2.8 * count), layout="constrained")
     panels = figure.subplots(count, 2, squeeze=False)
     for (left, right), each in zip(panels, found.machines, strict=True):
-        times = [(p.at, p.seconds, p.least) for p in each.lengths]
+        times = [(p.at, p.seconds, p.mean) for p in each.lengths]
         _dots(left, times)
         _line(left, each.time_line, times[-1][0], "C0")
         left.set_xlabel("iterations of the loop")
         left.set_ylabel("seconds")
-        rates = [(p.at, [1 / s for s in p.seconds], 1 / p.least) for p in each.availabilities]
+        rates = [(p.at, [1 / s for s in p.seconds], 1 / p.mean) for p in each.availabilities]
         _dots(right, rates)
         _line(right, each.rate_line, 1.0, "C0")
         wanted = {"color": "0.6", "linestyle": ":", "label": "as imposed"}
@@ -47,9 +47,9 @@ def draw_calibration(found: Calibrations, path: Path) -> None:
 
 
 def _dots(axes: Axes, points: Sequence[tuple[float, Sequence[float], float]]) -> None:
-    for at, values, best in points:
+    for at, values, mean in points:
         axes.plot([at] * len(values), values, "o", markersize=4, color="C0", fillstyle="none")
-        axes.plot([at], [best], "o", markersize=4, color="C0")
+        axes.plot([at], [mean], "o", markersize=4, color="C0")
 
 
 def _line(axes: Axes, line: Line, end: float, colour: str) -> None:

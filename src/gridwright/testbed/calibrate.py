@@ -20,12 +20,11 @@ from ..grid import Grid, Journal
 from ..grid.executors import Executor
 from ..grid.executors.local import LocalExecutor
 from ..model import InputError, System
-from ..statistics import Line, line
 from .adjuster import Adjuster, Calibration, Call
-from .machines import Listed
+from .measured import Calibrations, Measured, Point, calibration_of
 from .spin import carry_along, spin
 
-__all__ = ["AVAILABILITIES", "SHARES", "Calibrations", "Measured", "Point", "calibrate"]
+__all__ = ["AVAILABILITIES", "SHARES", "calibrate"]
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Lengths of the jobs, as shares of the longest."""
@@ -39,104 +38,6 @@ PATIENCE = 60.0
 """Seconds for which a job is waited for, beyond ten times what it should take."""
 
 Progress = Callable[[str, float], None]
-
-
-@dataclass(frozen=True)
-class Point:
-    """Jobs that were alike, and the seconds that each took."""
-
-    at: float
-    """Iterations, or an availability."""
-    seconds: tuple[float, ...]
-
-    @property
-    def least(self) -> float:
-        """The seconds of the quickest: whatever else a computer does only ever adds to them."""
-        return min(self.seconds)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was found out about a machine."""
-
-    machine: str
-    lengths: tuple[Point, ...]
-    """Jobs of several lengths, in iterations."""
-    availabilities: tuple[Point, ...]
-    """Jobs of one length, stretched as the adjuster does for an availability."""
-    imposed: float
-    """Their rate, in jobs a second, if the whole CPU were there."""
-
-    @property
-    def time_line(self) -> Line:
-        """Seconds against iterations."""
-        return line([p.at for p in self.lengths], [p.least for p in self.lengths])
-
-    @property
-    def rate_line(self) -> Line:
-        """Jobs a second against the imposed availability."""
-        points = self.availabilities
-        return line([p.at for p in points], [1 / p.least for p in points])
-
-    @property
-    def calibration(self) -> Calibration:
-        """The longest job, and the seconds that the line gives it."""
-        return _calibration(self.lengths)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        calibration = self.calibration
-        return {
-            "machine": self.machine,
-            "iterations": calibration.iterations,
-            "seconds": calibration.seconds,
-            "per_second": calibration.per_second,
-            "time": {
-                **self.time_line._asdict(),
-                "points": [{"iterations": p.at, "seconds": list(p.seconds)} for p in self.lengths],
-            },
-            "rate": {
-                **self.rate_line._asdict(),
-                "imposed": self.imposed,
-                "points": [
-                    {"availability": p.at, "seconds": list(p.seconds), "rate": 1 / p.least}
-                    for p in self.availabilities
-                ],
-            },
-        }
-
-
-@dataclass(frozen=True)
-class Calibrations:
-    """What was found out about all machines."""
-
-    machines: tuple[Measured, ...]
-    repeats: int
-
-    def calibrations(self) -> tuple[Calibration, ...]:
-        """Return what an adjuster needs, in the order of the machines."""
-        return tuple(each.calibration for each in self.machines)
-
-    def listed(self) -> tuple[Listed, ...]:
-        """Return the machines as a machine list has them."""
-        return tuple(Listed(m.machine, None, m.calibration) for m in self.machines)
-
-    def rows(self) -> list[list[Any]]:
-        """Return a row for every job: machine, what was varied, its value, repeat, seconds."""
-        return [
-            [each.machine, what, point.at, repeat, seconds]
-            for each in self.machines
-            for what, points in (
-                ("iterations", each.lengths),
-                ("availability", each.availabilities),
-            )
-            for point in points
-            for repeat, seconds in enumerate(point.seconds, start=1)
-        ]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return {"repeats": self.repeats, "machines": [each.as_json() for each in self.machines]}
 
 
 def calibrate(
@@ -154,7 +55,7 @@ def calibrate(
     machines
         How many processes of this computer, or their names; or an executor.
     repeats
-        How often each job runs; the quickest counts.
+        How often each job runs.
     longest
         Seconds that the longest jobs should take, about.
     together
@@ -240,7 +141,7 @@ def _measure(
     by_length = {j: _points(lengths[j], times[j]) for j in bench.group}
 
     imposed = 1 / (longest * AVAILABILITIES[0])
-    known = {j: _calibration(by_length[j]) for j in bench.group}
+    known = {j: calibration_of(by_length[j]) for j in bench.group}
     adjuster = _adjuster(len(bench.names), imposed, known)
     calls = [
         {j: adjuster.call(j, j, work=1.0, availability=share) for j in bench.group}
@@ -290,14 +191,6 @@ def _lengths(per_second: float, longest: float) -> list[int]:
 
 def _points(places: Sequence[float], seconds: list[list[float]]) -> tuple[Point, ...]:
     return tuple(Point(at, tuple(each)) for at, each in zip(places, seconds, strict=True))
-
-
-def _calibration(lengths: tuple[Point, ...]) -> Calibration:
-    fitted = line([p.at for p in lengths], [p.least for p in lengths])
-    last = lengths[-1]
-    seconds = fitted.at(last.at)
-    # where noise has bent the line below the ground, the job itself is the better witness
-    return Calibration(iterations=last.at, seconds=seconds if seconds > 0 else last.least)
 
 
 def _adjuster(machines: int, imposed: float, known: dict[int, Calibration]) -> Adjuster:

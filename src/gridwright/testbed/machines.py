@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hmac import compare_digest
-from math import inf, isfinite
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +24,8 @@ from .adjuster import Calibration
 __all__ = ["Credential", "Listed", "read_machines", "read_rates", "write_machines"]
 
 FIELDS = "address; credential; minutes; iterations"
+TINY, HUGE = 1e-20, 1e20
+"""Numbers beyond these are mistakes."""
 
 
 class Credential:
@@ -147,7 +149,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _positive(word: str, where: str, what: str) -> float:
     value = _number(word)
-    if not 0 < value < inf:
+    if not TINY < value < HUGE:
         raise InputError(f"{where}: {what} should be a number above 0")
     return value
 

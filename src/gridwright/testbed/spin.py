@@ -12,7 +12,7 @@ def spin(iterations: int) -> int:
     """Go round a loop, so many times; each takes some microseconds.
 
     >>> spin(0), spin(3)
-    (1, 1674006597)
+    (1, 1640530793)
     """
     state = 1
     for _ in range(iterations):
@@ -25,6 +25,8 @@ def spin(iterations: int) -> int:
 
 def carry_along() -> None:
     """Have the loop travel with its calls, in place of its name, from now on."""
-    import cloudpickle
-
+    try:
+        import cloudpickle
+    except ImportError:
+        return  # nothing travels without it, and a grid says so
     cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -13,10 +13,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .. import worker
+from ..agent import Agent
+from ..prediction import Prediction
 from ..worker import HEADER, pack
-from .seam import Ended, Event, MachineDown, MachineUp, Started
+from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 __all__ = ["LocalExecutor"]
 
@@ -53,10 +56,12 @@ class LocalExecutor:
     tell: Callable[[Event], None] = field(default=lambda event: None)
     closing: bool = False
 
-    def __init__(self, machines: int | Sequence[str]) -> None:
+    def __init__(self, machines: int | Sequence[str], *, prediction: Any = "weekly") -> None:
         names = [str(k + 1) for k in range(machines)] if isinstance(machines, int) else machines
         self.machines = list(names)
         self.closing = False
+        self.prediction = Prediction.of(prediction)
+        self._agent: Agent | None = None
         self._numbers = itertools.count()
         self._all = [_Machine(number) for number in range(len(self.machines))]
 
@@ -65,6 +70,8 @@ class LocalExecutor:
         self.tell = tell
         for machine in self._all:
             await self._spawn(machine)
+        if resolution > 0:
+            self._measure(asyncio.get_running_loop(), resolution)
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Send a call to a machine."""
@@ -128,6 +135,8 @@ class LocalExecutor:
     async def close(self) -> None:
         """End the processes: those that work are killed."""
         self.closing = True
+        if self._agent is not None:
+            await asyncio.to_thread(self._agent.stop)
         for machine in self._all:
             if machine.process is not None:
                 machine.process.kill()
@@ -139,6 +148,26 @@ class LocalExecutor:
                     await machine.reading
             if machine.process is not None:
                 await asyncio.to_thread(machine.process.wait)
+
+    def _measure(self, loop: asyncio.AbstractEventLoop, resolution: float) -> None:
+        """Have one agent tell of all machines: they share this computer's processors.
+
+        The grid's are this process and all that descends from it: the workers, those that it has
+        buried included, and what their jobs start.
+        """
+
+        def tell(measured: float, predicted: float) -> None:
+            for machine in self._all:
+                if not machine.away:
+                    self.tell(Reading(machine.number, measured, predicted))
+
+        self._agent = Agent(
+            lambda *reading: loop.call_soon_threadsafe(tell, *reading),
+            resolution,
+            own=lambda: [os.getpid()],
+            prediction=self.prediction,
+        )
+        self._agent.start()
 
     async def _spawn(self, machine: _Machine) -> None:
         ours, theirs = socket.socketpair()
