@@ -7,6 +7,7 @@ from .job import Cancel, Job, Send, Stage
 from .journal import Journal
 from .mapper import JobFailedError, Mapper, Settings
 from .statistics import Statistics, statistics
+from .watching import MachineState, find_running, machine_states
 
 __all__ = [
     "Book",
@@ -17,11 +18,14 @@ __all__ = [
     "JobFailedError",
     "JobFuture",
     "Journal",
+    "MachineState",
     "Mapper",
     "Send",
     "Settings",
     "Stage",
     "Statistics",
     "corrections_of",
+    "find_running",
+    "machine_states",
     "statistics",
 ]

@@ -124,6 +124,7 @@ class Book(Ledger):
             if not silent:
                 self.out.append(Cancel(lost.number, machine, lost.attempt))
             lost.lost += 1
+            self.losses.append((lost.number, lost.attempt, machine))
             self.running[machine] = None
             self.put(lost)
         for job in self.own[machine]:

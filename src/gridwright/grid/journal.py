@@ -211,6 +211,12 @@ class Journal:
         """Count the jobs in every stage."""
         return dict(self._database.execute("SELECT stage, count(*) FROM job GROUP BY stage"))
 
+    def mean_response(self) -> float:
+        """Return the mean response of the jobs that have finished; nan before the first."""
+        mean = "SELECT avg(ended - submitted) FROM job WHERE stage = 'finished'"
+        found = self._database.execute(mean).fetchone()[0]
+        return float("nan") if found is None else float(found)
+
     def events(self, *kinds: str) -> list[Entry]:
         """Return everything that happened, in its order, or what is of some kinds."""
         where = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""

@@ -73,6 +73,8 @@ class Ledger:
         self.heard_free = np.full(machines, start)
         self.decisions: list[Decision] = []
         """What was answered to whom, until somebody clears it."""
+        self.losses: list[tuple[int, int, int]] = []
+        """Job, attempt and machine of what went down with it, until somebody clears it."""
         self.refusals = 0
         self.asked = 0
         self.plans = 0

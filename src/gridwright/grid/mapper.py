@@ -171,6 +171,9 @@ class Mapper:
             return
         changed, self.book.changed = self.book.changed, {}
         decisions, self.book.decisions = self.book.decisions, []
+        losses, self.book.losses = self.book.losses, []
+        for number, attempt, machine in losses:
+            turn.note(Entry(self.now(), "lost", number, attempt, self.executor.machines[machine]))
         self._note_plan(turn)
         try:
             self._write(turn, changed.values(), decisions)

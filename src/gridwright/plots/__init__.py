@@ -8,6 +8,7 @@ from .figure import FORMATS
 from .heatmap import draw_allocation
 from .reproduction import can_draw, draw_reproduction
 from .result import draw_results
+from .run import draw_run
 from .sweep import draw_sweep
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "draw_contest",
     "draw_reproduction",
     "draw_results",
+    "draw_run",
     "draw_sweep",
 ]

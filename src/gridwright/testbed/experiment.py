@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ..catalogue import load
+from ..catalogue import experiment_names, experiment_path, load
 from ..grid import Corrections, Settings, corrections_of
-from ..model import InputError, System
+from ..model import InputError, System, did_you_mean
 from ..model.explanation import explain
 from ..model.file import read
 from ..model.record import NonNegative, Positive, Record
@@ -123,6 +123,23 @@ class Experiment(Record):
             raise InputError(f"{file}: {explain(error, cls)}") from None
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
+
+    @classmethod
+    def find(cls, name: str, **changes: Any) -> Self:
+        """Find an experiment by its name in the catalogue, or by the path of its file.
+
+        >>> Experiment.find("MGST-5").system.shape
+        (4, 21)
+        """
+        if name in experiment_names():
+            return cls.from_file(experiment_path(name), **changes)
+        if not name.endswith(".toml") and not Path(name).exists():
+            hint = did_you_mean(name, experiment_names())
+            raise InputError(
+                f"no experiment {name!r}{hint or '; a file ends in .toml'}: "
+                f"the catalogue has {experiment_names()[0]} to {experiment_names()[-1]}"
+            )
+        return cls.from_file(name, **changes)
 
     def replace(self, **changes: Any) -> Self:
         """Return the experiment with some of its parts changed."""

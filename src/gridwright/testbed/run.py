@@ -21,7 +21,7 @@ from .experiment import Experiment
 from .faults import Fault
 from .generator import JobList
 
-__all__ = ["Run", "conduct", "runs"]
+__all__ = ["Run", "conduct", "new_run", "runs"]
 
 
 class Run:
@@ -108,12 +108,11 @@ def conduct(
 
     Jobs and faults are those of the experiment, unless others are given.
     """
-    if isinstance(experiment, Run):
-        run = experiment
-        if run.state != "stopped":
-            raise InputError(f"run {run.number} is {run.state}; only one that was stopped goes on")
-    else:
-        run = _new(experiment, path, jobs, faults)
+    run = experiment
+    if isinstance(run, Experiment):
+        run = new_run(run, path=path, jobs=jobs, faults=faults)
+    elif run.state != "stopped":
+        raise InputError(f"run {run.number} is {run.state}; only one that was stopped goes on")
     run.journal.claim()
     chosen = executor or _executor(run.experiment)
     adjuster = _adjuster(run.experiment)
@@ -135,12 +134,14 @@ def _folder() -> Path:
     return home() / "runs"
 
 
-def _new(
+def new_run(
     experiment: Experiment,
-    path: Path | None,
-    jobs: JobList | None,
-    faults: tuple[Fault, ...] | None,
+    *,
+    path: Path | None = None,
+    jobs: JobList | None = None,
+    faults: tuple[Fault, ...] | None = None,
 ) -> Run:
+    """Write down what is to be conducted: a run that has not begun."""
     jobs = experiment.job_list() if jobs is None else jobs
     faults = experiment.faults() if faults is None else faults
     machines = experiment.machine_names()
@@ -169,7 +170,7 @@ def _next_path() -> Path:
     while True:
         path = folder / f"{number}.sqlite"
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             return path
         except FileExistsError:
             number += 1
