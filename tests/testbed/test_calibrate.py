@@ -1,7 +1,7 @@
 """Calibration of real processes: the loop takes as long as it is long.
 
-What is asserted of times holds on a busy computer too: of many jobs that are alike the quickest is
-taken, margins are wide, and a bad moment may be followed by a better one.
+What is asserted of times holds on a busy computer too: margins are wide, and a bad moment may be
+followed by a better one.
 """
 
 import json
@@ -15,7 +15,6 @@ from gridwright import InputError
 from gridwright.cli.main import run
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.plots import draw_calibration
-from gridwright.statistics import line
 from gridwright.testbed import Calibrations, Measured, calibrate, read_machines
 from gridwright.testbed.measured import Point
 
@@ -23,19 +22,16 @@ SHORT = ("--repeats", "3", "--longest", "0.05")
 
 
 def straightness(each: Measured) -> float:
-    """Return how well the quickest jobs lie on two rising lines: the lesser R²."""
-    times = line([p.at for p in each.lengths], [min(p.seconds) for p in each.lengths])
-    shares = [p.at for p in each.availabilities]
-    rates = line(shares, [1 / min(p.seconds) for p in each.availabilities])
-    assert times.slope > 0
-    assert rates.slope > 0
-    return min(times.r2, rates.r2)
+    """Return how well its points lie on two rising lines: the lesser R²."""
+    assert each.time_line.slope > 0
+    assert each.rate_line.slope > 0
+    return min(each.time_line.r2, each.rate_line.r2)
 
 
 def test_the_loop_takes_as_long_as_it_is_long() -> None:
     for _ in range(3):
-        found = calibrate(2, repeats=7, longest=0.04)
-        if all(straightness(each) > 0.95 for each in found.machines):
+        found = calibrate(2, repeats=7, longest=0.05)
+        if all(straightness(each) > 0.8 for each in found.machines):
             return
     raise AssertionError([straightness(each) for each in found.machines])
 
