@@ -76,6 +76,7 @@ class Grid:
         have not ended are run again.
     timeout
         A job that takes this many times what is expected is given up and sent elsewhere; 0: never.
+        Every time-out doubles the job's next one.
     on_timeout
         ``resubmit``; ``duplicate``: the first answer of several counts; ``wait``; or ``fail``.
     corrections

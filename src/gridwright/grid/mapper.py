@@ -286,7 +286,9 @@ class Mapper:
         work = self.prepare(job, self.works[word.job])
         self.executor.start(word.job, word.machine, word.attempt, work)
         if self.settings.timeout > 0 and self._loop is not None:
-            limit = self.settings.timeout * job.expected * self.unit
+            # A job that is long wherever it runs must get through some day: every time-out
+            # doubles its next one.
+            limit = self.settings.timeout * job.expected * self.unit * 2.0**job.timed_out
             key = (word.job, word.attempt)
             self._timers[key] = self._loop.call_later(limit, self._time_out, word)
 
