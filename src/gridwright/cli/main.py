@@ -20,6 +20,7 @@ from .reproduce import reproduce
 from .simulate import compare, simulate
 from .sweep import sweep
 from .systems import systems
+from .workers import workers
 
 __all__ = ["app", "main"]
 
@@ -39,6 +40,7 @@ app.command()(contest)
 app.command()(optimum)
 app.command()(adversary)
 app.command()(reproduce)
+app.command()(workers)
 app.command()(demo)
 
 
