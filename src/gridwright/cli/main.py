@@ -27,6 +27,7 @@ from .runs import export
 from .simulate import compare, simulate
 from .sweep import sweep
 from .systems import systems
+from .workers import workers
 
 __all__ = ["app", "main"]
 
@@ -53,6 +54,7 @@ app.add_typer(runs, name="runs")
 app.command()(replay)
 app.command()(export)
 app.add_typer(machines, name="machines")
+app.command()(workers)
 app.command()(demo)
 
 

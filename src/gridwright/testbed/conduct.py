@@ -22,6 +22,8 @@ __all__ = ["Conduct"]
 
 PATIENCE = 20.0
 """Seconds in which the machines of an experiment must be up."""
+INSTANT = 1e-9
+"""Seconds that are none: adding less to a time may leave it as it is."""
 GLANCE = 0.1
 """Seconds between looks at how things stand."""
 
@@ -112,7 +114,7 @@ class Conduct:
         self, mapper: Mapper, duration: float, parts: Sequence[asyncio.Task[None]]
     ) -> None:
         left_over = list(parts)
-        while (left := (duration - mapper.now()) * mapper.unit) > 0 and not mapper.broken:
+        while (left := (duration - mapper.now()) * mapper.unit) > INSTANT and not mapper.broken:
             await asyncio.sleep(min(left, 1.0))
             for part in [part for part in left_over if part.done()]:
                 left_over.remove(part)

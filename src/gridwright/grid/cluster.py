@@ -1,0 +1,201 @@
+"""A Dask scheduler and workers of our own: named, one thread each, and nothing else served."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..model import InputError
+from .executors.scheduler import check_address, find_workers, security_of, unreachable
+
+__all__ = ["Tls", "join", "serve"]
+
+AGAIN = 0.5
+"""Seconds after which a worker that has lost its scheduler looks for it again."""
+LEAVE = 2.0
+"""Seconds that a worker has to end before it is killed."""
+NOTHING_SERVED = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
+}
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The files of a credential: who we trust, who we are."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+    def options(self) -> dict[str, str]:
+        """Return them as Dask has them, for every part of a cluster."""
+        parts = ("scheduler", "worker", "client")
+        found = {"tls_ca_file": self.ca_file}
+        for part in parts:
+            found |= {f"tls_{part}_cert": self.cert, f"tls_{part}_key": self.key}
+        return found
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where workers belong."""
+
+    address: str
+    security: Any
+    host: str | None = None
+
+
+def serve(
+    names: list[str],
+    host: str,
+    port: int,
+    tls: Tls | None,
+    ready: Callable[[str], None],
+) -> None:
+    """Run a scheduler and its workers until a signal; tell the address when all are there."""
+    _refuse_open(host, tls)
+    address = f"{'tls' if tls else 'tcp'}://{f'[{host}]' if ':' in host else host}:{port}"
+    place = _Place(address, security_of(address, tls.options() if tls else None), host)
+    _run(_serve(place, names, ready))
+
+
+def join(
+    names: list[str],
+    address: str,
+    tls: Tls | None,
+    ready: Callable[[str], None],
+) -> None:
+    """Run workers of an existing scheduler until a signal; look for it again when it is gone."""
+    _refuse_open(check_address(address)[1], tls)
+    place = _Place(address, security_of(address, tls.options() if tls else None))
+    taken = set(find_workers(address, place.security, 0).values()).intersection(names)
+    if taken:
+        raise InputError(f"there is a worker {taken.pop()!r} at {address} already; choose a --name")
+    _run(_join(place, names, ready))
+
+
+def _refuse_open(host: str, tls: Tls | None) -> None:
+    """Refuse to listen where others may come from without asking who they are."""
+    try:
+        inside = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        inside = False
+    if not inside and tls is None:
+        raise InputError(
+            f"{host} can be reached by others, who could run anything here: give --tls-ca-file, "
+            "--tls-cert and --tls-key, or stay on 127.0.0.1"
+        )
+
+
+def _run(what: Any) -> None:
+    import dask
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
+    with (
+        tempfile.TemporaryDirectory(prefix="gridwright-") as folder,
+        dask.config.set({**NOTHING_SERVED, "temporary-directory": folder}),
+    ):
+        asyncio.run(what)
+
+
+async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) -> None:
+    from distributed import Scheduler
+
+    stop = _stop_signal()
+    protocol, host, port = check_address(place.address)
+    try:
+        scheduler = await Scheduler(
+            host=host,
+            port=port,
+            protocol=protocol,
+            security=place.security,
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+        )
+    except (OSError, ValueError) as error:
+        raise InputError(f"no scheduler can be started at {place.address}: {error}") from None
+    async with scheduler:
+        await _work(replace(place, address=scheduler.address), names, ready, stop)
+
+
+async def _join(place: _Place, names: list[str], ready: Callable[[str], None]) -> None:
+    await _work(place, names, ready, _stop_signal())
+
+
+async def _work(
+    place: _Place, names: list[str], ready: Callable[[str], None], stop: asyncio.Event
+) -> None:
+    """Run workers until they are to stop."""
+    starting = asyncio.ensure_future(asyncio.gather(*(_start(place, name) for name in names)))
+    stopped = asyncio.create_task(stop.wait())
+    stopped.add_done_callback(lambda _: starting.cancel())
+    try:
+        nannies = await starting
+    except asyncio.CancelledError:
+        return
+    finally:
+        stopped.cancel()
+    keeping = [
+        asyncio.create_task(_keep(place, name, nanny))
+        for name, nanny in zip(names, nannies, strict=True)
+    ]
+    ready(place.address)
+    await stop.wait()
+    for task in keeping:
+        task.cancel()
+    await asyncio.gather(*keeping, return_exceptions=True)
+
+
+async def _start(place: _Place, name: str) -> Any:
+    """Start a worker in a process of its own, and another when it dies."""
+    from distributed import Nanny
+
+    nanny = Nanny(
+        place.address,
+        name=name,
+        nthreads=1,
+        memory_limit=0,
+        host=place.host,
+        security=place.security,
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
+    )
+    try:
+        return await nanny
+    except asyncio.CancelledError:
+        await nanny.close(timeout=LEAVE)
+        raise
+    except (OSError, ValueError, RuntimeError) as error:
+        raise unreachable(place.address, error) from None
+
+
+async def _keep(place: _Place, name: str, nanny: Any) -> None:
+    """Have a worker there: when it has left with its scheduler, look for that again."""
+    try:
+        while True:
+            await nanny.finished()
+            while nanny.status.name != "running":
+                await asyncio.sleep(AGAIN)
+                try:
+                    nanny = await _start(place, name)
+                except InputError:
+                    continue
+    finally:
+        await nanny.close(timeout=LEAVE)
+
+
+def _stop_signal() -> asyncio.Event:
+    """Make something that is set by Ctrl-C, or by being asked to end."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    return stop

@@ -1,0 +1,361 @@
+"""The executor of a cluster: machines are the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from ...model import InputError
+from .link import ANSWER, LOOK, Link
+from .scheduler import Workers, choose, find_workers, security_of
+from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
+
+__all__ = ["DaskExecutor"]
+
+ROUNDS = 3
+"""Words to a new worker that tell its clock."""
+WORD = 10.0
+"""Seconds between later ones: clocks drift, and a worker without a word gives us up."""
+
+
+@dataclass(eq=False)
+class _Attempt:
+    """A job on its way."""
+
+    future: Any
+    sent: float
+    started: float | None = None
+    fetching: bool = False
+
+
+@dataclass(eq=False)
+class _Machine:
+    """A slot of a worker."""
+
+    number: int
+    slot: int
+    worker: _Worker | None = None
+    """Where it is, while it is there."""
+    away: bool = False
+    """Whether it was taken away, until it is repaired."""
+    attempts: dict[tuple[int, int], _Attempt] = field(default_factory=dict)
+
+    def release(self) -> None:
+        """Give up what is on its way here."""
+        attempts, self.attempts = self.attempts, {}
+        for attempt in attempts.values():
+            attempt.future.release()
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker, and its clock."""
+
+    address: str
+    machines: list[_Machine]
+    identity: str = ""
+    offset: float = 0.0
+    """What to add to its clock to have ours."""
+    delay: float = float("inf")
+    """Seconds of the round trip that told so: it is wrong by half as much at most."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class DaskExecutor:
+    """Machines that are workers of a Dask cluster, one job at a time on each.
+
+    Jobs run in a process beside the worker's own, so that they can be stopped, and cannot stop the
+    worker's heart. A worker that leaves is a machine that goes down; when one of its name is there
+    again, it is up. A start is told when it has happened if the job takes longer than 50 ms, and
+    together with the end otherwise.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler: ``tcp://HOST:PORT`` or ``tls://HOST:PORT``.
+    machines
+        Names or addresses of the workers to use, or how many; all unless given, those that join
+        later too.
+    security
+        TLS options: a ``distributed.Security``, or a dict with ``tls_ca_file``,
+        ``tls_client_cert`` and ``tls_client_key``.
+    slots
+        Machines on each worker.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        machines: int | Sequence[str] | None = None,
+        *,
+        security: Any = None,
+        slots: int = 1,
+    ) -> None:
+        if slots < 1:
+            raise InputError(f"slots is {slots}; expected at least 1")
+        self.address, self.slots = address, slots
+        self.machines: list[str] = []
+        self.tell: Callable[[Event], None] = lambda event: None
+        self._security = security_of(address, security)
+        self._grows = machines is None
+        self._topic = f"gridwright-{uuid4().hex}"
+        self._all: list[_Machine] = []
+        self._called: dict[str, list[_Machine]] = {}
+        """Machines by what their worker is called."""
+        self._workers: dict[str, _Worker] = {}
+        self._greeting: dict[str, asyncio.Task[None]] = {}
+        self._trouble = ""
+        self._link: Link | None = None
+        at_least = machines if isinstance(machines, int) else 1
+        for name in choose(address, find_workers(address, self._security, at_least), machines):
+            self._add(name)
+
+    async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
+        """Connect, and have a process started on every worker."""
+        self.tell = tell
+        hear = {self._topic: self._hear}
+        self._link = Link(self.address, self._security, hear, self._look, self._lost)
+        await self._link.open()
+        await asyncio.gather(*self._greeting.values())
+        if not self._workers:
+            raise InputError(
+                f"no worker at {self.address} runs jobs: {self._trouble}; is the same version of "
+                "gridwright installed there?"
+            )
+        self._link.spawn(self._keep_in_touch())
+
+    def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
+        """Submit a call as a task that is pinned to its worker."""
+        from .plugin import run
+
+        it = self._all[machine]
+        if it.away or it.worker is None or self._link is None:
+            return  # nobody hears this; who counts on it is told that the machine is gone
+        key, where = f"{self._topic}-{job}-{attempt}", it.worker.address
+        arguments = (self._topic, key, it.slot, job, attempt, work)
+        future = self._link.submit(key, where, run, *arguments)
+        it.attempts[job, attempt] = _Attempt(future, time.monotonic())
+
+    def cancel(self, job: int, machine: int, attempt: int) -> None:
+        """Release an attempt's task: its worker stops what nobody wants any more."""
+        found = self._all[machine].attempts.pop((job, attempt), None)
+        if found is not None:
+            found.future.release()
+
+    async def ping(self, machine: int) -> float:
+        """Return the seconds that a machine's process takes to answer, by way of the scheduler."""
+        from .plugin import ping
+
+        it, began = self._all[machine], time.monotonic()
+        if it.away or it.worker is None or self._link is None:
+            raise TimeoutError
+        with suppress(OSError, KeyError):
+            if await self._link.ask(it.worker.address, ping, self._topic, it.slot):
+                return time.monotonic() - began
+        raise TimeoutError
+
+    def fail(self, machine: int, *, silent: bool = False) -> None:
+        """Have a machine's process killed, and no other take its place until it is repaired."""
+        it = self._all[machine]
+        if it.away or self._link is None:
+            return
+        it.away = True
+        it.release()
+        if it.worker is not None:
+            self._link.spawn(self._speak(it.worker))
+            if not silent:
+                self.tell(MachineDown(machine, "it was taken away"))
+
+    def repair(self, machine: int) -> None:
+        """Have a machine's process started again."""
+        it = self._all[machine]
+        if it.away and self._link is not None:
+            it.away = False
+            if it.worker is not None:
+                self._link.spawn(self._bring_back(it, it.worker))
+
+    async def close(self) -> None:
+        """Stop the jobs, have the processes ended, and leave the scheduler."""
+        for machine in self._all:
+            machine.release()
+        if self._link is None:
+            return
+        if (client := self._link.client) is not None:
+            from .plugin import farewell, forget
+
+            with suppress(Exception):  # whoever does not answer finds out by our silence
+                async with asyncio.timeout(ANSWER):
+                    options = {"workers": list(self._workers), "on_error": "ignore"}
+                    await client.run(farewell, self._topic, **options)
+                    await client.run_on_scheduler(forget, self._topic)
+        await self._link.close()
+
+    # workers come and go
+
+    def _add(self, name: str) -> list[_Machine]:
+        """Make the machines of one more worker."""
+        first = len(self._all)
+        found = self._called[name] = [_Machine(first + k, k) for k in range(self.slots)]
+        self._all += found
+        more = self.slots > 1
+        self.machines += [f"{name}/{each.slot + 1}" if more else name for each in found]
+        return found
+
+    def _look(self, there: Workers) -> None:
+        """Greet workers that are new, give up those that are gone, find tasks that went wrong."""
+        for address in self._workers.keys() - there.keys():
+            self._lost(address)
+        for address, name in there.items():
+            known = name in self._called or address in self._called
+            if address in self._workers or address in self._greeting or self._link is None:
+                continue
+            if known or self._grows:
+                self._greeting[address] = self._link.spawn(self._greet(address, name))
+        for machine in self._all:
+            for number, attempt in machine.attempts.items():
+                if attempt.future.status == "error":
+                    self._fetch(machine, number, attempt, time.monotonic())
+
+    def _lost(self, address: str | None, why: str = "its worker is gone") -> None:
+        """Give up a worker, or all."""
+        if address is None:
+            for each in list(self._workers):
+                self._lost(each, "the scheduler is gone")
+        elif (worker := self._workers.pop(address, None)) is not None:
+            for machine in worker.machines:
+                machine.worker = None
+                machine.release()
+                if not machine.away:
+                    self.tell(MachineDown(machine.number, why))
+
+    async def _greet(self, address: str, name: str) -> None:
+        """Have a worker's machines started; they are up when it has answered."""
+        called = address if address in self._called else name
+        worker = _Worker(address, self._called.get(called, []))
+        try:
+            if any(machine.worker for machine in worker.machines):
+                return  # the one before is still there, or thought to be
+            for _ in range(ROUNDS):
+                if not await self._speak(worker):
+                    return
+        finally:
+            del self._greeting[address]
+        worker.machines = worker.machines or self._add(name)
+        self._workers[address] = worker
+        for machine in worker.machines:
+            machine.worker = worker
+            if not machine.away:
+                self.tell(MachineUp(machine.number))
+
+    async def _speak(self, worker: _Worker) -> bool:
+        """Tell a worker which machines are away, and set its clock; False if it did not hear."""
+        from .plugin import clock, hello
+
+        assert self._link is not None
+        try:
+            async with worker.turn:
+                away = [each.away for each in worker.machines] or [False] * self.slots
+                began = time.monotonic()
+                said = await self._link.ask(worker.address, hello, self._topic, away)
+                now = time.monotonic()
+        except Exception as error:  # anything that can be wrong with another computer
+            self._trouble = f"{type(error).__name__}: {error}"
+            return False
+        theirs, which, identity = said
+        if which == clock():
+            worker.offset = 0.0
+        elif now - began <= worker.delay:
+            worker.offset, worker.delay = (began + now) / 2 - theirs, now - began
+        worker.identity = worker.identity or identity
+        if worker.identity != identity:
+            self._lost(worker.address, "its processes were ended")
+        return bool(worker.identity == identity)
+
+    async def _keep_in_touch(self) -> None:
+        while True:
+            await asyncio.sleep(WORD)
+            for worker in list(self._workers.values()):
+                worker.delay *= 1.2  # what it told grows old
+                await self._speak(worker)
+
+    async def _bring_back(self, machine: _Machine, worker: _Worker) -> None:
+        while machine.worker is worker and not machine.away:
+            if await self._speak(worker):
+                self.tell(MachineUp(machine.number))
+                return
+            await asyncio.sleep(LOOK)
+
+    # what workers say
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        kind, address, slot, *rest = event[1]
+        worker = self._workers.get(address)
+        machine = worker.machines[slot] if worker is not None else None
+        if worker is None or machine is None or machine.away:
+            return
+        match kind:
+            case "started":
+                self._started(machine, (rest[0], rest[1]), rest[2] + worker.offset)
+            case "ended":
+                job, attempt, started, ended, said = rest
+                found = self._started(machine, (job, attempt), started + worker.offset)
+                if found is None or found.started is None:
+                    return
+                at = min(max(ended + worker.offset, found.started), time.monotonic())
+                if said is None:
+                    self._fetch(machine, (job, attempt), found, at)
+                else:
+                    self._end(machine, (job, attempt), found, at, *said)
+            case "down":
+                machine.release()
+                self.tell(MachineDown(machine.number, rest[0]))
+            case "up":
+                self.tell(MachineUp(machine.number))
+            case "reading":
+                self.tell(Reading(machine.number, *rest))
+            case "forgot":
+                self._lost(address, "its processes were ended")
+
+    def _started(self, machine: _Machine, number: tuple[int, int], at: float) -> _Attempt | None:
+        """Tell once that an attempt has started, not before it was sent."""
+        found = machine.attempts.get(number)
+        if found is not None and found.started is None:
+            found.started = min(max(at, found.sent), time.monotonic())
+            self.tell(Started(machine.number, *number, found.started))
+        return found
+
+    def _end(
+        self,
+        machine: _Machine,
+        number: tuple[int, int],
+        attempt: _Attempt,
+        at: float,
+        result: bytes,
+        error: str,
+    ) -> None:
+        if machine.attempts.get(number) is attempt:
+            del machine.attempts[number]
+            attempt.future.release()
+            self.tell(Ended(machine.number, *number, at, result, error))
+
+    def _fetch(
+        self, machine: _Machine, number: tuple[int, int], attempt: _Attempt, at: float
+    ) -> None:
+        """Get a large result from where it is, or what went wrong with a task."""
+
+        async def fetch() -> None:
+            try:
+                result, error = await attempt.future
+            except Exception as wrong:
+                await asyncio.sleep(2 * LOOK)  # that its worker is gone is told first
+                result, error = b"", f"its worker failed: {type(wrong).__name__}: {wrong}"
+            self._end(machine, number, attempt, at, result, error)
+
+        if not attempt.fetching and self._link is not None:
+            attempt.fetching = True
+            self._link.spawn(fetch())

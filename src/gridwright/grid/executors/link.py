@@ -1,0 +1,145 @@
+"""The connection to a Dask scheduler, which is made again when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from typing import Any
+
+from .scheduler import PATIENCE, Workers, names, unreachable
+
+__all__ = ["ANSWER", "LOOK", "Link"]
+
+LOOK = 0.3
+"""Seconds between looks at which workers are there."""
+ANSWER = 2.0
+"""Seconds in which a worker must answer."""
+
+
+class Link:
+    """A connection, and what is done while there is one.
+
+    Everything happens in the event loop that it is opened in.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler.
+    security
+        As Dask has it.
+    hear
+        What to call with the words of each topic.
+    look
+        Told often, and when one comes, which workers there are.
+    lost
+        Told of a worker that has left, or of all (None) when the scheduler is gone.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        security: Any,
+        hear: Mapping[str, Callable[[Any], None]],
+        look: Callable[[Workers], None],
+        lost: Callable[[str | None], None],
+    ) -> None:
+        self.address, self.security = address, security
+        self.hear, self.look, self.lost = hear, look, lost
+        self.client: Any = None
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self._scheduler = ""
+        self._changed = asyncio.Event()
+
+    async def open(self) -> None:
+        """Connect, and stay connected."""
+        try:
+            await self._connect()
+        except (OSError, ValueError, TypeError) as error:
+            raise unreachable(self.address, error) from None
+        self.spawn(self._stay())
+
+    async def close(self) -> None:
+        """Leave, whatever state things are in."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self._leave()
+
+    def spawn(self, what: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Have something done on the side, until the link is closed."""
+        task = asyncio.create_task(what)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    def submit(self, key: str, worker: str, function: Any, *arguments: Any) -> Any:
+        """Submit a task that runs once, on one worker, and nowhere else."""
+        options = {"allow_other_workers": False, "pure": False, "retries": 0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # large arguments are no reason to lecture
+            return self.client.submit(function, *arguments, key=key, workers=[worker], **options)
+
+    async def ask(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have a worker call a function at once."""
+        if self.client is None:
+            raise ConnectionError("the scheduler is gone")
+        async with asyncio.timeout(ANSWER):
+            said = await self.client.run(function, *arguments, workers=[worker])
+        return said[worker]
+
+    async def _connect(self) -> None:
+        from distributed import Client
+
+        options = {"asynchronous": True, "set_as_default": False, "name": "gridwright"}
+        client = Client(self.address, security=self.security, timeout=PATIENCE, **options)
+        await client
+        self.client = client
+        for topic, hear in {**self.hear, "all": self._hear_all}.items():
+            client.subscribe_topic(topic, hear)
+        identity = await client.scheduler.identity(n_workers=-1)
+        self._scheduler = identity["id"]
+        self.look(names(identity))
+
+    async def _stay(self) -> None:
+        """Look at the workers; when the scheduler is gone, wait until one is there again."""
+        while True:
+            with suppress(OSError, ValueError):
+                if self.client is None:
+                    await self._connect()
+                await self._watch()
+            self.lost(None)
+            await self._leave()
+            await asyncio.sleep(LOOK)
+
+    async def _watch(self) -> None:
+        """Look which workers are there until the connection is lost."""
+        client = self.client
+        while client.status == "running":
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK):
+                    await self._changed.wait()
+            self._changed.clear()
+            async with asyncio.timeout(PATIENCE):
+                identity = await client.scheduler.identity(n_workers=-1)
+            if identity["id"] != self._scheduler:
+                return  # another scheduler at the same address
+            self.look(names(identity))
+
+    def _hear_all(self, event: tuple[float, Any]) -> None:
+        """Hear of workers that come and go, from the scheduler itself."""
+        word = event[1]
+        if word.get("action") == "remove-worker":
+            self.lost(word["worker"])
+        elif word.get("action") == "add-worker":
+            self._changed.set()
+
+    async def _leave(self) -> None:
+        client, self.client = self.client, None
+        if client is not None:
+            with suppress(Exception):
+                async with asyncio.timeout(ANSWER):
+                    for topic in (*self.hear, "all"):
+                        client.unsubscribe_topic(topic)
+                    await client.close()

@@ -1,0 +1,255 @@
+"""The machines of a grid on a Dask worker: a process for each, beside the worker's own.
+
+What happens is said on a topic of the scheduler, in the order in which it happens. Every word
+begins with its kind, the worker's address and the machine's number on this worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from distributed import WorkerPlugin, get_worker
+
+from .process import PATIENCE, Process
+
+__all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run"]
+
+SOON = 0.05
+"""Seconds after which a job that has not ended is said to have started; short ones say it as they
+end, which costs no word of its own."""
+SMALL = 4096
+"""Bytes of a result that is said on the topic, at most; the scheduler keeps some of those."""
+SILENCE = 60.0
+"""Seconds without a word from the grid after which its processes are ended."""
+
+
+@dataclass(eq=False)
+class _Machine:
+    """A process, and what it is doing."""
+
+    number: int
+    process: Process | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    key: str = ""
+    """The Dask task that it is running."""
+    started: float = 0.0
+    answer: asyncio.Future[tuple[float, bytes, str] | None] | None = None
+    stopped: bool = False
+    """Whether its process was killed on purpose, to stop a job."""
+    away: bool = False
+    """Whether it was taken away, until it is repaired."""
+
+
+class Machines(WorkerPlugin):  # type: ignore[misc]
+    """The machines of one grid on one worker.
+
+    Parameters
+    ----------
+    topic
+        Where to say what happens; also the plugin's name.
+    slots
+        How many machines.
+    """
+
+    def __init__(self, topic: str, slots: int) -> None:
+        self.topic, self.slots = topic, slots
+        self.all: list[_Machine] = []
+        self.minding: asyncio.Task[None] | None = None
+        self.closing = False
+
+    async def setup(self, worker: Any) -> None:
+        """Start the processes."""
+        self.worker, self.identity = worker, uuid4().hex
+        self.heard = time.monotonic()
+        self.all = [_Machine(number) for number in range(self.slots)]
+        for machine in self.all:
+            await self._spawn(machine)
+        self.minding = asyncio.create_task(self._mind())
+
+    async def teardown(self, worker: Any) -> None:
+        """End the processes."""
+        self.closing = True
+        if self.minding is not None and self.minding is not asyncio.current_task():
+            self.minding.cancel()
+        for machine in self.all:
+            self._lose(machine)
+        for machine in self.all:
+            if machine.process is not None:
+                await machine.process.close()
+
+    def transition(self, key: str, start: str, finish: str, **kwargs: Any) -> None:
+        """Stop a job whose task Dask was told to forget. Ends with its process, nothing less."""
+        if finish == "released" and start in ("executing", "long-running"):
+            for machine in self.all:
+                if machine.key == key and machine.answer is not None:
+                    machine.stopped = True
+                    self._lose(machine)
+
+    def say(self, kind: str, machine: int, *rest: Any) -> None:
+        """Tell the grid of something."""
+        self.worker.log_event(self.topic, [kind, self.worker.address, machine, *rest])
+
+    async def run(self, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
+        """Run a call; its times and result are said, a large result is returned."""
+        machine = self.all[number]
+        if len(self.all) > self.worker.state.nthreads:
+            _secede(self.worker, key)
+        async with machine.turn:
+            if not machine.away:
+                await machine.ready.wait()
+            if machine.away or machine.process is None:
+                return None
+            loop = asyncio.get_running_loop()
+            machine.key, machine.started = key, 0.0
+            machine.answer = loop.create_future()
+            machine.process.run(job, attempt, work)
+            early = loop.call_later(SOON, self._say_started, machine, job, attempt)
+            try:
+                answer = await machine.answer
+            finally:
+                early.cancel()
+                machine.key, machine.answer = "", None
+        self.heard = time.monotonic()
+        if answer is None:
+            return None
+        at, result, error = answer
+        large = len(result) + len(error) > SMALL
+        said = None if large else [result, error]
+        self.say("ended", number, job, attempt, machine.started, at, said)
+        return (result, error) if large else None
+
+    async def put_away(self, away: list[bool]) -> None:
+        """Take machines away or bring them back, as wished; return when the others are ready."""
+        self.heard = time.monotonic()
+        for machine, wish in zip(self.all, away, strict=True):
+            before, machine.away = machine.away, wish
+            if wish and not before:
+                self._lose(machine)
+            elif before and not wish and machine.process is None:
+                await self._spawn(machine)
+        for machine in self.all:
+            if not machine.away:
+                async with asyncio.timeout(PATIENCE):
+                    await machine.ready.wait()
+
+    def read(self, machine: int, measured: float, predicted: float) -> None:
+        """Tell of a machine's CPU availability, and what is expected until the next reading."""
+        self.say("reading", machine, measured, predicted)
+
+    async def ping(self, number: int) -> bool:
+        """Tell whether a machine's process answers."""
+        process = self.all[number].process
+        with suppress(TimeoutError):
+            if process is not None:
+                await process.ping()
+                return True
+        return False
+
+    # details
+
+    async def _spawn(self, machine: _Machine) -> None:
+        gone = partial(self._gone, machine)
+        machine.process = await Process.start(partial(self._hear, machine), gone)
+        machine.stopped = False
+        machine.ready.set()
+        if machine.away or self.closing:  # meanwhile
+            self._lose(machine)
+
+    def _lose(self, machine: _Machine) -> None:
+        """Kill a process, and with it what it runs."""
+        machine.ready.clear()
+        if machine.process is not None:
+            machine.process.kill()
+        if machine.answer is not None and not machine.answer.done():
+            machine.answer.set_result(None)
+
+    def _hear(self, machine: _Machine, kind: str, *rest: Any) -> None:
+        if kind == "started":
+            machine.started = rest[2]
+        elif machine.answer is not None and not machine.answer.done():
+            machine.answer.set_result(rest[2:])
+
+    async def _gone(self, machine: _Machine, why: str) -> None:
+        """Start another process in the place of one that is gone."""
+        machine.process = None
+        self._lose(machine)
+        unexpected = not (machine.stopped or machine.away or self.closing)
+        if unexpected:
+            self.say("down", machine.number, why)
+        if not machine.away and not self.closing:
+            await self._spawn(machine)
+            if unexpected:
+                self.say("up", machine.number)
+
+    def _say_started(self, machine: _Machine, job: int, attempt: int) -> None:
+        if machine.started:
+            self.say("started", machine.number, job, attempt, machine.started)
+
+    async def _mind(self) -> None:
+        """End the processes when the grid has gone without a word: it was killed."""
+        while time.monotonic() - self.heard < SILENCE or any(each.key for each in self.all):
+            await asyncio.sleep(SILENCE / 10)
+        await self.worker.plugin_remove(name=self.topic)
+
+
+# what the grid has a worker run
+
+
+async def run(topic: str, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
+    """Run a job: the task that the grid submits."""
+    worker = get_worker()
+    plugin = worker.plugins.get(topic)
+    if plugin is None:  # it was ended for want of a word, and is asked for after all
+        worker.log_event(topic, ["forgot", worker.address, number])
+        return None
+    return await plugin.run(key, number, job, attempt, work)
+
+
+async def hello(topic: str, away: list[bool], dask_worker: Any) -> tuple[float, str, str]:
+    """Have the machines there but for those away; tell the time, by which clock, whose machines."""
+    if topic not in dask_worker.plugins:
+        plugin = Machines(topic, len(away))
+        await dask_worker.plugin_add(plugin=plugin, name=topic, catch_errors=False)
+    plugin = dask_worker.plugins[topic]
+    await plugin.put_away(away)
+    return time.monotonic(), clock(), plugin.identity
+
+
+async def farewell(topic: str, dask_worker: Any) -> None:
+    """Have the machines gone."""
+    if topic in dask_worker.plugins:
+        await dask_worker.plugin_remove(name=topic)
+
+
+async def ping(topic: str, number: int, dask_worker: Any) -> bool:
+    """Tell whether a machine answers."""
+    return bool(await dask_worker.plugins[topic].ping(number))
+
+
+def forget(topic: str, dask_scheduler: Any) -> None:
+    """Have the scheduler forget what was said on a topic."""
+    with suppress(AttributeError):
+        dask_scheduler._broker.truncate(topic)
+
+
+def clock() -> str:
+    """Name this computer's clock: it is the same one for every process until the next boot."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+    return uuid4().hex
+
+
+def _secede(worker: Any, key: str) -> None:
+    """Give the worker's thread back, so that it runs as many tasks as there are machines."""
+    from distributed.worker_state_machine import SecedeEvent
+
+    stimulus = f"gridwright-{key}"
+    worker.handle_stimulus(SecedeEvent(key=key, compute_duration=0.0, stimulus_id=stimulus))
