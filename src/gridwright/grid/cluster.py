@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model import InputError
-from .executors.scheduler import check_address, find_workers, security_of, unreachable
+from .executors.scheduler import check_address, find_workers, quiet, security_of, unreachable
 
 __all__ = ["Tls", "join", "serve"]
 
@@ -98,7 +98,7 @@ def _refuse_open(host: str, tls: Tls | None) -> None:
 def _run(what: Any) -> None:
     import dask
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
+    quiet()
     with (
         tempfile.TemporaryDirectory(prefix="gridwright-") as folder,
         dask.config.set({**NOTHING_SERVED, "temporary-directory": folder}),
@@ -167,7 +167,7 @@ async def _start(place: _Place, name: str) -> Any:
         security=place.security,
         dashboard=False,
         dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
+        silence_logs=logging.CRITICAL + 1,
     )
     try:
         return await nanny

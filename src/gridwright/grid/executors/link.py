@@ -116,16 +116,21 @@ class Link:
     async def _watch(self) -> None:
         """Look which workers are there until the connection is lost."""
         client = self.client
-        while client.status == "running":
+        while client.status == "running":  # Dask notes the end of the line at once
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._changed.wait()
             self._changed.clear()
-            async with asyncio.timeout(PATIENCE):
-                identity = await client.scheduler.identity(n_workers=-1)
-            if identity["id"] != self._scheduler:
-                return  # another scheduler at the same address
-            self.look(names(identity))
+            asking = asyncio.ensure_future(client.scheduler.identity(n_workers=-1))
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    while not asking.done() and client.status == "running":
+                        await asyncio.wait([asking], timeout=LOOK)
+            finally:
+                asking.cancel()
+            if not asking.done() or asking.result()["id"] != self._scheduler:
+                return  # gone, or another scheduler at the same address
+            self.look(names(asking.result()))
 
     def _hear_all(self, event: tuple[float, Any]) -> None:
         """Hear of workers that come and go, from the scheduler itself."""
@@ -142,4 +147,5 @@ class Link:
                 async with asyncio.timeout(ANSWER):
                     for topic in (*self.hear, "all"):
                         client.unsubscribe_topic(topic)
-                    await client.close()
+                    # fast, as Dask calls it: without waiting for whoever is gone
+                    await client.__aexit__(ConnectionError, None, None)

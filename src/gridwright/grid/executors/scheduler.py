@@ -12,7 +12,17 @@ from typing import Any
 
 from ...model import InputError
 
-__all__ = ["PATIENCE", "Workers", "check_address", "choose", "find_workers", "security_of"]
+__all__ = [
+    "PATIENCE",
+    "Workers",
+    "check_address",
+    "choose",
+    "find_workers",
+    "names",
+    "quiet",
+    "security_of",
+    "unreachable",
+]
 
 PATIENCE = 8.0
 """Seconds in which a scheduler must answer, and may be without workers."""
@@ -40,7 +50,7 @@ def security_of(address: str, security: Any) -> Any:
         from distributed import Security
     except ImportError:
         raise InputError("a cluster needs Dask: pip install 'gridwright[grid]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
+    quiet()
     encrypted = check_address(address)[0] == "tls"
     if encrypted and not security:
         raise InputError(
@@ -55,6 +65,13 @@ def security_of(address: str, security: Any) -> Any:
     except (OSError, TypeError, ValueError) as error:
         raise InputError(f"these TLS options cannot be used: {error}") from None
     return found
+
+
+def quiet() -> None:
+    """Let Dask log nothing: what is wrong is told in one line."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def find_workers(address: str, security: Any, at_least: int) -> Workers:
