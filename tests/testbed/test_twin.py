@@ -84,7 +84,9 @@ def test_a_job_that_is_long_everywhere_gets_through() -> None:
 
 
 def test_shares_of_a_gap_add_up() -> None:
-    gap = Gap(1.5, 1.0, {"arrivals": 1.1, "execution": 1.1, "overhead": 1.3, "failures": 1.25})
+    gap = Gap(
+        1.5, 1.0, {"arrivals": 1.1, "execution": 1.1, "overhead": 1.3, "failures": 1.25}, 1, 1
+    )
     assert gap.relative == 0.5
     assert sum(gap.shares.values()) == pytest.approx(0.5)
     assert gap.shares["unexplained"] == pytest.approx(0.25)

@@ -135,7 +135,7 @@ def _conduct(what: Experiment | Run, same: dict[str, Any], *, json: bool, expect
     run = what if isinstance(what, Run) else new_run(what, **same)
     try:
         with _live(run) as watch:
-            conduct(run, watch=watch)
+            conduct(run, watch=watch, warn=_warn)
         found = report(run, expected=expect)
         print_json(found.as_json()) if json else show_report(found)
     except KeyboardInterrupt:
@@ -149,6 +149,10 @@ def _conduct(what: Experiment | Run, same: dict[str, Any], *, json: bool, expect
         raise typer.Exit(STOPPED) from None
     finally:
         run.close()
+
+
+def _warn(line: str) -> None:
+    print(f"gridwright: warning: {line}", file=sys.stderr)
 
 
 @contextmanager

@@ -122,6 +122,8 @@ def show_report(found: Report) -> None:
     print()
     shares = ", ".join(f"{name} {value:+.4f}" for name, value in found.gap.shares.items())
     print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
+    low, high = found.gap.low, found.gap.high
+    print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
     if found.expected is not None:
         low, high = found.expected.low, found.expected.high
         print(

@@ -14,7 +14,7 @@ from ..grid import Corrections, Settings, corrections_of
 from ..model import InputError, System, did_you_mean
 from ..model.explanation import explain
 from ..model.file import read
-from ..model.record import NonNegative, Positive, Record
+from ..model.record import NonNegative, OneOrList, Positive, Record
 from ..policies import Policy
 from ..policies import find as find_policy
 from .faults import Fault, draw_faults, read_faults
@@ -45,6 +45,9 @@ class Experiment(Record):
         Same seed, same jobs and failures.
     job
         ``wait``, a sleep, or ``spin``, a loop that really takes the CPU.
+    iterations
+        For ``spin``: how often a job of each class goes round the loop on a machine as it is. A
+        rate that is imposed beyond four times the real one is then warned of.
     executor, address
         ``local``, a process for each machine; or ``dask``, the workers of a scheduler.
     machines
@@ -75,6 +78,7 @@ class Experiment(Record):
     duration: Positive = 60.0
     seed: Annotated[int, Field(strict=True, ge=0)] = 1
     job: Literal["wait", "spin"] = "wait"
+    iterations: OneOrList[Positive] | None = None
     executor: Literal["local", "dask"] = "local"
     address: str = ""
     machines: str | tuple[str, ...] = ()
@@ -102,6 +106,11 @@ class Experiment(Record):
             raise InputError(f"{system.name}: a testbed takes assumed rates, not an inaccuracy")
         if self.detection == "timeout" and self.timeout == 0:
             raise InputError("detection is 'timeout', but timeout is 0: no failure would be seen")
+        if self.iterations is not None and self.job != "spin":
+            raise InputError("iterations are for jobs that spin: job is 'wait'")
+        rounds = self.iterations if isinstance(self.iterations, tuple) else ()
+        if rounds and len(rounds) != system.shape[0]:
+            raise InputError(f"{len(rounds)} iterations for {system.shape[0]} classes")
         if self.executor == "dask" and not self.address:
             raise InputError("executor is 'dask'; expected the address of a scheduler")
 

@@ -61,7 +61,12 @@ class Report(NamedTuple):
             "state": self.run.state,
             "statistics": self.statistics.as_json(),
             "twin": self.twin.as_json(),
-            "gap": {"relative": self.gap.relative, "shares": self.gap.shares},
+            "gap": {
+                "relative": self.gap.relative,
+                "shares": self.gap.shares,
+                "low": self.gap.low,
+                "high": self.gap.high,
+            },
             "expected": None if self.expected is None else self.expected._asdict(),
             "published": self.published,
             "desired_arrival_rates": self.run.system.arrival_rates.tolist(),

@@ -15,7 +15,8 @@ from ..grid.executors import Executor
 from ..grid.journal import home
 from ..model import InputError, System
 from ..model.file import document
-from .adjuster import Adjuster
+from .adjuster import Adjuster, real_rates, warnings
+from .calibrate import calibrate
 from .conduct import Conduct
 from .experiment import Experiment
 from .faults import Fault
@@ -103,10 +104,12 @@ def conduct(
     jobs: JobList | None = None,
     faults: tuple[Fault, ...] | None = None,
     executor: Executor | None = None,
+    warn: Callable[[str], None] = lambda line: None,
 ) -> Run:
     """Conduct an experiment on real machines; given a run that was stopped, go on with it.
 
-    Jobs and faults are those of the experiment, unless others are given.
+    Jobs and faults are those of the experiment, unless others are given. ``warn`` is told of
+    rates that are imposed on machines which are in truth much slower.
     """
     run = experiment
     if isinstance(run, Experiment):
@@ -115,7 +118,15 @@ def conduct(
         raise InputError(f"run {run.number} is {run.state}; only one that was stopped goes on")
     run.journal.claim()
     chosen = executor or _executor(run.experiment)
+    run.about["machines"] = list(chosen.machines)  # a cluster's have names of their own
+    run.journal.describe(machines=run.about["machines"])
     adjuster = _adjuster(run.experiment)
+    if run.experiment.iterations is not None:
+        given = run.experiment.iterations
+        rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
+        real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
+        for line in warnings(run.system, real):
+            warn(line)
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
@@ -188,13 +199,17 @@ def _executor(experiment: Experiment) -> Executor:
     if experiment.executor == "local":
         from ..grid.executors.local import LocalExecutor
 
-        return LocalExecutor(names)
+        return LocalExecutor(names, prediction=experiment.prediction)
     from ..grid.executors.dask import DaskExecutor
 
-    wanted = [each.address for each in experiment.listed()] or None
+    wanted = [each.address for each in experiment.listed()] or len(names)
     return DaskExecutor(experiment.address, wanted)
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:
+    """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
     calibrations = [each.calibration for each in experiment.listed() if each.calibration]
+    if experiment.job == "spin" and not calibrations and experiment.executor == "local":
+        (measured,) = calibrate(1, repeats=3).calibrations()
+        calibrations = [measured] * len(experiment.system.machines)
     return Adjuster(experiment.system, experiment.time_unit, experiment.job, calibrations)

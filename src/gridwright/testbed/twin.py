@@ -45,6 +45,12 @@ class Causes:
     """Failures as they really were, found out as they really are."""
 
 
+SHAKEN = 8
+"""Twins that tell how much a moment matters."""
+MOMENT = 0.001
+"""Time units by which their jobs are off."""
+
+
 class Gap(NamedTuple):
     """The mean response of a run and of its twin, and what lies between."""
 
@@ -52,6 +58,10 @@ class Gap(NamedTuple):
     twin: float
     steps: dict[str, float]
     """The twin's mean response as one cause after the other is put into it."""
+    low: float
+    """The least mean response of twins whose jobs come a moment earlier or later,"""
+    high: float
+    """and the greatest. Where these are far apart, the smallest cause has large effects."""
 
     @property
     def relative(self) -> float:
@@ -125,7 +135,16 @@ def gap(run: Run) -> Gap:
     for cause in CAUSES:
         so_far = replace(so_far, **{cause: getattr(found, cause)})
         steps[cause] = twin(run, so_far).overall.response
-    return Gap(run.statistics().overall.response, twin(run).overall.response, steps)
+    plain = twin(run).overall.response
+    shaken = [plain, *(_shaken(run, seed) for seed in range(SHAKEN))]
+    return Gap(run.statistics().overall.response, plain, steps, min(shaken), max(shaken))
+
+
+def _shaken(run: Run, seed: int) -> float:
+    """Return the mean response of a twin whose jobs are a moment off."""
+    rng = np.random.default_rng(seed)
+    times = np.sort(np.abs(run.jobs.times + rng.normal(0, MOMENT, len(run.jobs))))
+    return twin(run, Causes(arrivals=run.jobs.at(times))).overall.response
 
 
 def causes_of(run: Run) -> Causes:

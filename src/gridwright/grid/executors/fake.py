@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from .seam import Ended, Event, MachineDown, MachineUp, Started
+from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 __all__ = ["FakeExecutor"]
 
@@ -21,6 +21,8 @@ class FakeExecutor:
         Their names.
     duration
         Seconds that an attempt takes: ``duration(job, machine, attempt)``.
+    readings
+        The CPU availability of a machine at a time, for whoever asks for readings.
     before, after
         Seconds from a job's being sent to its start, and from its end to that being told.
     """
@@ -30,11 +32,14 @@ class FakeExecutor:
         machines: Sequence[str],
         duration: Callable[[int, int, int], float],
         *,
+        readings: Callable[[int, float], float] | None = None,
         before: float = 0.0,
         after: float = 0.0,
     ) -> None:
         self.machines = list(machines)
         self.duration, self.before, self.after = duration, before, after
+        self.readings = readings
+        self._reading: asyncio.TimerHandle | None = None
         self.tell: Callable[[Event], None] = lambda event: None
         self._running: dict[int, tuple[tuple[int, int], list[asyncio.TimerHandle]]] = {}
         self._away: set[int] = set()
@@ -44,6 +49,8 @@ class FakeExecutor:
         self.tell = tell
         for machine in range(len(self.machines)):
             tell(MachineUp(machine))
+        if resolution > 0 and self.readings is not None:
+            self._read(resolution)
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Pass the time that a job takes."""
@@ -87,8 +94,19 @@ class FakeExecutor:
 
     async def close(self) -> None:
         """Forget everything."""
+        if self._reading is not None:
+            self._reading.cancel()
         for machine in list(self._running):
             self._stop(machine)
+
+    def _read(self, resolution: float) -> None:
+        """Tell of every machine's CPU availability, now and then again."""
+        loop = asyncio.get_running_loop()
+        assert self.readings is not None
+        for machine in range(len(self.machines)):
+            share = self.readings(machine, loop.time())
+            self.tell(Reading(machine, share, share))
+        self._reading = loop.call_later(resolution, self._read, resolution)
 
     def _end(self, ended: Ended) -> None:
         self._running.pop(ended.machine, None)
