@@ -46,6 +46,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     bin_folder = Path(sys.executable).parent
     monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
     session: dict[str, object] = {}
     for block in blocks(page):
         where = f"{page.name}, line {block.line}"
@@ -65,7 +66,12 @@ def run_console(text: str, where: str) -> None:
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
         done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300
+            ["bash", "-c", command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=dict(os.environ),  # and not what a library has put beside it
         )
         shown = "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).splitlines())
         pattern = "".join(map(line_pattern, expected.rstrip().splitlines()))
