@@ -120,8 +120,9 @@ async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) 
             dashboard=False,
             dashboard_address="127.0.0.1:0",
         )
-    except (OSError, ValueError) as error:
-        raise InputError(f"no scheduler can be started at {place.address}: {error}") from None
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.__cause__ or error
+        raise InputError(f"no scheduler can be started at {place.address}: {why}") from None
     async with scheduler:
         await _work(replace(place, address=scheduler.address), names, ready, stop)
 
@@ -175,7 +176,7 @@ async def _start(place: _Place, name: str) -> Any:
         await nanny.close(timeout=LEAVE)
         raise
     except (OSError, ValueError, RuntimeError) as error:
-        raise unreachable(place.address, error) from None
+        raise unreachable(place.address, error.__cause__ or error) from None
 
 
 async def _keep(place: _Place, name: str, nanny: Any) -> None:

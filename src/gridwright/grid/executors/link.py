@@ -48,6 +48,7 @@ class Link:
         self.address, self.security = address, security
         self.hear, self.look, self.lost = hear, look, lost
         self.client: Any = None
+        self.closing = False
         self.tasks: set[asyncio.Task[Any]] = set()
         self._scheduler = ""
         self._changed = asyncio.Event()
@@ -62,9 +63,12 @@ class Link:
 
     async def close(self) -> None:
         """Leave, whatever state things are in."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.closing = True
+        for _ in range(3):  # Dask swallows being cancelled here and there
+            if self.tasks:
+                for task in self.tasks:
+                    task.cancel()
+                await asyncio.wait(self.tasks, timeout=ANSWER)
         await self._leave()
 
     def spawn(self, what: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -94,8 +98,8 @@ class Link:
 
         options = {"asynchronous": True, "set_as_default": False, "name": "gridwright"}
         client = Client(self.address, security=self.security, timeout=PATIENCE, **options)
-        await client
         self.client = client
+        await client
         for topic, hear in {**self.hear, "all": self._hear_all}.items():
             client.subscribe_topic(topic, hear)
         identity = await client.scheduler.identity(n_workers=-1)
@@ -104,8 +108,8 @@ class Link:
 
     async def _stay(self) -> None:
         """Look at the workers; when the scheduler is gone, wait until one is there again."""
-        while True:
-            with suppress(OSError, ValueError):
+        while not self.closing:
+            with suppress(Exception):  # whatever it is, all that helps is to connect again
                 if self.client is None:
                     await self._connect()
                 await self._watch()
@@ -116,7 +120,9 @@ class Link:
     async def _watch(self) -> None:
         """Look which workers are there until the connection is lost."""
         client = self.client
-        while client.status == "running":  # Dask notes the end of the line at once
+        while (
+            client.status == "running" and not self.closing
+        ):  # Dask notes the end of the line at once
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._changed.wait()
@@ -144,8 +150,9 @@ class Link:
         client, self.client = self.client, None
         if client is not None:
             with suppress(Exception):
+                for topic in (*self.hear, "all"):
+                    client.unsubscribe_topic(topic)
+            with suppress(Exception):
                 async with asyncio.timeout(ANSWER):
-                    for topic in (*self.hear, "all"):
-                        client.unsubscribe_topic(topic)
-                    # fast, as Dask calls it: without waiting for whoever is gone
+                    # as if something had gone wrong: it waits for nobody then
                     await client.__aexit__(ConnectionError, None, None)

@@ -100,7 +100,7 @@ async def _ask(address: str, security: Any, at_least: int) -> Workers:
         await scheduler.close_rpc()
 
 
-def unreachable(address: str, error: Exception) -> InputError:
+def unreachable(address: str, error: BaseException) -> InputError:
     """Say in one line that nobody answers."""
     why = f": {error}" if str(error) else ""
     return InputError(f"no Dask scheduler answers at {address}{why}")
