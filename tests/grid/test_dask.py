@@ -30,6 +30,7 @@ from gridwright.grid.executors import (
     scheduler,
 )
 from gridwright.grid.executors.dask import DaskExecutor
+from gridwright.grid.executors.member import Worker
 
 WAIT = 60
 """Seconds after which something that should have happened long ago has not."""
@@ -258,12 +259,16 @@ def test_a_machine_that_is_killed_loses_its_job_and_comes_back(
 def test_a_worker_that_freezes_is_given_up_and_its_late_answer_counts_for_nothing(
     cluster: Cluster, tmp_path: Path
 ) -> None:
+    def slowly(seconds: float) -> str:
+        time.sleep(seconds)
+        return "done"
+
     options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "learns": False}
     executor = DaskExecutor(cluster.address)
     with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
         grid.pause("2")
         worker = grid.submit(os.getppid).result(WAIT)
-        future = grid.submit(lambda: time.sleep(0.2) or "done")
+        future = grid.submit(slowly, 0.2)
         until(lambda: grid.status()["machines"]["1"]["running"] == future.number)
         os.kill(worker, signal.SIGSTOP)
         try:
@@ -448,6 +453,18 @@ def test_a_reading_of_a_worker_is_told(cluster: Cluster) -> None:
         until(lambda: Reading(0, 0.75, 0.5) in driven.told)
 
 
+def test_the_clock_of_another_computer() -> None:
+    worker = Worker("tcp://there:1", [])
+    worker.set_clock(100.0, 5.0, 104.0, same=False)
+    assert (worker.offset, worker.delay) == (97.0, 4.0)
+    worker.set_clock(110.0, 14.0, 111.0, same=False)
+    assert (worker.offset, worker.delay) == (96.5, 1.0), "the quicker answer tells more"
+    worker.set_clock(120.0, 0.0, 130.0, same=False)
+    assert worker.offset == 96.5
+    worker.set_clock(140.0, 141.0, 142.0, same=True)
+    assert worker.offset == 0.0
+
+
 SCRIPT = """
 import os, sys, time
 from gridwright.grid import Grid
@@ -470,8 +487,8 @@ def test_the_jobs_of_a_grid_that_is_killed_are_stopped(tmp_path: Path) -> None:
     script, pid = tmp_path / "script.py", tmp_path / "pid"
     script.write_text(SCRIPT)
     with running("--local", "1", "--port", "0") as cluster:
-        arguments = [cluster.address, tmp_path / "j.sqlite", pid]
-        process = subprocess.Popen([sys.executable, script, *arguments])
+        command = [sys.executable, script, cluster.address, tmp_path / "j.sqlite", pid]
+        process = subprocess.Popen(command)
         until(lambda: pid.exists() and pid.read_text().endswith("\n"))
         job = psutil.Process(int(pid.read_text()))
         process.kill()
