@@ -487,8 +487,8 @@ def test_the_jobs_of_a_grid_that_is_killed_are_stopped(tmp_path: Path) -> None:
     script, pid = tmp_path / "script.py", tmp_path / "pid"
     script.write_text(SCRIPT)
     with running("--local", "1", "--port", "0") as cluster:
-        command = [sys.executable, script, cluster.address, tmp_path / "j.sqlite", pid]
-        process = subprocess.Popen(command)
+        command = [sys.executable, str(script), cluster.address]
+        process = subprocess.Popen([*command, str(tmp_path / "j.sqlite"), str(pid)])
         until(lambda: pid.exists() and pid.read_text().endswith("\n"))
         job = psutil.Process(int(pid.read_text()))
         process.kill()

@@ -8,11 +8,12 @@ import logging
 import signal
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model import InputError
-from .executors.scheduler import check_address, find_workers, quiet, security_of, unreachable
+from .executors.scheduler import check_address, find_workers, probe, quiet, security_of, unreachable
 
 __all__ = ["Tls", "join", "serve"]
 
@@ -186,10 +187,9 @@ async def _keep(place: _Place, name: str, nanny: Any) -> None:
             await nanny.finished()
             while nanny.status.name != "running":
                 await asyncio.sleep(AGAIN)
-                try:
+                with suppress(InputError, OSError):
+                    await probe(place.address)
                     nanny = await _start(place, name)
-                except InputError:
-                    continue
     finally:
         await nanny.close(timeout=LEAVE)
 

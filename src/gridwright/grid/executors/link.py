@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from .scheduler import PATIENCE, Workers, names, unreachable
+from .scheduler import PATIENCE, Workers, names, probe, unreachable
 
 __all__ = ["ANSWER", "LOOK", "Link"]
 
@@ -123,6 +123,7 @@ class Link:
         while not self.closing:
             with suppress(Exception):  # whatever it is, all that helps is to connect again
                 if self.client is None:
+                    await probe(self.address)
                     await self._connect()
                 await self._watch()
             self.lost(None)
