@@ -87,6 +87,7 @@ def test_a_job_is_taken_in_once() -> None:
         book.submit(1.0, 1, 0)
 
 
+HOW = ("start", "end", "fail", "resubmit", "duplicate", "wait")
 RATES = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0]])
 
 
@@ -114,22 +115,24 @@ class Turmoil(RuleBasedStateMachine):
         self.hear(self.book.submit(self.now, self.count, task_class))
         self.count += 1
 
-    @rule(which=st.integers(0, 1000), how=st.sampled_from(["start", "end", "fail", "time-out"]))
+    @rule(which=st.integers(0, 1000), how=st.sampled_from(HOW))
     def answer(self, which: int, how: str) -> None:
         if not self.answers:
             return
         word = sorted(self.answers)[which % len(self.answers)]
         job = self.book.jobs[word.job]
         current = job.stage == Stage.sent and job.attempt == word.attempt
+        counts = current or (word.attempt in job.copies and not job.stage.is_final)
         if how == "start":
             self.book.started(self.now, word.job, word.attempt)
             return
-        if how == "time-out":
-            said = self.book.timed_out(self.now, word.job, word.attempt)
+        if how in ("resubmit", "duplicate", "wait"):
+            said = self.book.timed_out(self.now, word.job, word.attempt, then=how)
+            counts = current
         else:
             said = self.book.finished(self.now, word.job, word.attempt, failed=how == "fail")
             self.answers.discard(word)
-        assert (said is None) == (not current), "a late answer counts for nothing"
+        assert (said is None) == (not counts), "a late answer counts for nothing"
         self.hear(said)
 
     @rule(machine=st.integers(0, 2), how=st.sampled_from(["down", "up", "close", "open"]))
@@ -187,6 +190,10 @@ class Turmoil(RuleBasedStateMachine):
             if job.stage.is_final:
                 self.final[number] = job.stage
         assert len(book.jobs) == self.count
+        for decision in book.decisions:
+            assert decision.time <= self.now
+            assert decision.choice < 0 or decision.choice in decision.candidates
+        book.decisions.clear()
         assert not book.pending
 
 

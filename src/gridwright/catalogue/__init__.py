@@ -1,6 +1,7 @@
 """The published systems and every printed result, as data."""
 
 from .entry import Entry, cite, entries, find, find_or_read, load
+from .experiment import experiment_names, experiment_path
 from .result import Cell, Remark, Table, remarks_on, results, results_of, tables
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Table",
     "cite",
     "entries",
+    "experiment_names",
+    "experiment_path",
     "find",
     "find_or_read",
     "load",

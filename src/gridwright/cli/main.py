@@ -12,11 +12,18 @@ from typer.exceptions import TyperException
 from .. import __version__
 from .adversary import adversary
 from .allocate import allocate
+from .availability import availability
+from .calibrate import calibrate
+from .conduct import replay
+from .conduct import run as run_experiment
 from .contest import contest
 from .demo import demo
+from .machines import app as machines
 from .optimum import optimum
 from .policies import policies
 from .reproduce import reproduce
+from .runs import app as runs
+from .runs import export
 from .simulate import compare, simulate
 from .sweep import sweep
 from .systems import systems
@@ -40,6 +47,13 @@ app.command()(contest)
 app.command()(optimum)
 app.command()(adversary)
 app.command()(reproduce)
+app.command()(calibrate)
+app.command()(availability)
+app.command("run")(run_experiment)
+app.add_typer(runs, name="runs")
+app.command()(replay)
+app.command()(export)
+app.add_typer(machines, name="machines")
 app.command()(workers)
 app.command()(demo)
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .job import Decision
+
 if TYPE_CHECKING:
-    from .book import Book
+    from .ledger import Ledger
 
 __all__ = ["MECHANISMS", "Pull", "Push"]
 
@@ -16,7 +18,7 @@ __all__ = ["MECHANISMS", "Pull", "Push"]
 class Pull:
     """Jobs wait centrally; a machine that is free asks for one."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Ledger) -> None:
         self.book = book
         self.idle: dict[int, None] = {
             j: None for j in range(len(book.machines)) if book.machines[j].up
@@ -105,6 +107,7 @@ class Pull:
             return False
         book.asked += 1
         choice = int(book.policy.decide(machine, book.view(), *book.arguments))
+        book.decisions.append(Decision(book.now, machine, tuple(possible), choice, book.plans))
         if choice < 0:
             return False
         if choice not in possible:
@@ -118,7 +121,7 @@ class Pull:
 class Push:
     """A job is sent to a machine when it arrives, and queues there."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Ledger) -> None:
         self.book = book
 
     def placed(self, task_class: int) -> None:
@@ -128,8 +131,9 @@ class Push:
         while left:
             i = min(left, key=lambda k: (book.classes[k].oldest, k))
             j = int(book.policy.decide(i, book.view(), *book.arguments))
-            possible = 0 <= j < len(book.machines) and book.can_take(j)
-            if possible and book.plan[i, j] > 0.0 and book.nominal[i, j] > 0.0:
+            possible = book.takers(i)
+            book.decisions.append(Decision(book.now, i, possible, j, book.plans))
+            if j in possible:
                 book.give(i, j)
                 left = {k for k in left if book.waiting[k]}
             else:

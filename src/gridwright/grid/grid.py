@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
@@ -17,11 +18,14 @@ import numpy as np
 from ..model import InputError
 from ..policies import Policy
 from ..policies import find as find_policy
+from .corrections import Corrections, corrections_of
 from .executors import Executor
 from .executors.local import LocalExecutor
 from .job import Stage
 from .journal import Entry, Journal, home
-from .mapper import JobFailedError, Mapper, Submission
+from .mapper import JobFailedError, Mapper, Settings, Submission
+from .operators import Operators
+from .statistics import Statistics, statistics
 
 __all__ = ["Grid", "JobFuture"]
 
@@ -72,8 +76,13 @@ class Grid:
         have not ended are run again.
     timeout
         A job that takes this many times what is expected is given up and sent elsewhere; 0: never.
+        Every time-out doubles the job's next one.
     on_timeout
-        ``resubmit``, ``wait`` or ``fail``.
+        ``resubmit``; ``duplicate``: the first answer of several counts; ``wait``; or ``fail``.
+    corrections
+        Which beliefs follow the measurements: ``True``, ``False``, or `Corrections`.
+    resolution
+        Seconds between readings of the machines' CPU availability; 0: none are taken.
 
     Examples
     --------
@@ -94,7 +103,8 @@ class Grid:
         journal: str | Path | None = None,
         timeout: float = 0.0,
         on_timeout: str = "resubmit",
-        learns: bool = True,
+        corrections: Corrections | bool = True,
+        resolution: float = 0.0,
     ) -> None:
         if isinstance(machines, int) and machines < 1:
             raise InputError(f"machines is {machines}; expected at least 1")
@@ -110,12 +120,32 @@ class Grid:
             )
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
-        options: dict[str, Any] = {"timeout": timeout, "on_timeout": on_timeout, "learns": learns}
         try:
-            self.mapper = Mapper(chosen, executor, self.journal, names, prior, **options)
+            settings = Settings(
+                timeout=timeout,
+                on_timeout=on_timeout,
+                corrections=corrections_of(corrections),
+                guessed=rates is None,
+                resolution=resolution,
+            )
+            self.journal.claim()
+            zero = self._begin(executor, chosen)
+            arrivals = np.ones(len(names))
+            self.mapper = Mapper(
+                chosen,
+                executor,
+                self.journal,
+                names,
+                prior,
+                arrivals,
+                settings,
+                clock=time.monotonic,
+                zero=zero,
+            )
         except InputError:
             self.journal.close()
             raise
+        self.operators = Operators(self.mapper)
         self._next = 0
         self.unfinished = self._adopt()
         """Futures of the jobs that an earlier grid left unfinished, by number."""
@@ -123,8 +153,10 @@ class Grid:
         self._thread = Thread(target=self._loop.run_forever, name="gridwright", daemon=True)
         self._thread.start()
         self._closed = False
+        self._serving: Future[None] | None = None
         try:
-            asyncio.run_coroutine_threadsafe(self.mapper.open(), self._loop).result()
+            self._wait_for(self.mapper.open())
+            self._serving = asyncio.run_coroutine_threadsafe(self.operators.serve(), self._loop)
         except BaseException:
             self.close()
             raise
@@ -169,15 +201,35 @@ class Grid:
 
     def pause(self, machine: str) -> bool:
         """Let a machine take no further jobs; what it is running goes on."""
-        number = self._machine(machine)
-        entry = Entry(self.mapper.now(), "paused", machine=machine)
-        return self._tell(lambda now: self.mapper.book.close(now, number), entry)
+        return bool(self._wait_for(self.operators.pause(machine)))
 
     def resume(self, machine: str) -> bool:
-        """Let a machine take jobs again."""
-        number = self._machine(machine)
-        entry = Entry(self.mapper.now(), "resumed", machine=machine)
-        return self._tell(lambda now: self.mapper.book.open(now, number), entry)
+        """Let a machine take jobs again; one that was killed is started again."""
+        return bool(self._wait_for(self.operators.resume(machine)))
+
+    def drain(self, machine: str) -> None:
+        """Let a machine take no further jobs, and wait until it has ended what it is running."""
+        self._wait_for(self.operators.drain(machine))
+
+    def ping(self, machine: str) -> float:
+        """Return the seconds that a machine takes to answer."""
+        return float(self._wait_for(self.operators.ping(machine)))
+
+    def kill(self, machine: str) -> None:
+        """End a machine, in the middle of a job too, until it is resumed."""
+        self._wait_for(self.operators.kill(machine))
+
+    def fail(self, machine: str, for_: float) -> None:
+        """Take a machine away for so many seconds: it loses its job, which runs again."""
+        self._wait_for(self.operators.fail(machine, for_))
+
+    def impose(self, machine: str, availability: float, period: float) -> None:
+        """Have a machine's CPU availability taken to be so much, for so many seconds."""
+        self._wait_for(self.operators.impose(machine, availability, period))
+
+    def statistics(self) -> Statistics:
+        """Return how jobs have fared so far: waiting, delays, response, rates."""
+        return self._in_loop(lambda: statistics(self.journal))
 
     def status(self) -> dict[str, Any]:
         """Return how things stand: queues, machines, rates as they are believed."""
@@ -214,7 +266,9 @@ class Grid:
         if self._closed:
             return
         self._closed = True
-        asyncio.run_coroutine_threadsafe(self.mapper.close(), self._loop).result()
+        if self._serving is not None:
+            self._serving.cancel()
+        self._wait_for(self.mapper.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -235,6 +289,15 @@ class Grid:
         self.close()
 
     # details
+
+    def _begin(self, executor: Executor, policy: Policy) -> float:
+        """Say in the journal what the grid is; return when it began, by our clock."""
+        about = self.journal.about
+        origin = float(about.get("origin", time.time()))
+        self.journal.describe(
+            kind="grid", origin=origin, unit=1.0, policy=str(policy), machines=executor.machines
+        )
+        return time.monotonic() - (time.time() - origin)
 
     def _adopt(self) -> dict[int, JobFuture]:
         """Take over what an earlier grid has left in the journal."""
@@ -284,14 +347,11 @@ class Grid:
         raw.add_done_callback(settle)
         return raw
 
-    def _machine(self, name: str) -> int:
-        names = self.mapper.executor.machines
-        if name not in names:
-            raise InputError(f"no machine {name!r}; there are {', '.join(names)}")
-        return names.index(name)
-
     def _tell(self, what: Callable[[float], Any], entry: Entry) -> bool:
         return self._in_loop(lambda: self.mapper.call(what, entry)).result()
+
+    def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     def _in_loop(self, function: Callable[[], Any]) -> Any:
         async def run() -> Any:

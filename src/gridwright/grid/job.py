@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["Cancel", "Instruction", "Job", "Send", "Stage"]
+__all__ = ["Cancel", "Copy", "Decision", "Instruction", "Job", "Send", "Stage"]
 
 
 class Stage(StrEnum):
@@ -25,6 +25,14 @@ class Stage(StrEnum):
         return self in (Stage.finished, Stage.failed, Stage.cancelled)
 
 
+class Copy(NamedTuple):
+    """An attempt that took too long, and may yet be the first to answer."""
+
+    machine: int
+    sent: float
+    started: float
+
+
 @dataclass
 class Job:
     """A job in the book."""
@@ -38,14 +46,24 @@ class Job:
     """How often it was sent."""
     assigned: float = float("nan")
     """When it was last given to a machine, perhaps behind others there."""
+    free: float = float("nan")
+    """Since when that machine had nothing to do."""
+    heard_free: float = float("nan")
+    """Since when that was known."""
     sent: float = float("nan")
     started: float = float("nan")
     ended: float = float("nan")
+    heard: float = float("nan")
+    """When its end became known."""
+    settled: float = float("nan")
+    """When its result was kept."""
     expected: float = 0.0
     """The time that its execution is expected to take where it is."""
     lost: int = 0
     """How often the machine that had it went down."""
     timed_out: int = 0
+    copies: dict[int, Copy] = field(default_factory=dict)
+    """Earlier attempts whose answer still counts, if it is the first."""
 
 
 class Send(NamedTuple):
@@ -65,3 +83,17 @@ class Cancel(NamedTuple):
 
 
 Instruction = Send | Cancel
+
+
+class Decision(NamedTuple):
+    """What a policy answered when it was asked."""
+
+    time: float
+    asked: int
+    """The machine that asked for a job, or the class of a job that asked for a machine."""
+    candidates: tuple[int, ...]
+    """The classes that the machine could have been given, or the machines that the job could."""
+    choice: int
+    """The class or the machine; -1 for none."""
+    plan: int
+    """The number of the plan that was in force."""

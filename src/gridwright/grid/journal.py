@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..model import InputError
 from .job import Job, Stage
 
-__all__ = ["VERSION", "Entry", "Journal", "Kept", "home"]
+__all__ = ["IN_MEMORY", "VERSION", "Entry", "Journal", "Kept", "Request", "home"]
 
-VERSION = 1
+VERSION = 2
+IN_MEMORY = Path(":memory:")
+"""A journal that is gone when it is closed."""
 
-SCHEMA = """
+TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
+STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out")
+
+SCHEMA = f"""
+CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE job (
     number INTEGER PRIMARY KEY, class TEXT NOT NULL, submitted REAL NOT NULL, work BLOB,
-    stage TEXT NOT NULL, machine TEXT, attempt INTEGER NOT NULL, assigned REAL, sent REAL,
-    started REAL, ended REAL, lost INTEGER NOT NULL, timed_out INTEGER NOT NULL,
-    result BLOB, error TEXT);
+    stage TEXT NOT NULL, machine TEXT, attempt INTEGER NOT NULL,
+    {", ".join(f"{name} REAL" for name in TIMES)},
+    lost INTEGER NOT NULL, timed_out INTEGER NOT NULL, result BLOB, error TEXT);
 CREATE TABLE event (
     time REAL NOT NULL, kind TEXT NOT NULL, job INTEGER, attempt INTEGER, machine TEXT,
     detail TEXT);
+CREATE TABLE decision (
+    time REAL NOT NULL, asked TEXT NOT NULL, candidates TEXT NOT NULL, choice TEXT, plan INTEGER);
+CREATE TABLE request (
+    number INTEGER PRIMARY KEY, verb TEXT NOT NULL, machine TEXT NOT NULL, value TEXT NOT NULL,
+    answer TEXT);
 """
 
 
@@ -58,17 +71,31 @@ class Kept(NamedTuple):
     error: str
 
 
+class Request(NamedTuple):
+    """Something that an operator asks of a grid that runs in another process."""
+
+    number: int
+    verb: str
+    machine: str
+    value: str
+
+
 class Journal:
     """A file that remembers a grid's jobs and all that happened to them.
 
-    It survives a kill of this process at any moment. What one turn of the grid does is written in
-    one piece: all of it is there, or none.
+    Times are in time units since the grid's beginning; ``about`` tells when that was and how many
+    seconds a unit has. It survives a kill of this process at any moment. What one turn of the grid
+    does is written in one piece: all of it is there, or none.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, new: bool = True) -> None:
         self.path = path
+        self._lock: IO[str] | None = None
+        if not new and not path.is_file():
+            raise InputError(f"{path}: there is no such journal")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if path != IN_MEMORY:
+                path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -88,33 +115,69 @@ class Journal:
                 f"{self.path} is a journal of version {version}; this Gridwright reads {VERSION}"
             )
 
+    def claim(self) -> None:
+        """Make this journal ours to write, until it is closed or this process ends."""
+        if self.path == IN_MEMORY or self._lock is not None:
+            return
+        lock = open(f"{self.path}-lock", "w")  # noqa: SIM115
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise InputError(f"{self.path}: another grid is writing this journal") from None
+        self._lock = lock
+
+    def release(self) -> None:
+        """Let others write this journal."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def is_claimed(self) -> bool:
+        """Tell whether a grid is writing this journal."""
+        try:
+            with open(f"{self.path}-lock") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the grid is: its origin, time unit, policy, classes and machines."""
+        rows = self._database.execute("SELECT key, value FROM about")
+        return {key: json.loads(value) for key, value in rows}
+
+    def describe(self, **words: Any) -> None:
+        """Write down what the grid is."""
+        rows = [(key, json.dumps(value)) for key, value in words.items()]
+        self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
+
     def write(
         self,
         entries: Sequence[Entry],
         jobs: Sequence[tuple[Job, str, str | None]] = (),
         submitted: Sequence[tuple[int, bytes]] = (),
         results: Sequence[tuple[int, bytes, str]] = (),
+        decisions: Sequence[tuple[float, str, str, str | None, int]] = (),
     ) -> None:
         """Write one turn: what happened, how jobs now stand, their work and their results."""
         run = self._database.execute
         run("BEGIN IMMEDIATE")
         try:
-            self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", entries)
+            if entries:
+                self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", entries)
+            if decisions:
+                self._database.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions)
             works = dict(submitted)
             for job, task_class, machine in jobs:
                 if job.number in works:
                     new = (job.number, task_class, job.submitted, works[job.number])
-                    places = ", ".join("?" * 13)
-                    run(
-                        f"INSERT INTO job VALUES ({places}, NULL, NULL)",
-                        (*new, *_standing(job, machine)),
-                    )
+                    run(INSERT, (*new, *_standing(job, machine)))
                 else:
-                    run(
-                        "UPDATE job SET stage=?, machine=?, attempt=?, assigned=?, sent=?,"
-                        " started=?, ended=?, lost=?, timed_out=? WHERE number=?",
-                        (*_standing(job, machine), job.number),
-                    )
+                    run(UPDATE, (*_standing(job, machine), job.number))
             for number, result, error in results:
                 run("UPDATE job SET result=?, error=? WHERE number=?", (result, error, number))
             run("COMMIT")
@@ -123,26 +186,88 @@ class Journal:
                 run("ROLLBACK")
             raise
 
-    def jobs(self) -> Iterator[Kept]:
-        """Return every job, in the order of submission."""
-        for row in self._database.execute("SELECT * FROM job ORDER BY number"):
-            number, name, submitted, work, stage, machine, attempt = row[:7]
-            times = [float("nan") if time is None else time for time in row[7:11]]
+    def jobs(self, *, contents: bool = True) -> Iterator[Kept]:
+        """Return every job, in the order of submission; its work and result only if wanted."""
+        blobs = "work, result, error" if contents else "NULL, NULL, error"
+        words = f"number, class, submitted, {', '.join(STANDING)}, {blobs}"
+        for row in self._database.execute(f"SELECT {words} FROM job ORDER BY number"):
+            number, name, submitted, stage, machine, attempt = row[:6]
             job = Job(number, -1, submitted, Stage(stage), attempt=attempt)
-            job.assigned, job.sent, job.started, job.ended = times
-            job.lost, job.timed_out = row[11], row[12]
-            yield Kept(job, name, machine or "", work, row[13] or b"", row[14] or "")
+            for key, time in zip(TIMES, row[6:14], strict=True):
+                setattr(job, key, float("nan") if time is None else time)
+            job.lost, job.timed_out = row[14], row[15]
+            yield Kept(job, name, machine or "", row[16] or b"", row[17] or b"", row[18] or "")
 
-    def events(self) -> list[Entry]:
-        """Return everything that happened, in its order."""
-        return [Entry(*row) for row in self._database.execute("SELECT * FROM event ORDER BY rowid")]
+    def table(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
+        """Return columns of a table, in the order of its rows."""
+        words = ", ".join(columns)
+        return list(self._database.execute(f"SELECT {words} FROM {name} ORDER BY rowid"))
+
+    def last(self) -> float:
+        """Return when something last happened."""
+        return float(self._database.execute("SELECT max(time) FROM event").fetchone()[0] or 0.0)
+
+    def count(self) -> dict[str, int]:
+        """Count the jobs in every stage."""
+        return dict(self._database.execute("SELECT stage, count(*) FROM job GROUP BY stage"))
+
+    def mean_response(self) -> float:
+        """Return the mean response of the jobs that have finished; nan before the first."""
+        mean = "SELECT avg(ended - submitted) FROM job WHERE stage = 'finished'"
+        found = self._database.execute(mean).fetchone()[0]
+        return float("nan") if found is None else float(found)
+
+    def events(self, *kinds: str) -> list[Entry]:
+        """Return everything that happened, in its order, or what is of some kinds."""
+        where = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        rows = self._database.execute(f"SELECT * FROM event {where} ORDER BY rowid", kinds)
+        return [Entry(*row) for row in rows]
+
+    def decisions(self) -> list[tuple[float, str, str, str | None, int]]:
+        """Return what was answered to whom, in its order."""
+        return list(self._database.execute("SELECT * FROM decision ORDER BY rowid"))
+
+    # requests of operators in other processes
+
+    def ask(self, verb: str, machine: str, value: str = "") -> int:
+        """Leave a request for the grid that writes this journal; return its number."""
+        words = (verb, machine, value)
+        cursor = self._database.execute(
+            "INSERT INTO request (verb, machine, value) VALUES (?, ?, ?)", words
+        )
+        return cursor.lastrowid or 0
+
+    def requests(self) -> list[Request]:
+        """Return the requests that have no answer yet."""
+        rows = self._database.execute(
+            "SELECT number, verb, machine, value FROM request WHERE answer IS NULL ORDER BY number"
+        )
+        return [Request(*row) for row in rows]
+
+    def answer(self, number: int, answer: str) -> None:
+        """Answer a request."""
+        self._database.execute("UPDATE request SET answer=? WHERE number=?", (answer, number))
+
+    def answered(self, number: int) -> str | None:
+        """Return the answer to a request, if there is one."""
+        row = self._database.execute("SELECT answer FROM request WHERE number=?", (number,))
+        return row.fetchone()[0]
+
+    def touched(self) -> int:
+        """Return a number that changes when another process has written to the journal."""
+        return int(self._database.execute("PRAGMA data_version").fetchone()[0])
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; it is nobody's then."""
         self._database.close()
+        self.release()
+
+
+INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (4 + len(STANDING)))}, NULL, NULL)"
+UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE number=?"
 
 
 def _standing(job: Job, machine: str | None) -> tuple[Any, ...]:
-    times = (job.assigned, job.sent, job.started, job.ended)
+    times = (getattr(job, name) for name in TIMES)
     known = tuple(None if time != time else time for time in times)
     return (str(job.stage), machine, job.attempt, *known, job.lost, job.timed_out)

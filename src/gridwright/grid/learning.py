@@ -5,65 +5,125 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .corrections import Corrections
+
 __all__ = ["Learner"]
 
 Floats = NDArray[np.float64]
 
 
 class Learner:
-    """Estimates of execution and arrival rates, and whether beliefs have left them.
+    """Estimates of execution rates, arrival rates and overheads, and when to believe in them.
 
-    Until a class has run on a machine, it is taken to be as fast there as it was elsewhere; until
-    it has run anywhere, as fast as was said at the start.
+    What was said at the start counts for as many jobs as it is trusted for. Without trust, a class
+    that has not run on a machine is taken to be as fast there as it was elsewhere.
+
+    Parameters
+    ----------
+    prior
+        Execution rates [class, machine] to begin with; 0 where a class cannot run.
+    arrivals
+        Arrival rates to begin with.
+    start
+        When the grid began.
+    corrections
+        What follows the measurements, and when.
+    guessed
+        Whether the rates at the start are a mere guess: they then count for nothing.
     """
 
-    def __init__(self, prior: Floats, *, tolerance: float = 0.1, check_every: int = 10) -> None:
-        self.prior = prior
-        self.tolerance = tolerance
-        """Relative difference from which on an estimate replaces what is believed."""
-        self.check_every = check_every
-        """Arrivals between looks at the arrival rates."""
+    def __init__(
+        self,
+        prior: Floats,
+        arrivals: Floats,
+        start: float,
+        corrections: Corrections,
+        *,
+        guessed: bool = False,
+    ) -> None:
+        self.prior, self.first_arrivals = prior.copy(), arrivals.copy()
+        self.corrections, self.start = corrections, start
+        self.trust = 0.0 if guessed else corrections.trust
         self.count = np.zeros_like(prior)
         self.time = np.zeros_like(prior)
         self.arrived = np.zeros(len(prior))
-        self.first: float | None = None
+        self.turns = np.zeros(prior.shape[1])
+        self.wasted = np.zeros(prior.shape[1])
+        self._looked = start
 
-    def add_class(self, prior: Floats) -> None:
+    def add_class(self, prior: Floats, arrival: float) -> None:
         """Make room for one more class."""
         self.prior = np.vstack([self.prior, prior])
         self.count = np.vstack([self.count, np.zeros_like(prior)])
         self.time = np.vstack([self.time, np.zeros_like(prior)])
         self.arrived = np.append(self.arrived, 0.0)
+        self.first_arrivals = np.append(self.first_arrivals, arrival)
+
+    def add_machine(self, prior: Floats) -> None:
+        """Make room for one more machine."""
+        column = prior[:, None]
+        self.prior = np.hstack([self.prior, column])
+        self.count = np.hstack([self.count, np.zeros_like(column)])
+        self.time = np.hstack([self.time, np.zeros_like(column)])
+        self.turns, self.wasted = np.append(self.turns, 0.0), np.append(self.wasted, 0.0)
 
     def ran(self, task_class: int, machine: int, time: float) -> None:
-        """Note how long a job took."""
+        """Note how long a job would have taken with the machine's whole CPU."""
         self.count[task_class, machine] += 1
         self.time[task_class, machine] += max(time, 1e-9)
 
+    def waited(self, machine: int, time: float) -> None:
+        """Note for how long a machine that had a job to do was not working on it."""
+        self.turns[machine] += 1
+        self.wasted[machine] += max(time, 0.0)
+
     def came(self, task_class: int, now: float) -> bool:
         """Note an arrival; tell whether it is time to look at the rates."""
-        if self.first is None:
-            self.first = now
         self.arrived[task_class] += 1
-        return bool(self.arrived.sum() % self.check_every == 0)
+        every = self.corrections.every_time
+        if every is None:
+            return bool(self.arrived.sum() % self.corrections.every_arrivals == 0)
+        if now - self._looked < every:
+            return False
+        self._looked = now
+        return True
 
-    def rates(self, believed: Floats) -> Floats | None:
-        """Return the execution rates as they are measured, if they have left what is believed."""
-        ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
-        known = ran > 0
-        usual = np.where(known, ran / np.where(known, spent, 1.0), 0.0)
-        found = np.where(known[:, None], usual[:, None], self.prior)
-        there = self.count > 0
-        found = np.where(there, self.count / np.where(there, self.time, 1.0), found)
-        found = np.where(self.prior > 0, found, 0.0)
-        return found if self._differs(found, believed) else None
+    def rates(self, believed: Floats, share: Floats, load: float) -> Floats | None:
+        """Return the execution rates to believe in, if they have left those that are.
 
-    def arrivals(self, believed: Floats, now: float) -> Floats | None:
-        """Return the arrival rates as they are measured, if they have left what is believed."""
-        if self.first is None or now <= self.first:
+        ``share`` is that of each machine's CPU that is there.
+        """
+        found = self.prior
+        if self.corrections.rates:
+            found = self._measured() * self.corrections.rate_safety
+        if self.corrections.overhead:
+            there = self.turns > 0
+            delay = np.where(there, self.wasted / np.where(there, self.turns, 1.0), 0.0)
+            found = np.where(found > 0, found / (1.0 + found * share * delay), 0.0)
+        limit = self.corrections.thresholds("rate_threshold", len(believed), load)
+        return found if _differs(found, believed, limit[:, None]) else None
+
+    def arrivals(self, believed: Floats, now: float, load: float) -> Floats | None:
+        """Return the arrival rates to believe in, if they have left those that are."""
+        if not self.corrections.arrivals or now <= self.start:
             return None
-        found = np.where(self.arrived > 0, self.arrived / (now - self.first), believed)
-        return found if self._differs(found, believed) else None
+        first = self.first_arrivals
+        came, since = self.arrived + self.trust, now - self.start + self.trust / first
+        found = np.where(came > 0, came / since, believed) * self.corrections.arrival_safety
+        limit = self.corrections.thresholds("arrival_threshold", len(believed), load)
+        return found if _differs(found, believed, limit) else None
 
-    def _differs(self, found: Floats, believed: Floats) -> bool:
-        return bool((np.abs(found - believed) > self.tolerance * np.abs(believed)).any())
+    def _measured(self) -> Floats:
+        ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
+        known = (ran > 0) & (self.trust == 0)
+        usual = np.where(known, ran / np.where(known, spent, 1.0), 0.0)
+        able = self.prior > 0
+        given = np.where(known[:, None], usual[:, None], self.prior)
+        count = self.count + self.trust
+        time = self.time + self.trust / np.where(able, self.prior, 1.0)
+        found = np.where(count > 0, count / np.where(time > 0, time, 1.0), given)
+        return np.where(able, found, 0.0)
+
+
+def _differs(found: Floats, believed: Floats, limit: Floats) -> bool:
+    return bool((np.abs(found - believed) > limit * np.abs(believed)).any())

@@ -8,24 +8,27 @@ wait for a result get it.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model import InputError
 from ..policies import Policy
+from .beliefs import Beliefs
 from .book import Book
-from .executors import Ended, Event, Executor, MachineDown, MachineUp, Started
-from .job import Cancel, Instruction, Job, Send, Stage
+from .corrections import Corrections
+from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
+from .job import Cancel, Decision, Instruction, Job, Send, Stage
 from .journal import Entry, Journal
-from .learning import Learner
 
-__all__ = ["JobFailedError", "Mapper", "Submission"]
+__all__ = ["JobFailedError", "Mapper", "Settings", "Submission"]
 
-ON_TIMEOUT = ("resubmit", "wait", "fail")
+ALL = Corrections()
+ON_TIMEOUT = ("resubmit", "wait", "fail", "duplicate")
 
 
 class JobFailedError(Exception):
@@ -49,41 +52,66 @@ class _Call(NamedTuple):
     answer: Future[bool]
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How a mapper goes about its work."""
+
+    timeout: float = 0.0
+    """A job that takes this many times what is expected is given up; 0: never."""
+    on_timeout: str = "resubmit"
+    corrections: Corrections = ALL
+    guessed: bool = False
+    """Whether the rates at the start are a mere guess."""
+    resolution: float = 0.0
+    """Time units between readings of CPU availability; 0: none."""
+
+    def __post_init__(self) -> None:
+        if self.on_timeout not in ON_TIMEOUT:
+            raise InputError(f"on_timeout is {self.on_timeout!r}; expected {', '.join(ON_TIMEOUT)}")
+
+
 class Mapper:
-    """Drives a policy on real machines."""
+    """Drives a policy on real machines.
+
+    Times are in units of so many seconds since ``zero`` on a clock.
+    """
 
     def __init__(
         self,
         policy: Policy,
         executor: Executor,
         journal: Journal,
-        classes: list[str],
-        prior: Any,
+        classes: Sequence[str],
+        rates: Any,
+        arrivals: Any,
+        settings: Settings,
         *,
-        timeout: float = 0.0,
-        on_timeout: str = "resubmit",
-        learns: bool = True,
+        clock: Callable[[], float],
+        zero: float,
+        unit: float = 1.0,
+        availability: Any = None,
     ) -> None:
-        if on_timeout not in ON_TIMEOUT:
-            raise InputError(f"on_timeout is {on_timeout!r}; expected {', '.join(ON_TIMEOUT)}")
-        self.executor, self.journal, self.classes = executor, journal, classes
-        self.timeout, self.on_timeout, self.learns = timeout, on_timeout, learns
-        self.epoch = time.time() - time.monotonic()
-        self.book = Book(policy, prior, np.ones(len(classes)), up=False, start=self.now())
-        self.learner = Learner(np.array(prior, dtype=float))
+        self.executor, self.journal, self.classes = executor, journal, list(classes)
+        self.settings = settings
+        self.clock, self.zero, self.unit = clock, zero, unit
+        self.book = Book(policy, rates, arrivals, availability, up=False, start=self.now())
+        self.beliefs = Beliefs(self.book, settings.corrections, guessed=settings.guessed)
         self.futures: dict[int, Future[bytes]] = {}
         self.works: dict[int, bytes] = {}
+        self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
+        """Makes what is sent to a machine of what was submitted."""
         self.late_answers = 0
         self.broken: str = ""
         self._inbox: list[Submission | Event | _Call] = []
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
+        self._planned = 0
 
     async def open(self) -> None:
         """Start the executor's machines."""
         self._loop = asyncio.get_running_loop()
-        await self.executor.open(self.hear)
+        await self.executor.open(self.hear, self.settings.resolution * self.unit)
 
     async def close(self) -> None:
         """Stop; jobs that have not ended stay in the journal as they are."""
@@ -92,8 +120,12 @@ class Mapper:
         await self.executor.close()
 
     def now(self) -> float:
-        """Return the time as the journal writes it: seconds since 1970, never going back."""
-        return time.monotonic() + self.epoch
+        """Return the time as the book and the journal have it."""
+        return self.at(self.clock())
+
+    def at(self, time: float) -> float:
+        """Return a time of the clock in units since the beginning."""
+        return (time - self.zero) / self.unit
 
     def hear(self, word: Submission | Event | _Call) -> None:
         """Take something in for the next turn. In the loop's own thread."""
@@ -116,10 +148,8 @@ class Mapper:
 
     def add_class(self, name: str) -> int:
         """Make room for one more class of jobs."""
-        prior = np.ones(len(self.executor.machines))
         self.classes.append(name)
-        self.book.add_class(prior, 1.0)
-        self.learner.add_class(prior)
+        self.beliefs.add_class(np.ones(len(self.book.machines)), 1.0)
         return len(self.classes) - 1
 
     # one turn
@@ -140,8 +170,13 @@ class Mapper:
         if self.broken:
             return
         changed, self.book.changed = self.book.changed, {}
+        decisions, self.book.decisions = self.book.decisions, []
+        losses, self.book.losses = self.book.losses, []
+        for number, attempt, machine in losses:
+            turn.note(Entry(self.now(), "lost", number, attempt, self.executor.machines[machine]))
+        self._note_plan(turn)
         try:
-            self._write(turn, changed.values())
+            self._write(turn, changed.values(), decisions)
         except Exception as error:
             self._break(f"the journal {self.journal.path} cannot be written: {error}")
             for word in inbox:
@@ -163,62 +198,82 @@ class Mapper:
                 turn.submitted.append((number, work))
                 turn.note(Entry(now, "submitted", number))
                 turn.out += book.submit(now, number, task_class)
-                if self.learner.came(task_class, now) and self.learns:
-                    self._believe_arrivals(now, turn)
+                turn.add(self.beliefs.arrived(task_class, now))
             case Started(machine, number, attempt, at):
-                book.started(at + self.epoch, number, attempt)
+                book.started(self.at(at), number, attempt)
                 name = self.executor.machines[machine]
-                turn.note(Entry(at + self.epoch, "started", number, attempt, name))
+                turn.note(Entry(self.at(at), "started", number, attempt, name))
             case Ended():
                 self._ended(word, turn)
             case MachineUp(machine):
-                turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
-                turn.out += book.machine_up(now, machine)
+                self._up(machine, now, turn)
             case MachineDown(machine, why):
                 turn.note(Entry(now, "down", machine=self.executor.machines[machine], detail=why))
                 turn.out += book.machine_down(now, machine)
+            case Reading(machine, measured, predicted):
+                name, said = self.executor.machines[machine], f"{measured:.4f} {predicted:.4f}"
+                turn.note(Entry(now, "availability", machine=name, detail=said))
+                turn.out += self.beliefs.read(machine, predicted, now)
             case _Call(what, entry, answer):
-                said = what(now)
-                if said is not None:
+                said_so = what(now)
+                if said_so is not None:
                     turn.note(entry)
-                    turn.out += said
-                turn.done.append(lambda: answer.set_result(said is not None))
+                    turn.out += said_so
+                turn.done.append(lambda: answer.set_result(said_so is not None))
+
+    def _up(self, machine: int, now: float, turn: _Turn) -> None:
+        if machine >= len(self.book.machines):
+            self.beliefs.add_machine(np.ones(len(self.classes)))
+        turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
+        turn.out += self.book.machine_down(now, machine)  # if it was gone unnoticed
+        turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _ended(self, word: Ended, turn: _Turn) -> None:
         machine, number, attempt, at, result, error = word
-        at += self.epoch
-        name = self.executor.machines[machine]
+        now, ended, name = self.now(), self.at(at), self.executor.machines[machine]
         self._stop_timer(number, attempt)
         job = self.book.jobs.get(number)
-        said = self.book.finished(at, number, attempt, failed=bool(error))
+        said = self.book.finished(now, number, attempt, ended=ended, failed=bool(error))
         if said is None or job is None:
             self.late_answers += 1
-            turn.note(Entry(at, "late answer", number, attempt, name))
-            turn.out += self.book.machine_up(at, machine)  # it was given up, and is there
-            return
-        turn.note(Entry(at, "failed" if error else "finished", number, attempt, name))
-        turn.results.append((number, result, error))
-        turn.out += said
-        turn.done.append(lambda: self._settle(number, result, error))
-        if not error:
-            self.learner.ran(job.task_class, job.machine, at - job.started)
-            found = self.learner.rates(self.book.nominal) if self.learns else None
-            if found is not None:
-                turn.note(Entry(at, "rates", detail=repr(found.round(6).tolist())))
-                turn.out += self.book.believe(at, rates=found)
+            turn.note(Entry(ended, "late answer", number, attempt, name))
+        else:
+            turn.note(Entry(ended, "failed" if error else "finished", number, attempt, name))
+            turn.results.append((number, result, error))
+            turn.out += said
+            turn.done.append(lambda: self._settle(number, result, error))
+            if not error:
+                turn.add(self.beliefs.ended(job, now))
+        if not self.book.machines[machine].up:  # it was given up, and is there
+            turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
-    def _believe_arrivals(self, now: float, turn: _Turn) -> None:
-        found = self.learner.arrivals(self.book.classes["arrival"], now)
-        if found is not None:
-            turn.note(Entry(now, "arrivals", detail=repr(found.round(6).tolist())))
-            turn.out += self.book.believe(now, arrivals=found.tolist())
+    def _note_plan(self, turn: _Turn) -> None:
+        if self.book.policy.planner is not None and self._planned != self.book.plans:
+            self._planned = self.book.plans
+            shares = json.dumps(self.book.plan.round(4).tolist())
+            turn.note(Entry(self.now(), "plan", detail=f"{self.book.plans} {shares}"))
 
-    def _write(self, turn: _Turn, changed: Iterable[Job]) -> None:
-        jobs = []
+    def _write(self, turn: _Turn, changed: Iterable[Job], decisions: Sequence[Decision]) -> None:
+        now, names, jobs = self.now(), self.executor.machines, []
         for job in changed:
-            where = self.executor.machines[job.machine] if job.machine >= 0 else None
+            if job.stage.is_final:
+                job.settled = now
+            where = names[job.machine] if job.machine >= 0 else None
             jobs.append((job, self.classes[job.task_class], where))
-        self.journal.write(turn.entries, jobs, turn.submitted, turn.results)
+        asking, asked = names, self.classes
+        if self.book.policy.kind == "push":
+            asking, asked = asked, asking
+        rows = [
+            (
+                each.time,
+                asking[each.asked],
+                " ".join([asked[k] for k in each.candidates]),
+                asked[each.choice] if 0 <= each.choice < len(asked) else None,
+                each.plan,
+            )
+            for each in decisions
+        ]
+        self.journal.write(turn.entries, jobs, turn.submitted, turn.results, rows)
 
     def _carry_out(self, word: Instruction) -> None:
         self._stop_timer(word.job, word.attempt)
@@ -228,9 +283,12 @@ class Mapper:
         job = self.book.jobs.get(word.job)
         if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
             return  # it was taken back in the same turn
-        self.executor.start(word.job, word.machine, word.attempt, self.works[word.job])
-        if self.timeout > 0 and self._loop is not None and self.on_timeout != "wait":
-            limit = self.timeout * job.expected
+        work = self.prepare(job, self.works[word.job])
+        self.executor.start(word.job, word.machine, word.attempt, work)
+        if self.settings.timeout > 0 and self._loop is not None:
+            # A job that is long wherever it runs must get through some day: every time-out
+            # doubles its next one.
+            limit = self.settings.timeout * job.expected * self.unit * 2.0**job.timed_out
             key = (word.job, word.attempt)
             self._timers[key] = self._loop.call_later(limit, self._time_out, word)
 
@@ -241,14 +299,16 @@ class Mapper:
 
     def _time_out(self, word: Send) -> None:
         self._timers.pop((word.job, word.attempt), None)
-        name = self.executor.machines[word.machine]
+        name, then = self.executor.machines[word.machine], self.settings.on_timeout
         entry = Entry(self.now(), "timed out", word.job, word.attempt, name)
-        if self.on_timeout == "fail":
-            why = f"it took more than {self.timeout:g} times what was expected"
-            self.hear(Ended(word.machine, word.job, word.attempt, time.monotonic(), b"", why))
+        if then == "fail":
+            why = f"it took more than {self.settings.timeout:g} times what was expected"
+            self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
             self.executor.cancel(word.job, word.machine, word.attempt)
         else:
-            self.call(lambda now: self.book.timed_out(now, word.job, word.attempt), entry)
+            self.call(
+                lambda now: self.book.timed_out(now, word.job, word.attempt, then=then), entry
+            )
 
     def _settle(self, number: int, result: bytes, error: str) -> None:
         """Give a job's result to whoever waits for it."""
@@ -289,3 +349,8 @@ class _Turn:
         self.out: list[Instruction] = []
         self.done: list[Callable[[], None]] = []
         self.note = self.entries.append
+
+    def add(self, answer: tuple[list[Instruction], list[Entry]]) -> None:
+        """Add what beliefs came to."""
+        self.out += answer[0]
+        self.entries += answer[1]

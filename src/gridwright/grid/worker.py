@@ -30,6 +30,9 @@ def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
     messages: SimpleQueue[tuple[int, int, bytes]] = SimpleQueue()
     Thread(target=listen, args=(line, messages), daemon=True).start()
+    import cloudpickle  # noqa: F401  # now, and not in the time of the first job
+
+    tell(line, ("ready",))
     while True:
         job, attempt, work = messages.get()
         tell(line, ("started", job, attempt, time.monotonic()))

@@ -16,7 +16,7 @@ from ..statistics import Estimate, ratio
 from .laboratory import Run
 from .smith import POLICIES as SMITH
 
-__all__ = ["QUESTIONS", "Answer", "Question", "absent", "entry_of", "exact"]
+__all__ = ["QUESTIONS", "Answer", "Question", "entry_of", "exact", "is_of_testbed"]
 
 POLICIES = {
     "FCFS": "fcfs",
@@ -53,11 +53,9 @@ class Question(NamedTuple):
     answer: Callable[[tuple[Result, ...]], Answer]
 
 
-def absent(cell: Cell) -> str:
-    """Say why a cell cannot be answered yet, in words; empty where it can."""
-    if cell.get("platform") == "testbed" or cell["metric"] in TESTBED:
-        return "a run on real machines; the testbed is not there yet"
-    return ""
+def is_of_testbed(cell: Cell) -> bool:
+    """Tell whether a cell is about a run on real machines."""
+    return cell.get("platform") == "testbed" or cell["metric"] in TESTBED
 
 
 def entry_of(cell: Cell) -> str:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from ..catalogue import Cell
 from ..statistics import Estimate
 from .ask import ask
+from .journalled import sighting
 from .laboratory import Laboratory, Run
 from .printed import allowed, contradictions, words
-from .question import Answer, absent
+from .question import Answer, is_of_testbed
 from .target import Target, choose
 from .verdict import Judgement, Verdict, judge, judge_stability
 
@@ -92,7 +93,7 @@ def runs_of(targets: Sequence[Target]) -> list[Run]:
     found: dict[Run, None] = {}
     for target in targets:
         for cell in target.cells:
-            if not absent(cell):
+            if not is_of_testbed(cell):
                 found |= dict.fromkeys(ask(cell).runs)
     return list(found)
 
@@ -104,16 +105,30 @@ def summary(found: Iterable[Reproduction]) -> dict[str, int]:
 
 
 def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
-    if why := absent(cell):
+    if is_of_testbed(cell):
+        return _seen(cell)
+    runs, answer = ask(cell)
+    found = answer(tuple(laboratory.result(run) for run in runs))
+    return Outcome(cell, found.ours, found.stable, _judgement(cell, found))
+
+
+def _seen(cell: Cell) -> Outcome:
+    """Answer a cell of the testbed from runs of our own, if there are any."""
+    found, words = sighting(cell)
+    if found is None:
         errata = [
             f"known erratum: {remark.text}"
             for remark in contradictions(cell)
             if remark.kind != "difference"  # which is between the model and the cell
         ]
-        return Outcome(cell, None, None, Judgement(Verdict.not_run, "; ".join([why, *errata])))
-    runs, answer = ask(cell)
-    found = answer(tuple(laboratory.result(run) for run in runs))
-    return Outcome(cell, found.ours, found.stable, _judgement(cell, found))
+        return Outcome(cell, None, None, Judgement(Verdict.not_run, "; ".join([words, *errata])))
+    if cell.get("status") == "none_executed" or found.ours is None:
+        same = (cell.get("status") == "none_executed") == (found.ours is None)
+        judgement = Judgement(Verdict.agrees if same else Verdict.differs, found.detail)
+    else:
+        judgement = _judgement(cell, found)
+    reason = "; ".join(filter(None, [judgement.reason, words]))
+    return Outcome(cell, found.ours, found.stable, judgement._replace(reason=reason))
 
 
 def _judgement(cell: Cell, found: Answer) -> Judgement:

@@ -1,6 +1,17 @@
 """Plain numbers: means with intervals, and whether a run has settled."""
 
 from .estimate import CONFIDENCE, Estimate, estimate, prediction, ratio
+from .line import Line, line
 from .stability import Stability, stability
 
-__all__ = ["CONFIDENCE", "Estimate", "Stability", "estimate", "prediction", "ratio", "stability"]
+__all__ = [
+    "CONFIDENCE",
+    "Estimate",
+    "Line",
+    "Stability",
+    "estimate",
+    "line",
+    "prediction",
+    "ratio",
+    "stability",
+]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ..agent import Agent
+from ..prediction import Prediction
 from .process import Process
-from .seam import Ended, Event, MachineDown, MachineUp, Started
+from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 __all__ = ["LocalExecutor"]
 
@@ -42,17 +45,20 @@ class LocalExecutor:
     tell: Callable[[Event], None] = field(default=lambda event: None)
     closing: bool = False
 
-    def __init__(self, machines: int | Sequence[str]) -> None:
+    def __init__(self, machines: int | Sequence[str], *, prediction: Any = "weekly") -> None:
         names = [str(k + 1) for k in range(machines)] if isinstance(machines, int) else machines
         self.machines = list(names)
         self.closing = False
+        self.prediction = Prediction.of(prediction)
+        self._agent: Agent | None = None
         self._all = [_Machine(number) for number in range(len(self.machines))]
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the processes."""
         self.tell = tell
-        for machine in self._all:
-            await self._spawn(machine)
+        await asyncio.gather(*map(self._spawn, self._all))
+        if resolution > 0:
+            self._measure(asyncio.get_running_loop(), resolution)
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Send a call to a machine."""
@@ -70,7 +76,7 @@ class LocalExecutor:
         it = self._all[machine]
         if it.next_job is not None and it.next_job[:2] == (job, attempt):
             it.next_job = None
-        elif it.running == (job, attempt) and it.process is not None:
+        elif it.running == (job, attempt) and it.process is not None and not it.away:
             it.restarting = True
             it.process.kill()
 
@@ -108,6 +114,8 @@ class LocalExecutor:
     async def close(self) -> None:
         """End the processes: those that work are killed."""
         self.closing = True
+        if self._agent is not None:
+            await asyncio.to_thread(self._agent.stop)
         for machine in self._all:
             if machine.repairing is not None:
                 await machine.repairing
@@ -117,10 +125,31 @@ class LocalExecutor:
             if machine.process is not None:
                 await machine.process.close()
 
+    def _measure(self, loop: asyncio.AbstractEventLoop, resolution: float) -> None:
+        """Have one agent tell of all machines: they share this computer's processors.
+
+        The grid's are this process and all that descends from it: the workers, those that it has
+        buried included, and what their jobs start.
+        """
+
+        def tell(measured: float, predicted: float) -> None:
+            for machine in self._all:
+                if not machine.away:
+                    self.tell(Reading(machine.number, measured, predicted))
+
+        self._agent = Agent(
+            lambda *reading: loop.call_soon_threadsafe(tell, *reading),
+            resolution,
+            own=lambda: [os.getpid()],
+            prediction=self.prediction,
+        )
+        self._agent.start()
+
     async def _spawn(self, machine: _Machine) -> None:
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
         machine.starting = True
         machine.process = await Process.start(hear, gone)
+        await machine.process.ready
         machine.starting = False
         if machine.away:  # meanwhile
             machine.process.kill()

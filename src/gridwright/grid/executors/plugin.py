@@ -158,6 +158,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     async def _spawn(self, machine: _Machine) -> None:
         gone = partial(self._gone, machine)
         machine.process = await Process.start(partial(self._hear, machine), gone)
+        await machine.process.ready
         machine.stopped = False
         machine.ready.set()
         if machine.away or self.closing:  # meanwhile

@@ -22,6 +22,8 @@ __all__ = ["PATIENCE", "Process"]
 
 PATIENCE = 2.0
 """Seconds in which a process must answer that it is there."""
+PAUSE = 0.5
+"""Seconds before another is started in the place of one that never got ready."""
 
 
 @dataclass(eq=False)
@@ -47,6 +49,8 @@ class Process:
     listening: asyncio.Task[None] | None = None
     pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
+    ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.Future())
+    """Settled when it takes calls, or has ended without ever doing so."""
 
     @classmethod
     async def start(cls, hear: Callable[..., None], gone: Callable[[str], Awaitable[None]]) -> Self:
@@ -98,13 +102,18 @@ class Process:
             while True:
                 size = HEADER.unpack(await reader.readexactly(HEADER.size))[0]
                 kind, *rest = pickle.loads(await reader.readexactly(size))
-                if kind != "here":
+                if kind == "ready":
+                    self.ready.set_result(None)
+                elif kind != "here":
                     self.hear(kind, *rest)
                 elif rest[0] in self.pings:
                     self.pings[rest[0]].set_result(None)
         self.kill()
         code = await asyncio.to_thread(self.process.wait)
         self.writer.close()
+        if not self.ready.done():
+            self.ready.set_result(None)
+            await asyncio.sleep(PAUSE)
         await self.gone(_why(code))
 
 

@@ -1,0 +1,195 @@
+"""``gridwright availability``: how much CPU others leave here, and what to expect."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .argument import Json, listed, plot_path
+
+if TYPE_CHECKING:
+    from ..grid.agent import Measurement
+    from ..grid.history import History
+    from ..grid.prediction import Prediction
+
+__all__ = ["availability"]
+
+
+def availability(
+    every: Annotated[float, typer.Option(help="Seconds between readings.")] = 1.0,
+    for_: Annotated[float, typer.Option("--for", help="Seconds in all.")] = 5.0,
+    mode: Annotated[
+        str,
+        typer.Option(help="Predict each reading by weekly, recursive or fixed.", metavar="MODE"),
+    ] = "weekly",
+    intervals: Annotated[int, typer.Option(help="Intervals of a day.")] = 96,
+    weights: Annotated[
+        str,
+        typer.Option(help="weekly: of the last week, the week before, and so on.", metavar="W,…"),
+    ] = "0.4,0.3,0.2,0.1",
+    c: Annotated[float, typer.Option(help="recursive: the weight of the newest week.")] = 0.5,
+    share: Annotated[
+        float | None,
+        typer.Option(help="fixed: the share; the mean just measured.", show_default=False),
+    ] = None,
+    period: Annotated[
+        float | None,
+        typer.Option(help="fixed: seconds that it holds; for ever.", show_default=False),
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Add the readings to this computer's history.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the week as the history has it.", metavar="PATH")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how much of this computer's CPU others leave free, and predict it."""
+    from ..grid.history import History
+    from ..grid.prediction import MODES, Prediction
+    from ..model import InputError, did_you_mean
+
+    words: dict[str, dict[str, Any]] = {
+        "weekly": {"weights": _numbers(weights)},
+        "recursive": {"c": c},
+        "fixed": {} if period is None else {"period": period},
+    }
+    if share is not None:
+        words["fixed"]["availability"] = share
+
+    def predictor(name: str) -> Prediction:
+        return Prediction.of({"mode": name, "intervals": intervals, **words[name]})
+
+    if mode not in MODES:
+        hint = did_you_mean(mode, MODES) or f"; there are {', '.join(MODES)}"
+        raise InputError(f"--mode: no mode {mode!r}{hint}")
+    if mode == "fixed" and share is None:
+        raise InputError("--mode fixed needs --share")
+    # every option is checked before any time is spent
+    words["fixed"].setdefault("availability", 1.0)
+    chosen = {name: predictor(name) for name in MODES}[mode]
+    count, picture, history = _count(every, for_), plot_path(plot) if plot else None, History()
+    if picture and not record and not history.extent(intervals).weeks:
+        raise InputError("--plot: there is no history here yet; --record begins one")
+
+    found = _measured(every, count, chosen, history, record=record, quiet=json)
+    if share is None:
+        words["fixed"]["availability"] = _mean(found)
+    if picture:
+        from ..plots import draw_availability
+
+        draw_availability(history.week(intervals), picture)
+    (_print if json else _show)(found, [predictor(name) for name in MODES], history)
+
+
+def _count(every: float, total: float) -> int:
+    from ..model import InputError
+
+    if not (0.01 <= every < float("inf") and 0 < total < float("inf")):
+        raise InputError("--every and --for: expected seconds; --every at least 0.01")
+    return max(round(total / every), 1)
+
+
+def _numbers(text: str) -> list[float]:
+    from ..model import InputError
+
+    try:
+        return [float(word) for word in listed(text)]
+    except ValueError:
+        raise InputError(f"--weights {text}: expected numbers, as 0.4,0.3,0.2,0.1") from None
+
+
+def _measured(
+    every: float, count: int, prediction: Prediction, history: History, *, record: bool, quiet: bool
+) -> list[tuple[Measurement, float]]:
+    """Measure, and show each reading as it comes: on the page, or as a bar beside the JSON."""
+    from contextlib import nullcontext
+    from itertools import islice
+
+    from ..grid.agent import measure
+    from .run import progress_bar
+
+    if not quiet:
+        print(f"time      measured  predicted ({prediction.mode})", flush=True)
+    found: list[tuple[Measurement, float]] = []
+    with progress_bar() if quiet else nullcontext() as report:
+        for each in islice(measure(every, lambda: [os.getpid()]), count):
+            past = history.past(each.end, prediction.intervals)
+            predicted = prediction.predict(past, each.share, len(found) * every)
+            found.append((each, predicted))
+            if record:
+                history.add(*each)
+            if report is not None:
+                report("measuring", len(found) / count, note=f"{each.share:.3f}")
+            else:
+                at = datetime.fromtimestamp(each.end)
+                print(f"{at:%H:%M:%S}  {each.share:8.3f}  {predicted:9.3f}", flush=True)
+    return found
+
+
+def _mean(found: list[tuple[Measurement, float]]) -> float:
+    return sum(each.share for each, _ in found) / len(found)
+
+
+def _coming(
+    found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
+) -> list[tuple[str, list[float]]]:
+    """Return what each mode expects now, and at the full hours that are left of today."""
+    from ..grid.agent import forecast
+
+    now = datetime.fromtimestamp(found[-1][0].end)
+    hours = [now.replace(hour=hour, minute=0, second=0) for hour in range(now.hour + 1, 24)]
+    times = [each.timestamp() for each in (now, *hours)]
+    columns = [forecast(mode, history, _mean(found), times) for mode in modes]
+    names = ["now", *(f"{each:%H:%M}" for each in hours)]
+    return list(zip(names, map(list, zip(*columns, strict=True)), strict=True))
+
+
+def _show(
+    found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
+) -> None:
+    from .output import console, counted, show, table
+
+    out, intervals = console(), modes[0].intervals
+    print(f"{'mean':8}  {_mean(found):8.3f}\n")
+    known = history.extent(intervals)
+    if known.weeks:
+        weeks = counted(known.weeks, "week", "weeks")
+        out.print(
+            f"history: {known.hours:.1f} hours in {weeks}, {known.first} to {known.last}; "
+            f"{known.intervals} of the {7 * intervals} intervals of a week\n"
+        )
+    else:
+        out.print("history: none yet, so that what is measured now is expected to stay\n")
+    rows = table("expected", *(f">{mode.mode}" for mode in modes))
+    for name, shares in _coming(found, modes, history):
+        rows.add_row(name, *(f"{share:.3f}" for share in shares))
+    show(out, rows)
+
+
+def _print(
+    found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
+) -> None:
+    from .output import print_json
+
+    coming = _coming(found, modes, history)
+    print_json(
+        {
+            "processors": os.cpu_count(),
+            "readings": [
+                {"time": each.end, "measured": each.share, "predicted": predicted}
+                for each, predicted in found
+            ],
+            "mean": _mean(found),
+            "intervals": modes[0].intervals,
+            "history": history.extent(modes[0].intervals)._asdict(),
+            "expected": {
+                mode.mode: {name: shares[k] for name, shares in coming}
+                for k, mode in enumerate(modes)
+            },
+        }
+    )

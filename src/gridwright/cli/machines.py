@@ -1,0 +1,127 @@
+"""``gridwright machines``: look at the machines of a running grid, and step in."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .argument import Json
+from .output import console, print_json, show, table
+
+if TYPE_CHECKING:
+    from ..grid import Journal
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Look at the machines of a running grid, and step in.")
+
+Name = Annotated[str, typer.Argument(metavar="MACHINE", help="The name of a machine.")]
+Which = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        help="The number of a run, or the path of a grid's journal: the only one that is running.",
+        metavar="RUN",
+        show_default=False,
+    ),
+]
+PATIENCE = 10.0
+"""Seconds in which a grid must answer."""
+
+
+@app.command("list")
+def list_machines(run: Which = None, json: Json = False) -> None:
+    """List the machines, what they are running, and what has become of them."""
+    from ..grid import machine_states
+
+    journal = _journal(run)
+    try:
+        states = machine_states(journal)
+    finally:
+        journal.close()
+    if json:
+        print_json({"machines": [each._asdict() for each in states]})
+        return
+    rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">availability")
+    for each in states:
+        doing = "" if each.running is None else f"job {each.running}"
+        share = "" if each.availability is None else f"{each.availability:.2f}"
+        since = f"{each.since:.1f}"
+        rows.add_row(each.name, each.state, since, doing, str(each.finished), str(each.lost), share)
+    show(console(), rows)
+
+
+@app.command()
+def pause(machine: Name, run: Which = None, json: Json = False) -> None:
+    """Let a machine take no further jobs; what it is running goes on."""
+    _ask("pause", machine, run, json=json)
+
+
+@app.command()
+def resume(machine: Name, run: Which = None, json: Json = False) -> None:
+    """Let a machine take jobs again; one that was killed is started again."""
+    _ask("resume", machine, run, json=json)
+
+
+@app.command()
+def drain(machine: Name, run: Which = None, json: Json = False) -> None:
+    """Let a machine take no further jobs, and wait until it has ended what it is running."""
+    _ask("drain", machine, run, json=json, patience=float("inf"))
+
+
+@app.command()
+def ping(machine: Name, run: Which = None, json: Json = False) -> None:
+    """Measure how long a machine takes to answer."""
+    _ask("ping", machine, run, json=json)
+
+
+@app.command()
+def kill(machine: Name, run: Which = None, json: Json = False) -> None:
+    """End a machine, in the middle of a job too, until it is resumed."""
+    _ask("kill", machine, run, json=json)
+
+
+def _journal(which: str | None) -> Journal:
+    """Open the journal of a grid that is running."""
+    from ..grid import find_running
+    from ..model import InputError
+
+    found = find_running(which)
+    if len(found) == 1:
+        return found[0]
+    for journal in found:
+        journal.close()
+    if not found:
+        raise InputError("no grid is running" if which is None else f"{which} is not running")
+    paths = ", ".join(str(journal.path) for journal in found)
+    raise InputError(f"several grids are running; choose one with --run: {paths}")
+
+
+def _ask(
+    verb: str, machine: str, run: str | None, *, json: bool, patience: float = PATIENCE
+) -> None:
+    from ..model import InputError
+
+    journal = _journal(run)
+    try:
+        number = journal.ask(verb, machine)
+        began = time.monotonic()
+        while (answer := journal.answered(number)) is None:
+            if not journal.is_claimed():
+                raise InputError("the grid has ended before it answered")
+            if time.monotonic() - began > patience:
+                raise InputError(f"the grid did not answer within {patience:g} seconds")
+            time.sleep(0.05)
+    finally:
+        journal.close()
+    if answer.startswith("error: "):
+        raise InputError(answer.removeprefix("error: "))
+    if json:
+        seconds = float(answer) if verb == "ping" else None
+        print_json({"machine": machine, "did": verb, "answer": answer, "seconds": seconds})
+    elif verb == "ping":
+        print(f"{machine} answers in {1000 * float(answer):.2f} ms")
+    else:
+        print(f"{machine}: {verb}, {answer}")

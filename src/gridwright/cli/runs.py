@@ -1,0 +1,192 @@
+"""``gridwright runs`` and ``gridwright export``: what past runs came to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .argument import Json
+from .output import console, print_json, show, table
+
+if TYPE_CHECKING:
+    from ..grid import Mapper
+    from ..testbed import Report, Run
+
+__all__ = ["app", "export", "picture", "show_report"]
+
+app = typer.Typer(help="List the runs of experiments, or show one.")
+Number = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run.")]
+
+
+@app.callback(invoke_without_command=True)
+def list_runs(context: typer.Context, json: Json = False) -> None:
+    """List the runs of experiments, or show one."""
+    if context.invoked_subcommand is not None:
+        return
+    from ..model import InputError
+    from ..testbed import Run, runs
+
+    rows = []
+    for path in runs():
+        try:
+            with Run(path) as run:
+                rows.append(_row(run))
+        except InputError as error:
+            rows.append({"run": int(path.stem), "state": "unreadable", "name": str(error)})
+    if json:
+        print_json({"runs": rows})
+        return
+    if not rows:
+        print("no runs yet: 'gridwright run MGST-1' makes one")
+        return
+    out = table(">run", "state", "name", "system", "policy", ">units", ">jobs", ">response")
+    for row in rows:
+        response = row.get("mean_response")
+        known = response is not None and response == response
+        out.add_row(
+            str(row["run"]),
+            row["state"],
+            row["name"],
+            row.get("system", ""),
+            row.get("policy", ""),
+            f"{row['time_units']:.1f}" if "time_units" in row else "",
+            str(row.get("finished", "")),
+            f"{response:.4g}" if known else "",
+        )
+    show(console(), out)
+
+
+@app.command("show")
+def show_run(
+    number: Number,
+    expect: Annotated[
+        bool,
+        typer.Option("--expect/--no-expect", help="Simulate what is to be expected of such a run."),
+    ] = True,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the response of every job against time.", metavar="PATH"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a run beside its twin, what was to be expected, and what was published."""
+    from ..testbed import Run, report
+    from .argument import plot_path
+
+    picture = plot_path(plot) if plot else None
+    with Run.find(number) as run:
+        if picture is not None:
+            from ..plots import draw_run
+
+            draw_run(run, picture)
+        found = report(run, expected=expect)
+        print_json(found.as_json()) if json else show_report(found)
+
+
+def export(
+    number: Number,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the tables go.")],
+    json: Json = False,
+) -> None:
+    """Write everything about a run as tables for a spreadsheet."""
+    from ..testbed import Run
+    from ..testbed import export as write
+
+    with Run.find(number) as run:
+        files = write(run, folder)
+    if json:
+        print_json({"files": [str(path) for path in files]})
+    else:
+        for path in files:
+            print(path)
+
+
+def show_report(found: Report) -> None:
+    """Print a run beside everything there is to set beside it."""
+    run, experiment = found.run, found.run.experiment
+    number = f"run {run.number}: " if run.number else ""
+    unit = experiment.time_unit
+    print(
+        f"{number}{experiment.name or run.system.name} under {run.about['policy']}, "
+        f"{found.statistics.until:g} time units of {unit:g} s, {run.state}"
+    )
+    jobs = found.statistics.overall
+    print(
+        f"{jobs.arrived} jobs arrived, {jobs.finished} finished, {jobs.failed} failed, "
+        f"{jobs.unfinished} unfinished; lost with a machine {jobs.lost}, timed out {jobs.timed_out}"
+    )
+    print()
+    _response_table(found)
+    print()
+    shares = ", ".join(f"{name} {value:+.4f}" for name, value in found.gap.shares.items())
+    print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
+    low, high = found.gap.low, found.gap.high
+    print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
+    if found.expected is not None:
+        low, high = found.expected.low, found.expected.high
+        print(
+            f"In the long run the mean response is {found.expected.long_run:.4g}; "
+            f"19 of 20 runs of this length are within {low:.4g} to {high:.4g}."
+        )
+
+
+def _response_table(found: Report) -> None:
+    published = found.published
+    columns = ["class", ">waiting", ">delay", ">response", ">twin", ">arrivals", ">desired"]
+    platforms = [name for name in ("testbed", "simulation") if published]
+    rows = table(*columns, *(f">published {name}" for name in platforms))
+    desired = [*found.run.system.arrival_rates, found.run.system.arrival_rates.sum()]
+    measured: dict[str, Any] = {**found.statistics.classes, "overall": found.statistics.overall}
+    twins = {**found.twin.classes, "overall": found.twin.overall}
+    for (name, figures), rate in zip(measured.items(), desired, strict=True):
+        rows.add_row(
+            name,
+            f"{figures.waiting:.3f}",
+            f"{figures.communication:.4f}",
+            f"{figures.response:.3f}",
+            f"{twins[name].response:.3f}",
+            f"{figures.arrival_rate:.2f}",
+            f"{rate:.2f}",
+            *(published.get(name, {}).get(each, "") for each in platforms),
+        )
+    show(console(), rows)
+
+
+def picture(run: Run, mapper: Mapper) -> Any:
+    """Draw how a run that goes on is doing."""
+    from rich.console import Group
+    from rich.text import Text
+
+    book, journal = mapper.book, run.journal
+    finished = journal.count().get("finished", 0)
+    now, length = mapper.now(), run.experiment.duration
+    head = Text(
+        f"run {run.number}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
+        f"{finished} finished, mean response {journal.mean_response():.3f}"
+    )
+    classes = table("class", ">waiting", ">arrived")
+    for i, name in enumerate(mapper.classes):
+        classes.add_row(name, str(len(book.waiting[i])), str(int(book.classes[i].arrived)))
+    machines = table("machine", "state", "running", ">queued")
+    for j, name in enumerate(mapper.executor.machines):
+        job = book.running[j]
+        state = "down" if not book.machines[j].up else "paused" if book.closed[j] else "up"
+        doing = "" if job is None else f"job {job.number} of class {mapper.classes[job.task_class]}"
+        machines.add_row(name, state, doing, str(len(book.own[j])))
+    return Group(head, classes, machines)
+
+
+def _row(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.number,
+        "state": run.state,
+        "name": run.experiment.name,
+        "system": run.system.name,
+        "policy": run.about["policy"],
+        "time_unit": run.experiment.time_unit,
+        "time_units": run.until,
+        "finished": run.journal.count().get("finished", 0),
+        "mean_response": run.journal.mean_response(),
+    }

@@ -1,0 +1,140 @@
+"""The agent: measures beside the work how much CPU others leave to the grid, and predicts it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from ..model import InputError
+from .cpu import Snapshot, availability, snapshot
+from .history import History
+from .prediction import Prediction
+
+__all__ = ["Agent", "Measurement", "forecast", "measure"]
+
+
+class Measurement(NamedTuple):
+    """The share of a computer's CPU that was there for the grid during some seconds."""
+
+    end: float
+    """Seconds since 1970."""
+    seconds: float
+    share: float
+
+
+def measure(
+    resolution: float, own: Callable[[], Collection[int]], stop: Event | None = None
+) -> Iterator[Measurement]:
+    """Measure this computer's availability every so many seconds, until told to stop."""
+    if not 0 < resolution < float("inf"):
+        raise InputError(f"resolution is {resolution:g}; expected seconds > 0")
+    return _measure(resolution, own, stop or Event(), snapshot())
+
+
+def _measure(
+    resolution: float, own: Callable[[], Collection[int]], stop: Event, before: Snapshot
+) -> Iterator[Measurement]:
+    due = before.time + resolution
+    while not stop.wait(max(due - time.monotonic(), 0.0)):
+        after = snapshot()
+        seconds = after.time - before.time
+        yield Measurement(time.time(), seconds, availability(before, after, own()))
+        before = after
+        due = max(due + resolution, time.monotonic() + resolution / 2)  # late: skip, never hurry
+
+
+def forecast(
+    prediction: Prediction, history: History, measured: float, times: Collection[float]
+) -> list[float]:
+    """Return the shares to expect at some times, the first of which is now."""
+    now = min(times, default=0.0)
+    return [
+        prediction.predict(history.past(time, prediction.intervals), measured, time - now)
+        for time in times
+    ]
+
+
+class Agent:
+    """A thread that tells of a computer's CPU availability, as measured and as predicted.
+
+    Parameters
+    ----------
+    tell
+        Called in the agent's thread with the share measured and the share predicted.
+    resolution
+        Seconds between readings.
+    own
+        Called in the agent's thread for the pids of the grid's processes on this computer. What
+        descends from them is the grid's as well, but for what occupies the machine on purpose.
+    prediction
+        A mode's name, a table, or a ``Prediction``.
+    history
+        Where readings are kept; this computer's own file unless given.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[float, float], object],
+        resolution: float,
+        own: Callable[[], Collection[int]],
+        *,
+        prediction: Any = "weekly",
+        history: History | None = None,
+    ) -> None:
+        self.tell, self.resolution, self.own = tell, resolution, own
+        self.prediction = Prediction.of(prediction)
+        self.history = history or History()
+        self.trouble = ""
+        """Why readings are not kept, if they are not."""
+        self._stop = Event()
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Begin to measure."""
+        if self._thread is None:
+            measurements = measure(self.resolution, self.own, self._stop)
+            self._thread = Thread(
+                target=self._run, args=(measurements,), name="gridwright-agent", daemon=True
+            )
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Measure no more, and tell no more once this returns."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _run(self, measurements: Iterator[Measurement]) -> None:
+        began = time.monotonic()
+        for each in measurements:
+            past = self._keep(each)
+            elapsed = time.monotonic() - began
+            predicted = self.prediction.predict(past, each.share, elapsed)
+            if not self._stop.is_set():
+                self.tell(each.share, predicted)
+
+    def _keep(self, measurement: Measurement) -> dict[int, float]:
+        """Keep a measurement, and look up earlier weeks. A full disk must not stop the grid."""
+        past: dict[int, float] = {}
+        self.trouble = ""
+        try:
+            past = self.history.past(measurement.end, self.prediction.intervals)
+            self.history.add(*measurement)
+        except InputError as error:
+            self.trouble = str(error)
+        return past

@@ -1,0 +1,149 @@
+"""What an operator may do to the machines of a running grid, from the same process or another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ..model import InputError, did_you_mean
+from .journal import Entry
+from .mapper import Mapper
+
+__all__ = ["VERBS", "Operators"]
+
+VERBS = ("pause", "resume", "drain", "ping", "kill", "fail", "impose")
+GLANCE = 0.2
+"""Seconds between looks for requests of other processes."""
+
+
+class Operators:
+    """The calls of an operator, in the thread of the grid's event loop."""
+
+    def __init__(self, mapper: Mapper) -> None:
+        self.mapper, self.book = mapper, mapper.book
+        self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
+
+    async def pause(self, machine: str) -> bool:
+        """Let a machine take no further jobs; what it is running goes on."""
+        number = self._number(machine)
+        return await self._tell("paused", machine, lambda now: self.book.close(now, number))
+
+    async def resume(self, machine: str) -> bool:
+        """Let a machine take jobs again; one that was killed is started again."""
+        number = self._number(machine)
+        self.mapper.executor.repair(number)
+        return await self._tell("resumed", machine, lambda now: self.book.open(now, number))
+
+    async def drain(self, machine: str) -> bool:
+        """Let a machine take no further jobs, and wait until it has ended what it is running."""
+        number = self._number(machine)
+        await self.pause(machine)
+        while self.book.running[number] is not None:
+            await asyncio.sleep(0.02)
+        return True
+
+    async def ping(self, machine: str) -> float:
+        """Return the seconds that a machine takes to answer."""
+        try:
+            return await self.mapper.executor.ping(self._number(machine))
+        except TimeoutError:
+            raise InputError(f"machine {machine} does not answer") from None
+
+    async def kill(self, machine: str) -> bool:
+        """End a machine, in the middle of a job too, until it is resumed."""
+        number = self._number(machine)
+        self._note("killed", machine)
+        self.mapper.executor.fail(number)
+        return True
+
+    async def fail(self, machine: str, period: float, *, silent: bool = False) -> bool:
+        """Take a machine away for so many time units: it loses its job."""
+        number = self._number(machine)
+        if not period > 0:
+            raise InputError(f"a failure of {period:g} time units; expected more than 0")
+        self._note("failure", machine, f"{period:g}")
+        self.mapper.executor.fail(number, silent=silent)
+        self._after(period, "repair", number, lambda: self._repair(number, machine))
+        return True
+
+    async def impose(self, machine: str, availability: float, period: float) -> bool:
+        """Have a machine's CPU availability taken to be so much, for so many time units."""
+        number = self._number(machine)
+        if not (0 < availability <= 1 and period > 0):
+            raise InputError(
+                f"availability {availability:g} for {period:g} time units; "
+                "expected more than 0, at most 1, and a period of more than 0"
+            )
+        beliefs = self.mapper.beliefs
+
+        def end() -> None:
+            what: Callable[[float], Any] = lambda now: beliefs.impose(number, None, now)  # noqa: E731
+            self.mapper.call(what, Entry(self.mapper.now(), "availability free", machine=machine))
+
+        self._after(period, "impose", number, end)
+        what: Callable[[float], Any] = lambda now: beliefs.impose(number, availability, now)  # noqa: E731
+        return await self._tell("availability imposed", machine, what, f"{availability:g}")
+
+    async def serve(self) -> None:
+        """Do what other processes ask for in the journal, until cancelled."""
+        journal, seen = self.mapper.journal, -1
+        busy: set[asyncio.Task[None]] = set()
+        taken: set[int] = set()
+        try:
+            while True:
+                if (touched := journal.touched()) != seen:
+                    seen = touched
+                    for request in journal.requests():
+                        if request.number not in taken:
+                            taken.add(request.number)
+                            busy.add(asyncio.create_task(self._do(request)))
+                busy = {task for task in busy if not task.done()}
+                await asyncio.sleep(GLANCE)
+        finally:
+            for task in busy:
+                task.cancel()
+
+    async def _do(self, request: Any) -> None:
+        try:
+            if request.verb not in VERBS:
+                raise InputError(f"cannot {request.verb}")
+            verb: Callable[..., Awaitable[Any]] = getattr(self, request.verb)
+            values = [float(word) for word in request.value.split()]
+            found = await verb(request.machine, *values)
+            answer = (
+                f"{found:.6f}" if isinstance(found, float) else "done" if found else "as it was"
+            )
+        except (InputError, TypeError, ValueError) as error:
+            answer = f"error: {error}"
+        with contextlib.suppress(Exception):  # the grid may have been closed meanwhile
+            self.mapper.journal.answer(request.number, answer)
+
+    def _number(self, machine: str) -> int:
+        names = self.mapper.executor.machines
+        if machine not in names:
+            hint = did_you_mean(machine, names) or f"; there are {', '.join(names)}"
+            raise InputError(f"no machine {machine!r}{hint}")
+        return names.index(machine)
+
+    def _after(self, period: float, kind: str, number: int, what: Callable[[], None]) -> None:
+        """Do something after so many time units, in place of what was to be done before."""
+        if (kind, number) in self._later:
+            self._later[kind, number].cancel()
+        loop = asyncio.get_running_loop()
+        self._later[kind, number] = loop.call_later(period * self.mapper.unit, what)
+
+    def _repair(self, number: int, machine: str) -> None:
+        self._note("repair", machine)
+        self.mapper.executor.repair(number)
+
+    def _note(self, kind: str, machine: str, detail: str = "") -> None:
+        entry = Entry(self.mapper.now(), kind, machine=machine, detail=detail)
+        self.mapper.call(lambda now: [], entry)
+
+    async def _tell(
+        self, kind: str, machine: str, what: Callable[[float], Any], detail: str = ""
+    ) -> bool:
+        entry = Entry(self.mapper.now(), kind, machine=machine, detail=detail)
+        return await asyncio.wrap_future(self.mapper.call(what, entry))

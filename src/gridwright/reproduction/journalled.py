@@ -1,0 +1,152 @@
+"""Printed cells of the testbed, answered from runs of our own that the journals keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..catalogue import Cell
+from ..model import InputError
+from ..statistics import Estimate, estimate, stability
+from ..testbed import Run, actual_rates, runs
+from .question import POLICIES, Answer, entry_of, exact
+
+__all__ = ["Sighting", "sighting"]
+
+Floats = NDArray[np.float64]
+
+BATCHES = 10
+"""Parts of a run whose means tell how far its mean may be off."""
+
+
+class Sighting(NamedTuple):
+    """What runs of our own have to say about a cell, or why they have nothing."""
+
+    answer: Answer | None
+    words: str
+
+
+class _Measured(NamedTuple):
+    """A run, in figures."""
+
+    number: int
+    until: float
+    ended: Floats
+    response: Floats
+    task_class: NDArray[np.int64]
+    submitted: Floats
+    rates: Floats
+    arrivals: Floats
+    classes: tuple[str, ...]
+
+
+def sighting(cell: Cell) -> Sighting:
+    """Answer a cell of the testbed from runs that are there."""
+    find = ANSWERS.get(str(cell["metric"]))
+    if find is None or "policy" not in cell or not str(cell.get("system", "")).startswith("MGST."):
+        return Sighting(None, "a figure of one run of the original, whose jobs are not known")
+    entry, policy = entry_of(cell), POLICIES[cell["policy"]]
+    found = [run for (name, used), run in _known() if (name, used) == (entry, policy)]
+    if not found:
+        number = cell.get("case")
+        return Sighting(
+            None, f"no run of it yet: 'gridwright run MGST-{number} --policy {policy}' makes one"
+        )
+    numbers = ", ".join(str(run.number) for run in found)
+    return Sighting(find(cell, found), f"run {numbers}, {found[-1].until:g} time units")
+
+
+@cache
+def _known() -> tuple[tuple[tuple[str, str], _Measured], ...]:
+    """Read every run that was conducted as published, to its end."""
+    found = []
+    for path in runs():
+        try:
+            with Run(path) as run:
+                if run.state == "done" and _is_as_published(run):
+                    name = run.system.name.removesuffix(":modulo")
+                    policy = run.experiment.chosen_policy()
+                    found.append(((name, policy.name), _measure(run)))
+        except InputError:
+            continue  # of another version: 'gridwright runs' tells
+    return tuple(found)
+
+
+def _is_as_published(run: Run) -> bool:
+    parts = run.experiment.corrections.parts()
+    corrected = any(parts[name] for name in ("availability", "arrivals", "rates", "overhead"))
+    plain = str(run.about["policy"]) == run.experiment.chosen_policy().name
+    return plain and not corrected and run.system.assumed is None
+
+
+def _measure(run: Run) -> _Measured:
+    kept = [each.job for each in run.journal.jobs(contents=False)]
+    done = [job for job in kept if job.stage == "finished"]
+    statistics = run.statistics()
+    return _Measured(
+        run.number,
+        run.until,
+        np.array([job.ended for job in done]),
+        np.array([job.ended - job.submitted for job in done]),
+        run.jobs.task_classes[[job.number for job in done]],
+        np.array([job.submitted for job in kept]),
+        actual_rates(run),
+        np.array([each.arrival_rate for each in statistics.classes.values()]),
+        run.system.classes,
+    )
+
+
+def _response(cell: Cell, found: list[_Measured]) -> Answer:
+    """Answer with the mean of several runs, or of the parts of one."""
+    means: list[float] = []
+    for run in found:
+        chosen = np.ones(len(run.response), bool)
+        if "class" in cell:
+            chosen = run.task_class == int(cell["class"]) - 1
+        order = np.argsort(run.ended[chosen], kind="stable")
+        own = run.response[chosen][order]
+        means += (
+            [float(own.mean())]
+            if len(found) > 2
+            else [float(part.mean()) for part in np.array_split(own, BATCHES) if len(part)]
+        )
+    return Answer(estimate(means), _is_stable(found))
+
+
+def _is_stable(found: list[_Measured]) -> bool:
+    """Judge the number of jobs that are there, time by time."""
+    until = min(run.until for run in found)
+    times = np.linspace(0, until, 101)
+    number = [
+        [float((run.submitted <= at).sum() - (run.ended <= at).sum()) for at in times]
+        for run in found
+    ]
+    return stability(times, np.array(number), float(found[0].arrivals.sum())).stable
+
+
+def _rate(cell: Cell, found: list[_Measured]) -> Answer:
+    where = int(cell["class"]) - 1, int(cell["machine"]) - 1
+    values = [float(run.rates[where]) for run in found if run.rates[where] == run.rates[where]]
+    if not values:
+        return Answer(None, detail="no job of this class ran there")
+    return Answer(_of(values))
+
+
+def _arrival(cell: Cell, found: list[_Measured]) -> Answer:
+    return Answer(_of([float(run.arrivals[int(cell["class"]) - 1]) for run in found]))
+
+
+def _of(values: list[float]) -> Estimate:
+    return estimate(values) if len(values) > 1 else exact(values[0])
+
+
+ANSWERS: dict[str, Callable[[Cell, list[_Measured]], Answer]] = {
+    "W_mean": _response,
+    "W_class": _response,
+    "exec_rate_observed": _rate,
+    "arrival_rate_observed": _arrival,
+}

@@ -1,0 +1,50 @@
+"""The testbed: a grid, and what makes an experiment of it."""
+
+from .adjuster import Adjuster, Calibration, real_rates, warnings
+from .calibrate import calibrate
+from .experiment import Experiment
+from .export import export
+from .faults import Fault, draw_faults, read_faults, write_faults
+from .generator import JobList
+from .load import Load
+from .machines import Credential, Listed, read_machines, read_rates, write_machines
+from .measured import Calibrations, Measured
+from .report import Expectation, Report, actual_rates, expect, report
+from .run import Run, conduct, new_run, runs
+from .twin import Gap, gap, twin, virtually
+
+__all__ = [
+    "Adjuster",
+    "Calibration",
+    "Calibrations",
+    "Credential",
+    "Expectation",
+    "Experiment",
+    "Fault",
+    "Gap",
+    "JobList",
+    "Listed",
+    "Load",
+    "Measured",
+    "Report",
+    "Run",
+    "actual_rates",
+    "calibrate",
+    "conduct",
+    "draw_faults",
+    "expect",
+    "export",
+    "gap",
+    "new_run",
+    "read_faults",
+    "read_machines",
+    "read_rates",
+    "real_rates",
+    "report",
+    "runs",
+    "twin",
+    "virtually",
+    "warnings",
+    "write_faults",
+    "write_machines",
+]

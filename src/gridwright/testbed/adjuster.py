@@ -1,0 +1,163 @@
+"""The adjuster: imposes the rates of a system on machines that are in truth alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..model import InputError, System
+from ..model.record import Positive, Record
+from .spin import carry_along, spin
+
+__all__ = ["FASTEST", "KINDS", "Adjuster", "Calibration", "Call", "real_rates", "warnings"]
+
+KINDS = ("wait", "spin")
+FASTEST = 4.0
+"""Times the real rate that may be imposed: a job that is cut much shorter is mostly overhead."""
+
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A function, its arguments and its keywords."""
+
+
+class Calibration(Record):
+    """How long a machine took for the loop.
+
+    >>> Calibration(iterations=5000, seconds=0.1).per_second
+    50000.0
+    """
+
+    iterations: Positive
+    seconds: Positive
+
+    @property
+    def per_second(self) -> float:
+        """Iterations of the loop in a second."""
+        return self.iterations / self.seconds
+
+
+class Adjuster:
+    """Says what a machine is to run so that it lasts as long as the system has it.
+
+    Parameters
+    ----------
+    system
+        Whose rates are imposed.
+    time_unit
+        Seconds of a time unit.
+    kind
+        ``wait``, a sleep, for more machines than there are processors; or ``spin``, a loop that
+        really takes the CPU.
+    calibrations
+        For ``spin``: how fast each machine in truth is, in the order of the system's.
+
+    Examples
+    --------
+    >>> system = System(arrivals=[1], rates=[[8, 2]])
+    >>> adjuster = Adjuster(system, time_unit=0.5)
+    >>> adjuster.call(0, machine=1, work=1.0, availability=0.5)
+    (<built-in function sleep>, (0.5,), {})
+    """
+
+    def __init__(
+        self,
+        system: System,
+        time_unit: float,
+        kind: str = "wait",
+        calibrations: Sequence[Calibration] = (),
+    ) -> None:
+        if kind not in KINDS:
+            raise InputError(f"the kind of jobs is {kind!r}; expected {' or '.join(KINDS)}")
+        if not 0 < time_unit < inf:
+            raise InputError(f"the time unit is {time_unit:g} seconds; expected more than 0")
+        machines = len(system.machines)
+        if kind == "spin" and len(calibrations) != machines:
+            raise InputError(
+                f"{len(calibrations)} calibrations for {machines} machines; spin jobs need one for "
+                "each: 'gridwright calibrate' makes them"
+            )
+        self.system, self.time_unit, self.kind = system, float(time_unit), kind
+        self.calibrations = tuple(calibrations)
+        if kind == "spin":
+            carry_along()
+
+    def seconds(
+        self, task_class: int, machine: int, work: float, availability: float = 1.0
+    ) -> float:
+        """Return how long a job is to last: work ÷ (rate × availability) time units."""
+        classes, machines = self.system.shape
+        if not (0 <= task_class < classes and 0 <= machine < machines):
+            raise InputError(
+                f"no class {task_class} on machine {machine}; there are {classes} classes and "
+                f"{machines} machines, counted from 0"
+            )
+        if not 0 <= work < inf:
+            raise InputError(f"work is {work:g}; expected a number that is not negative")
+        if not 0 < availability <= 1:
+            raise InputError(f"availability is {availability:g}; expected more than 0, at most 1")
+        rate = float(self.system.nominal[task_class, machine])
+        if rate == 0:
+            raise InputError(
+                f"class {self.system.classes[task_class]} never runs on machine "
+                f"{self.system.machines[machine]}: its rate there is 0"
+            )
+        return work / (rate * availability) * self.time_unit
+
+    def call(self, task_class: int, machine: int, work: float, availability: float = 1.0) -> Call:
+        """Return what to run: a function, its arguments and its keywords."""
+        seconds = self.seconds(task_class, machine, work, availability)
+        if self.kind == "wait":
+            return time.sleep, (seconds,), {}
+        return spin, (round(seconds * self.calibrations[machine].per_second),), {}
+
+
+def real_rates(
+    calibrations: Sequence[Calibration], iterations: ArrayLike, time_unit: float
+) -> NDArray[np.float64]:
+    """Return the rates [class, machine] at which machines in truth run the loop.
+
+    Parameters
+    ----------
+    calibrations
+        One a machine.
+    iterations
+        How often a job goes round the loop, on average; one a class.
+    time_unit
+        Seconds of a time unit.
+
+    Examples
+    --------
+    >>> real_rates([Calibration(iterations=500, seconds=60)], [500, 250], time_unit=120)
+    array([[2.],
+           [4.]])
+    """
+    given = np.atleast_1d(np.asarray(iterations, dtype=float))
+    if given.ndim != 1 or not (np.isfinite(given) & (given > 0)).all():
+        raise InputError("iterations: expected a number above 0 for each class")
+    per_second = np.array([each.per_second for each in calibrations])
+    return per_second[None, :] * time_unit / given[:, None]
+
+
+def warnings(system: System, real: ArrayLike) -> list[str]:
+    """Name the pairs of which more is asked than is well: over four times the real rate.
+
+    >>> warnings(System(arrivals=[1], rates=[[9, 8]]), [[2, 2]])
+    ['class 1 on machine 1: the imposed rate 9 is 4.5 times the real rate 2; at most 4 is advised']
+    """
+    rates = np.asarray(real, dtype=float)
+    if rates.shape != system.shape:
+        raise InputError(
+            f"real rates have shape {rates.shape}; expected {system.shape}: a row for each class "
+            "with a number for each machine"
+        )
+    return [
+        f"class {system.classes[i]} on machine {system.machines[j]}: the imposed rate "
+        f"{imposed:g} is {imposed / rates[i, j]:.3g} times the real rate {rates[i, j]:.4g}; at "
+        f"most {FASTEST:g} is advised"
+        for (i, j), imposed in np.ndenumerate(system.nominal)
+        if imposed > FASTEST * rates[i, j]
+    ]

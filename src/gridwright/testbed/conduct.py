@@ -1,0 +1,177 @@
+"""Conducting an experiment: jobs come, machines fail, and everything is journalled."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+from ..grid import Journal, Mapper
+from ..grid.executors import Executor
+from ..grid.job import Job
+from ..grid.journal import IN_MEMORY, Entry
+from ..grid.mapper import Submission
+from ..grid.operators import Operators
+from .adjuster import Adjuster
+from .experiment import Experiment
+from .faults import Fault
+from .generator import JobList
+
+__all__ = ["Conduct"]
+
+PATIENCE = 20.0
+"""Seconds in which the machines of an experiment must be up."""
+INSTANT = 1e-9
+"""Seconds that are none: adding less to a time may leave it as it is."""
+GLANCE = 0.1
+"""Seconds between looks at how things stand."""
+
+
+class Conduct:
+    """A grid, and what makes an experiment of it.
+
+    It runs on any executor and any event loop: on real machines in real time, or on none in
+    virtual time.
+
+    Parameters
+    ----------
+    experiment
+        What is tested.
+    executor
+        What runs the jobs.
+    journal
+        Where it is written down; one with jobs in it is gone on with.
+    jobs, faults
+        What happens, in time units.
+    adjuster
+        Makes what is sent to a machine of a job's work; none where nothing is really run.
+    watch
+        Called every now and then with the mapper, for whoever is looking.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        executor: Executor,
+        journal: Journal,
+        jobs: JobList,
+        faults: Sequence[Fault],
+        adjuster: Adjuster | None = None,
+        watch: Callable[[Mapper], None] = lambda mapper: None,
+    ) -> None:
+        self.experiment, self.executor, self.journal = experiment, executor, journal
+        self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
+        self.broken = ""
+        """Why it had to stop, if it had to."""
+
+    async def run(self) -> None:
+        """Conduct the experiment to its end, or until it is cancelled."""
+        experiment, loop = self.experiment, asyncio.get_running_loop()
+        believed = experiment.system.believed
+        since = self.journal.last()
+        mapper = Mapper(
+            experiment.chosen_policy(),
+            self.executor,
+            self.journal,
+            experiment.system.classes,
+            believed.nominal,
+            believed.arrival_rates,
+            experiment.settings(),
+            clock=loop.time,
+            zero=loop.time() - since * experiment.time_unit,
+            unit=experiment.time_unit,
+            availability=believed.mean_availability,
+        )
+        mapper.prepare = self._prepare
+        parts: list[asyncio.Task[None]] = []
+        try:
+            await mapper.open()
+            await self._all_up(mapper)
+            mapper.zero = loop.time() - since * experiment.time_unit
+            mapper.book.free[:] = mapper.book.heard_free[:] = since
+            known = self._adopt(mapper)
+            operators = Operators(mapper)
+            all_parts = [self._generate(mapper, known), self._fail(mapper, since)]
+            if self.journal.path != IN_MEMORY:  # nobody else looks into that
+                all_parts += [operators.serve(), self._watch(mapper)]
+            parts = [asyncio.create_task(part) for part in all_parts]
+            await self._until(mapper, experiment.duration, parts)
+        finally:
+            self.broken = mapper.broken
+            for part in parts:
+                part.cancel()
+            await mapper.close()
+            self.watch(mapper)
+
+    async def _all_up(self, mapper: Mapper) -> None:
+        """Wait until the machines are there: the test begins with all of them."""
+        async with asyncio.timeout(PATIENCE):
+            while not mapper.book.machines["up"].all():
+                await asyncio.sleep(0.005)
+
+    async def _until(
+        self, mapper: Mapper, duration: float, parts: Sequence[asyncio.Task[None]]
+    ) -> None:
+        left_over = list(parts)
+        while (left := (duration - mapper.now()) * mapper.unit) > INSTANT and not mapper.broken:
+            await asyncio.sleep(min(left, 1.0))
+            for part in [part for part in left_over if part.done()]:
+                left_over.remove(part)
+                part.result()  # what went wrong in it is not to be missed
+
+    def _adopt(self, mapper: Mapper) -> int:
+        """Take over the jobs that a run which was stopped has left; return how many have come."""
+        came = 0
+        for kept in self.journal.jobs():
+            came += 1
+            if not kept.job.stage.is_final:
+                kept.job.lost += kept.job.stage == "sent"
+                number = mapper.classes.index(kept.task_class)
+                submission = Submission(kept.job.number, number, kept.work, Future())
+                mapper.adopt(kept.job, number, submission)
+        return came
+
+    async def _generate(self, mapper: Mapper, known: int) -> None:
+        """Submit every job at its time."""
+        for number in range(known, len(self.jobs)):
+            await self._sleep_until(mapper, float(self.jobs.times[number]))
+            task_class = int(self.jobs.task_classes[number])
+            mapper.hear(Submission(number, task_class, b"", Future()))
+
+    async def _fail(self, mapper: Mapper, since: float) -> None:
+        """Take every machine away at its time, and bring it back."""
+        events = sorted(
+            (time, begins, fault)
+            for fault in self.faults
+            for time, begins in ((fault.start, 1), (fault.end, 0))
+            if fault.end > since
+        )
+        silent = self.experiment.detection == "timeout"
+        for time, begins, fault in events:
+            await self._sleep_until(mapper, time)
+            kind = "failure" if begins else "repair"
+            entry = Entry(mapper.now(), kind, machine=self.executor.machines[fault.machine])
+            mapper.call(lambda now: [], entry)
+            if begins:
+                self.executor.fail(fault.machine, silent=silent)
+            else:
+                self.executor.repair(fault.machine)
+
+    async def _watch(self, mapper: Mapper) -> None:
+        while True:
+            self.watch(mapper)
+            await asyncio.sleep(GLANCE * mapper.unit)
+
+    @staticmethod
+    async def _sleep_until(mapper: Mapper, time: float) -> None:
+        wait = (time - mapper.now()) * mapper.unit
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    def _prepare(self, job: Job, work: bytes) -> bytes:
+        if self.adjuster is None:
+            return work
+        share = float(self.experiment.system.mean_availability[job.machine])
+        size = float(self.jobs.works[job.number])
+        return pickle.dumps(self.adjuster.call(job.task_class, job.machine, size, share))

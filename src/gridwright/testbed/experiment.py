@@ -1,0 +1,207 @@
+"""An experiment: which system, on which machines, under which policy, for how long."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, ValidationError
+
+from ..catalogue import experiment_names, experiment_path, load
+from ..grid import Corrections, Settings, corrections_of
+from ..model import InputError, System, did_you_mean
+from ..model.explanation import explain
+from ..model.file import read
+from ..model.record import NonNegative, OneOrList, Positive, Record
+from ..policies import Policy
+from ..policies import find as find_policy
+from .faults import Fault, draw_faults, read_faults
+from .generator import JobList
+from .machines import Listed, read_machines
+
+__all__ = ["Experiment"]
+
+
+def _corrections(value: Any) -> Any:
+    return corrections_of(value) if isinstance(value, bool | dict) else value
+
+
+class Experiment(Record):
+    """A test of a policy on real machines.
+
+    Parameters
+    ----------
+    system
+        A name of the catalogue, the path of a system file, or a system in itself.
+    policy
+        A push or a pull policy, by name or file.
+    time_unit
+        Seconds of a time unit.
+    duration
+        Time units after which generation and run stop; what is not finished then is unfinished.
+    seed
+        Same seed, same jobs and failures.
+    job
+        ``wait``, a sleep, or ``spin``, a loop that really takes the CPU.
+    iterations
+        For ``spin``: how often a job of each class goes round the loop on a machine as it is. A
+        rate that is imposed beyond four times the real one is then warned of.
+    executor, address
+        ``local``, a process for each machine; or ``dask``, the workers of a scheduler.
+    machines
+        Names, or Dask workers, for the columns of the system; or the path of a machine list.
+    timeout, on_timeout
+        A job that takes so many times what is expected is given up; 0: never.
+    detection
+        How a failure becomes known: ``immediate``, or only by the ``timeout``.
+    failures
+        ``generated`` from the system, ``none``, or the path of a failure trace.
+    jobs
+        The path of a job list, to be run in place of one that is drawn.
+    resolution, prediction
+        Time units between readings of CPU availability (0: none), and how it is predicted.
+    corrections
+        Which beliefs follow the measurements.
+
+    Examples
+    --------
+    >>> Experiment(system="MGST.HiHi:1", policy="lpas_dg", time_unit=2).duration
+    60.0
+    """
+
+    system: Annotated[System, BeforeValidator(lambda value: _system(value))]
+    policy: str
+    name: str = ""
+    time_unit: Positive = 1.0
+    duration: Positive = 60.0
+    seed: Annotated[int, Field(strict=True, ge=0)] = 1
+    job: Literal["wait", "spin"] = "wait"
+    iterations: OneOrList[Positive] | None = None
+    executor: Literal["local", "dask"] = "local"
+    address: str = ""
+    machines: str | tuple[str, ...] = ()
+    timeout: NonNegative = 0.0
+    on_timeout: Literal["resubmit", "wait", "fail", "duplicate"] = "resubmit"
+    detection: Literal["immediate", "timeout"] = "immediate"
+    failures: str = "generated"
+    jobs: str = ""
+    resolution: NonNegative = 0.0
+    prediction: Any = "weekly"
+    corrections: Annotated[Corrections, BeforeValidator(_corrections)] = Corrections()
+
+    def model_post_init(self, context: Any) -> None:
+        """Check what no single key can be blamed for."""
+        system, policy = self.system, self.chosen_policy()
+        if policy.kind not in ("push", "pull"):
+            raise InputError(
+                f"{policy.name} is a {policy.kind} policy; a testbed runs push and pull policies"
+            )
+        if system.has_chains or system.batch is not None or system.changes is not None:
+            raise InputError(f"{system.name}: a testbed runs systems of push and pull policies")
+        if not all(isinstance(share, float | int) for share in system.machine_availability):
+            raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
+        if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):
+            raise InputError(f"{system.name}: a testbed takes assumed rates, not an inaccuracy")
+        if self.detection == "timeout" and self.timeout == 0:
+            raise InputError("detection is 'timeout', but timeout is 0: no failure would be seen")
+        if self.iterations is not None and self.job != "spin":
+            raise InputError("iterations are for jobs that spin: job is 'wait'")
+        rounds = self.iterations if isinstance(self.iterations, tuple) else ()
+        if rounds and len(rounds) != system.shape[0]:
+            raise InputError(f"{len(rounds)} iterations for {system.shape[0]} classes")
+        if self.executor == "dask" and not self.address:
+            raise InputError("executor is 'dask'; expected the address of a scheduler")
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], **changes: Any) -> Self:
+        """Read an experiment file (TOML); what is wrong in it is told in one line.
+
+        Paths in it are those from its folder.
+        """
+        file = Path(path)
+        try:
+            words = {**read(file), **changes}
+            for key in ("system", "policy", "machines", "failures", "jobs"):
+                beside = words.get(key)
+                if isinstance(beside, str) and beside and (file.parent / beside).is_file():
+                    words[key] = str(file.parent / beside)
+            return cls.model_validate({"name": file.stem, **words})
+        except ValidationError as error:
+            raise InputError(f"{file}: {explain(error, cls)}") from None
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from None
+
+    @classmethod
+    def find(cls, name: str, **changes: Any) -> Self:
+        """Find an experiment by its name in the catalogue, or by the path of its file.
+
+        >>> Experiment.find("MGST-5").system.shape
+        (4, 21)
+        """
+        if name in experiment_names():
+            return cls.from_file(experiment_path(name), **changes)
+        if not name.endswith(".toml") and not Path(name).exists():
+            hint = did_you_mean(name, experiment_names())
+            raise InputError(
+                f"no experiment {name!r}{hint or '; a file ends in .toml'}: "
+                f"the catalogue has {experiment_names()[0]} to {experiment_names()[-1]}"
+            )
+        return cls.from_file(name, **changes)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the experiment with some of its parts changed."""
+        given = {key: getattr(self, key) for key in self.model_fields_set}
+        return type(self)(**{**given, **changes})
+
+    def chosen_policy(self) -> Policy:
+        """Return the policy itself."""
+        return find_policy(self.policy)
+
+    def job_list(self) -> JobList:
+        """Return the jobs to come: drawn, or read."""
+        if self.jobs:
+            return JobList.read(self.jobs, self.system)
+        return JobList.drawn(self.system, self.duration, self.seed)
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the failures to come: drawn, or read."""
+        if self.failures == "none":
+            return ()
+        if self.failures == "generated":
+            return draw_faults(self.system, self.duration, self.seed)
+        return read_faults(self.failures, self.system)
+
+    def listed(self) -> tuple[Listed, ...]:
+        """Return the machines that were named, if any."""
+        if isinstance(self.machines, str):
+            return read_machines(self.machines) if self.machines else ()
+        return tuple(Listed(name) for name in self.machines)
+
+    def machine_names(self) -> list[str]:
+        """Return a name for every machine of the system."""
+        names = [each.address for each in self.listed()] or list(self.system.machines)
+        wanted = len(self.system.machines)
+        if len(names) != wanted:
+            raise InputError(f"{len(names)} machines for a system of {wanted}")
+        return names
+
+    def settings(self) -> Settings:
+        """Return how the mapper is to go about it."""
+        return Settings(
+            timeout=self.timeout,
+            on_timeout=self.on_timeout,
+            corrections=self.corrections,
+            resolution=self.resolution,
+        )
+
+    def shares(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return every machine's true availability."""
+        return np.array(self.system.mean_availability)
+
+
+def _system(value: Any) -> Any:
+    if isinstance(value, str):
+        return load(value)
+    return System.model_validate(value) if isinstance(value, dict) else value

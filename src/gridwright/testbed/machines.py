@@ -1,0 +1,168 @@
+"""Lists of machines, one a line, and files of rates: ours, and those of the original testbed.
+
+A machine list says ``address; credential; minutes; iterations``: where the machine is, what it
+asks for, and how long it took for the loop. What stands in it is never quoted in an error: it might
+be the credential in the wrong place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hmac import compare_digest
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import InputError
+from .adjuster import Calibration
+
+__all__ = ["Credential", "Listed", "read_machines", "read_rates", "write_machines"]
+
+FIELDS = "address; credential; minutes; iterations"
+TINY, HUGE = 1e-20, 1e20
+"""Numbers beyond these are mistakes."""
+
+
+class Credential:
+    """Something secret that shows itself only when asked to.
+
+    >>> Credential("open sesame")
+    Credential(hidden)
+    >>> Credential("open sesame").reveal()
+    'open sesame'
+    """
+
+    __slots__ = ("__secret",)
+
+    def __init__(self, secret: str) -> None:
+        self.__secret = secret
+
+    def reveal(self) -> str:
+        """Return the secret itself: for whoever asks for it, not for anything that is kept."""
+        return self.__secret
+
+    def __repr__(self) -> str:
+        return "Credential(hidden)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Credential) and compare_digest(
+            self.__secret.encode(), other.__secret.encode()
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # a hash would tell something of it
+
+    def __copy__(self) -> Credential:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Credential:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a credential is not pickled: it would stand in the journal")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A machine of a list."""
+
+    address: str
+    credential: Credential | None = None
+    calibration: Calibration | None = None
+    """How long it took for the loop, if that was measured."""
+
+
+def read_machines(path: str | PathLike[str]) -> tuple[Listed, ...]:
+    """Read a machine list; blank lines and lines that begin with # say nothing."""
+    found: dict[str, tuple[int, Listed]] = {}
+    for number, line in _lines(Path(path)):
+        where = f"{path}, line {number}"
+        fields = [field.strip() for field in line.split(";")]
+        if len(fields) != 4:
+            raise InputError(f"{where}: {len(fields)} fields; expected 4: {FIELDS}")
+        address, secret, minutes, iterations = fields
+        if not address or len(address.split()) > 1:
+            raise InputError(f"{where}: expected an address in the first field: {FIELDS}")
+        if address in found:
+            raise InputError(f"{where}: the machine of line {found[address][0]} once more")
+        calibration = None
+        if minutes or iterations:
+            taken = _positive(minutes, where, "minutes, the third field,")
+            rounds = _positive(iterations, where, "iterations, the fourth field,")
+            calibration = Calibration(iterations=rounds, seconds=60 * taken)
+        credential = Credential(secret) if secret else None
+        found[address] = number, Listed(address, credential, calibration)
+    if not found:
+        raise InputError(f"{path}: no machine in it; expected one a line: {FIELDS}")
+    return tuple(listed for _, listed in found.values())
+
+
+def write_machines(path: str | PathLike[str], machines: Iterable[Listed]) -> None:
+    """Write a machine list, without the credentials."""
+    lines = [f"# {FIELDS}"]
+    for each in machines:
+        if not each.address or ";" in each.address or each.address[0] == "#":
+            raise InputError(f"machine {each.address!r} cannot stand in a list: {FIELDS}")
+        if len(each.address.split()) > 1:
+            raise InputError(f"machine {each.address!r} cannot stand in a list: it has spaces")
+        known = each.calibration
+        figures = f"{known.seconds / 60:.9g}; {known.iterations:g}" if known else ";"
+        lines.append(f"{each.address}; ; {figures}")
+    try:
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read_rates(path: str | PathLike[str]) -> NDArray[np.float64]:
+    """Read rates [class, machine]: a row a line, its entries separated by commas."""
+    rows: list[list[float]] = []
+    first = 0
+    for number, line in _lines(Path(path)):
+        where = f"{path}, line {number}"
+        row = [_rate(word.strip(), where, k) for k, word in enumerate(line.split(","), start=1)]
+        first = first or number
+        if rows and len(row) != len(rows[0]):
+            raise InputError(f"{where}: {len(row)} rates; expected {len(rows[0])}, as line {first}")
+        rows.append(row)
+    if not rows:
+        raise InputError(f"{path}: no rates in it; expected a row for each class: 2.2, 7, 10.25")
+    return np.array(rows)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Return the lines of a file that say something, numbered from 1."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file; expected UTF-8") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line
+
+
+def _positive(word: str, where: str, what: str) -> float:
+    value = _number(word)
+    if not TINY < value < HUGE:
+        raise InputError(f"{where}: {what} should be a number above 0")
+    return value
+
+
+def _rate(word: str, where: str, entry: int) -> float:
+    value = _number(word)
+    if not (isfinite(value) and value >= 0):
+        raise InputError(f"{where}: rate {entry} is {word!r}; expected a number that is at least 0")
+    return value
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,146 @@
+"""The verdict on a run: beside its twin, what to expect of such a run, and what was published."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..catalogue import results_of
+from ..grid import Statistics
+from ..grid.job import Stage
+from ..simulation import replicate
+from .experiment import Experiment
+from .run import Run
+from .twin import Gap, gap, twin
+
+__all__ = ["Expectation", "Report", "actual_rates", "expect", "report"]
+
+Floats = NDArray[np.float64]
+
+LONG = 20_000.0
+"""Time units of the run whose mean is the long-run mean."""
+SHORT_RUNS = 200
+"""Runs of the length of the real one."""
+
+
+class Expectation(NamedTuple):
+    """What the simulator says of runs like this."""
+
+    long_run: float
+    """The mean response of a long run."""
+    low: float
+    """19 of 20 runs of this length have a mean response above this,"""
+    high: float
+    """and below this."""
+
+
+class Report(NamedTuple):
+    """A run, and what there is to set beside it."""
+
+    run: Run
+    statistics: Statistics
+    twin: Statistics
+    gap: Gap
+    expected: Expectation | None
+    published: dict[str, dict[str, str]]
+    """By class, or overall: what was published for the testbed and for simulation."""
+    rates: Floats
+    """Actual execution rates [class, machine], whatever work jobs happened to bring."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as ``--json`` prints it."""
+        about = self.run.about
+        return {
+            "run": self.run.number,
+            "name": self.run.experiment.name,
+            "system": self.run.system.name,
+            "policy": about["policy"],
+            "time_unit": self.run.experiment.time_unit,
+            "state": self.run.state,
+            "statistics": self.statistics.as_json(),
+            "twin": self.twin.as_json(),
+            "gap": {
+                "relative": self.gap.relative,
+                "shares": self.gap.shares,
+                "low": self.gap.low,
+                "high": self.gap.high,
+            },
+            "expected": None if self.expected is None else self.expected._asdict(),
+            "published": self.published,
+            "desired_arrival_rates": self.run.system.arrival_rates.tolist(),
+            "desired_execution_rates": self.run.system.effective.tolist(),
+            "actual_execution_rates": self.rates.tolist(),
+        }
+
+
+def report(run: Run, *, expected: bool = True) -> Report:
+    """Set a run beside its twin, what is to be expected of it, and what was published."""
+    return Report(
+        run,
+        run.statistics(),
+        twin(run),
+        gap(run),
+        expect(run.experiment, run.until) if expected else None,
+        _published(run),
+        actual_rates(run),
+    )
+
+
+def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectation:
+    """Simulate many runs of a length, and a long one.
+
+    Beliefs that follow measurements are the grid's: the simulator's stay as they are.
+    """
+    policy, system = experiment.chosen_policy(), experiment.system
+    if experiment.failures != "generated":
+        system = system.replace(failures=None)
+    seeds = np.random.SeedSequence(seed).spawn(SHORT_RUNS + 1)
+
+    def mean_response(horizon: float, own: np.random.SeedSequence) -> float:
+        found = replicate(system, policy, horizon=horizon, seed=own)
+        done = found.responded > 0
+        return float(np.average(found.response[done], weights=found.responded[done]))
+
+    means = [mean_response(length, own) for own in seeds[1:]]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Expectation(mean_response(LONG, seeds[0]), float(low), float(high))
+
+
+def actual_rates(run: Run) -> Floats:
+    """Return the work done in a time unit of working on it [class, machine]; nan where none was."""
+    names = list(run.about["machines"])
+    done, taken = np.zeros(run.system.shape), np.zeros(run.system.shape)
+    for kept in run.journal.jobs(contents=False):
+        job = kept.job
+        if job.stage == Stage.finished:
+            where = int(run.jobs.task_classes[job.number]), names.index(kept.machine)
+            done[where] += run.jobs.works[job.number]
+            taken[where] += job.ended - job.started
+    with np.errstate(invalid="ignore"):
+        return np.where(taken > 0, done / np.where(taken > 0, taken, 1.0), np.nan)
+
+
+PRINTED = {"lpas_dg": "LPAS_DG", "gcmu": "Gcmu", "fcfs": "FCFS"}
+"""Policies by the names under which they were published."""
+
+
+def _published(run: Run) -> dict[str, dict[str, str]]:
+    name = run.system.name.removesuffix(":modulo")  # the same machines, numbered otherwise
+    policy = PRINTED.get(run.experiment.chosen_policy().name)
+    found: dict[str, dict[str, str]] = {}
+    if not name.startswith("MGST.") or policy is None:
+        return found
+    for cell in results_of(name):
+        platform = cell.get("platform")
+        if cell.get("policy") != policy or platform not in ("testbed", "simulation"):
+            continue
+        if cell["metric"] not in ("W_mean", "W_class"):
+            continue
+        whose = str(cell["class"]) if "class" in cell else "overall"
+        words = f"{cell['value']:g}" if "value" in cell else str(cell.get("status", ""))
+        if "lo" in cell:
+            words = f"{cell['lo']:g} to {cell['hi']:g}"
+        found.setdefault(whose, {}).setdefault(platform, words)
+    return found

@@ -1,0 +1,215 @@
+"""A run: an experiment that was conducted, or is, with its journal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from ..grid import Journal, Mapper, Statistics, statistics
+from ..grid.executors import Executor
+from ..grid.journal import home
+from ..model import InputError, System
+from ..model.file import document
+from .adjuster import Adjuster, real_rates, warnings
+from .calibrate import calibrate
+from .conduct import Conduct
+from .experiment import Experiment
+from .faults import Fault
+from .generator import JobList
+
+__all__ = ["Run", "conduct", "new_run", "runs"]
+
+
+class Run:
+    """A run, read from its journal.
+
+    Its number is that of ``gridwright runs``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journal = Journal(path, new=False)
+        about = self.journal.about
+        if about.get("kind") != "run":
+            self.journal.close()
+            raise InputError(f"{path} is the journal of a grid, not of an experiment")
+        self.about = about
+        self.experiment = Experiment(**about["experiment"])
+        self.jobs = JobList.from_json(about["jobs"])
+        self.faults = tuple(Fault(*fault) for fault in about["faults"])
+
+    @property
+    def number(self) -> int:
+        """The number of the run."""
+        return int(self.path.stem) if self.path.stem.isdigit() else 0
+
+    @property
+    def system(self) -> System:
+        """The system that was imposed."""
+        return self.experiment.system
+
+    @property
+    def until(self) -> float:
+        """How far the run has come, in time units."""
+        return float(self.journal.about.get("ended") or self.journal.last())
+
+    @property
+    def state(self) -> str:
+        """``running``, ``done``, or ``stopped`` before its end."""
+        if self.journal.is_claimed():
+            return "running"
+        return "done" if "ended" in self.journal.about else "stopped"
+
+    def statistics(self) -> Statistics:
+        """Return how its jobs have fared."""
+        return statistics(self.journal, self.until)
+
+    @classmethod
+    def find(cls, name: str | int) -> Self:
+        """Find a run by its number, or by the path of its journal."""
+        if isinstance(name, str) and not name.isdigit():
+            return cls(Path(name))
+        path = _folder() / f"{int(name)}.sqlite"
+        if not path.is_file():
+            raise InputError(f"there is no run {name}; 'gridwright runs' lists those that are")
+        return cls(path)
+
+    def close(self) -> None:
+        """Close the journal."""
+        self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def runs() -> list[Path]:
+    """Return the journals of all runs, the oldest first."""
+    found = [path for path in _folder().glob("*.sqlite") if path.stem.isdigit()]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def conduct(
+    experiment: Experiment | Run,
+    *,
+    path: Path | None = None,
+    watch: Callable[[Mapper], None] = lambda mapper: None,
+    jobs: JobList | None = None,
+    faults: tuple[Fault, ...] | None = None,
+    executor: Executor | None = None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> Run:
+    """Conduct an experiment on real machines; given a run that was stopped, go on with it.
+
+    Jobs and faults are those of the experiment, unless others are given. ``warn`` is told of
+    rates that are imposed on machines which are in truth much slower.
+    """
+    run = experiment
+    if isinstance(run, Experiment):
+        run = new_run(run, path=path, jobs=jobs, faults=faults)
+    elif run.state != "stopped":
+        raise InputError(f"run {run.number} is {run.state}; only one that was stopped goes on")
+    run.journal.claim()
+    chosen = executor or _executor(run.experiment)
+    run.about["machines"] = list(chosen.machines)  # a cluster's have names of their own
+    run.journal.describe(machines=run.about["machines"])
+    adjuster = _adjuster(run.experiment)
+    if run.experiment.iterations is not None:
+        given = run.experiment.iterations
+        rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
+        real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
+        for line in warnings(run.system, real):
+            warn(line)
+    parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
+    conducting = Conduct(*parts)
+    try:
+        asyncio.run(conducting.run())
+    except TimeoutError:
+        raise InputError("the machines of the experiment did not come up") from None
+    finally:
+        run.journal.release()
+    if conducting.broken:
+        raise InputError(f"the run has stopped: {conducting.broken}")
+    run.journal.describe(ended=run.experiment.duration)
+    return run
+
+
+def _folder() -> Path:
+    return home() / "runs"
+
+
+def new_run(
+    experiment: Experiment,
+    *,
+    path: Path | None = None,
+    jobs: JobList | None = None,
+    faults: tuple[Fault, ...] | None = None,
+) -> Run:
+    """Write down what is to be conducted: a run that has not begun."""
+    jobs = experiment.job_list() if jobs is None else jobs
+    faults = experiment.faults() if faults is None else faults
+    machines = experiment.machine_names()
+    path = _next_path() if path is None else path
+    journal = Journal(path)
+    journal.describe(
+        kind="run",
+        origin=time.time(),
+        unit=experiment.time_unit,
+        experiment=_words(experiment),
+        policy=str(experiment.chosen_policy()),
+        classes=list(experiment.system.classes),
+        machines=machines,
+        jobs=jobs.as_json(),
+        faults=[list(fault) for fault in faults],
+    )
+    journal.close()
+    return Run(path)
+
+
+def _next_path() -> Path:
+    """Return the path of the next run, and make it ours."""
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    number = max((int(path.stem) for path in runs()), default=0) + 1
+    while True:
+        path = folder / f"{number}.sqlite"
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return path
+        except FileExistsError:
+            number += 1
+
+
+def _words(experiment: Experiment) -> dict[str, Any]:
+    """Say an experiment in full: its system too, so that no file is needed to read it again."""
+    words: dict[str, Any] = json.loads(experiment.model_dump_json(exclude_unset=True))
+    words["system"] = document(experiment.system)
+    return words
+
+
+def _executor(experiment: Experiment) -> Executor:
+    names = experiment.machine_names()
+    if experiment.executor == "local":
+        from ..grid.executors.local import LocalExecutor
+
+        return LocalExecutor(names, prediction=experiment.prediction)
+    from ..grid.executors.dask import DaskExecutor
+
+    wanted = [each.address for each in experiment.listed()] or len(names)
+    return DaskExecutor(experiment.address, wanted)
+
+
+def _adjuster(experiment: Experiment) -> Adjuster:
+    """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
+    calibrations = [each.calibration for each in experiment.listed() if each.calibration]
+    if experiment.job == "spin" and not calibrations and experiment.executor == "local":
+        (measured,) = calibrate(1, repeats=3).calibrations()
+        calibrations = [measured] * len(experiment.system.machines)
+    return Adjuster(experiment.system, experiment.time_unit, experiment.job, calibrations)

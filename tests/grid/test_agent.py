@@ -1,0 +1,155 @@
+"""The agent tells, remembers, and stops."""
+
+import asyncio
+import os
+import threading
+import time
+from pathlib import Path
+from queue import Queue
+
+import cloudpickle
+import pytest
+
+from gridwright import InputError
+from gridwright.grid.agent import Agent
+from gridwright.grid.cpu import Snapshot, availability, snapshot
+from gridwright.grid.executors.local import LocalExecutor
+from gridwright.grid.executors.seam import Event, Reading
+from gridwright.grid.history import History
+from gridwright.testbed.load import Load
+
+WAIT = 60
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def told(agent: Agent, count: int) -> list[tuple[float, float]]:
+    readings: Queue[tuple[float, float]] = Queue()
+    agent.tell = lambda *reading: readings.put(reading)
+    with agent:
+        return [readings.get(timeout=WAIT) for _ in range(count)]
+
+
+def test_it_tells_and_remembers() -> None:
+    agent = Agent(lambda *_: None, 0.05, lambda: [os.getpid()])
+    readings = told(agent, 3)
+    assert all(0 <= measured <= 1 and predicted == measured for measured, predicted in readings)
+    assert agent.trouble == ""
+    hours = History().extent(96).hours
+    assert 3 * 0.05 <= hours * 3600 < WAIT
+    told(Agent(lambda *_: None, 0.05, list), 1)
+    assert History().extent(96).hours > hours, "another goes on with the same file"
+
+
+def test_it_predicts_from_what_it_reads_back() -> None:
+    now, week = time.time(), 7 * 86400
+    for ago in range(-1, 2):  # the hour before and after, should it strike just now
+        History().add(now - week + 1800 * ago, 1800, 0.25)
+    agent = Agent(lambda *_: None, 0.05, list)
+    assert [predicted for _, predicted in told(agent, 2)] == pytest.approx([0.25, 0.25])
+    fixed = {"mode": "fixed", "availability": 0.75, "period": WAIT}
+    agent = Agent(lambda *_: None, 0.05, list, prediction=fixed)
+    assert {predicted for _, predicted in told(agent, 2)} == {0.75}
+
+
+def test_a_fixed_share_ends() -> None:
+    fixed = {"mode": "fixed", "availability": 0.0, "period": 1e-3}
+    agent = Agent(lambda *_: None, 0.05, list, prediction=fixed)
+    assert all(measured == predicted for measured, predicted in told(agent, 2))
+
+
+def test_it_goes_on_where_nothing_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file, and no folder")
+    agent = Agent(lambda *_: None, 0.02, list)
+    assert len(told(agent, 2)) == 2
+    assert "no history that can be used" in agent.trouble
+
+
+def test_it_stops() -> None:
+    readings: Queue[tuple[float, float]] = Queue()
+    agent = Agent(lambda *reading: readings.put(reading), 1000.0, list)
+    agent.start()
+    agent.start()
+    assert [t.name for t in threading.enumerate()].count("gridwright-agent") == 1
+    agent.stop()
+    agent.stop()
+    assert "gridwright-agent" not in [t.name for t in threading.enumerate()]
+    assert readings.empty()
+
+
+@pytest.mark.parametrize("resolution", [0.0, -1.0, float("nan"), float("inf")])
+def test_wrong_resolution(resolution: float) -> None:
+    with pytest.raises(InputError, match="expected seconds > 0"):
+        Agent(lambda *_: None, resolution, list).start()
+    with pytest.raises(InputError, match="no mode 'x'"):
+        Agent(lambda *_: None, 1.0, list, prediction="x")
+
+
+def test_local_machines_are_told_of_in_the_loops_thread() -> None:
+    events: list[Event] = []
+    threads: set[int] = set()
+
+    async def run() -> None:
+        executor = LocalExecutor(2, prediction={"mode": "fixed", "availability": 0.5})
+
+        def tell(event: Event) -> None:
+            events.append(event)
+            threads.add(threading.get_ident())
+
+        await executor.open(tell, resolution=0.05)
+        while len(readings()) < 6:
+            await asyncio.sleep(0.01)
+        executor.fail(0)
+        before = len(readings())
+        while len(readings()) < before + 2:
+            await asyncio.sleep(0.01)
+        assert {each.machine for each in readings()[before:]} == {1}
+        await executor.close()
+        count = len(events)
+        await asyncio.sleep(0.2)
+        assert len(events) == count
+
+    def readings() -> list[Reading]:
+        return [event for event in events if isinstance(event, Reading)]
+
+    asyncio.run(run())
+    assert threads == {threading.get_ident()}
+    assert [each.machine for each in readings()[:6]] == [0, 1, 0, 1, 0, 1]
+    assert all(0 <= each.measured <= 1 and each.predicted == 0.5 for each in readings())
+
+
+def test_a_load_is_seen_and_the_workers_are_not() -> None:
+    """A worker and a load, both children of this process, both as busy as they can be."""
+
+    async def run() -> None:
+        executor = LocalExecutor(1)
+        await executor.open(lambda event: None)
+        executor.start(0, 0, 0, cloudpickle.dumps((exec, ("while True: pass",), {})))
+        try:
+            with Load(1.0, cores=1) as load:
+                pids = [executor.pid(0), *load.pids]
+                before, after = await both_at_work(pids)
+        finally:
+            await executor.close()
+        me, (worker, loading) = os.getpid(), pids
+        seen = availability(before, after, [me])
+        taken = 0.4 / ((os.cpu_count() or 1) * (after.time - before.time))
+        assert seen < 1 - taken / 2, "the load is foreign"
+        assert availability(before, after, [me, loading]) > seen + taken / 2, "were it ours"
+        assert availability(before, after, [me, worker]) == seen, "the worker is ours"
+        assert availability(before, after, []) <= seen, "were it not"
+
+    asyncio.run(run())
+
+
+async def both_at_work(pids: list[int]) -> tuple[Snapshot, Snapshot]:
+    """Take two snapshots between which each process has had 0.4 CPU seconds."""
+    before = snapshot()
+    while True:
+        after = snapshot()
+        if all(after.processes[pid].seconds - before.processes[pid].seconds > 0.4 for pid in pids):
+            return before, after
+        await asyncio.sleep(0.01)

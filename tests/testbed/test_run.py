@@ -1,0 +1,147 @@
+"""Runs on real processes: what happens is what was to happen, and nothing is lost."""
+
+import csv
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridwright import InputError
+from gridwright.grid import Journal, Mapper
+from gridwright.testbed import Experiment, Run, conduct, export, gap, report, runs, twin
+from gridwright.testbed.faults import Fault
+from gridwright.testbed.generator import JobList
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def experiment(**parts: object) -> Experiment:
+    usual = {"system": "MGST.HiHi:4", "policy": "lpas_dg", "time_unit": 0.4, "duration": 8}
+    return Experiment(**{**usual, **parts})
+
+
+FAULTS = (Fault(1, 2.0, 4.0), Fault(4, 3.0, 100.0))
+
+
+def test_a_run_its_twin_and_its_tables(tmp_path: Path) -> None:
+    plan = experiment(corrections=False)
+    with conduct(plan, faults=FAULTS) as run:
+        assert (run.number, run.state, runs()) == (1, "done", [run.path])
+        jobs = [kept.job for kept in run.journal.jobs()]
+        assert len(jobs) == len(run.jobs) == len(plan.job_list())
+        late = np.array([job.submitted for job in jobs]) - run.jobs.times
+        assert late.min() > -1e-6, "no job comes before its time"
+        found = run.statistics()
+        figures = found.overall
+        assert figures.finished + figures.unfinished == figures.arrived == len(jobs)
+        assert figures.finished > 100
+        done = [job for job in jobs if job.stage == "finished"]
+        for job in done:
+            assert job.submitted <= job.sent <= job.started <= job.ended <= job.heard
+            assert job.heard <= job.settled
+            assert job.free <= job.heard_free <= job.sent
+        kinds = Counter(entry.kind for entry in run.journal.events())
+        assert (kinds["failure"], kinds["repair"]) == (2, 1)
+        assert kinds["down"] == 2
+        assert kinds["up"] == 7
+        assert kinds["finished"] == figures.finished
+        assert len(run.journal.decisions()) >= figures.finished
+        # Nothing runs where a machine is not.
+        for kept in run.journal.jobs():
+            if kept.machine == "5" and kept.job.stage == "finished":
+                assert kept.job.ended < 3.1
+        rates = report(run, expected=False).rates
+        there = ~np.isnan(rates)
+        assert (rates[there] <= 1.001 * run.system.effective[there]).all(), "a sleep is never short"
+        model = twin(run).overall
+        assert model.arrived == figures.arrived
+        parts = gap(run)
+        assert parts.run == figures.response
+        assert sum(parts.shares.values()) == pytest.approx(parts.run - parts.twin)
+        files = export(run, tmp_path / "tables")
+        names = {path.name for path in files}
+        assert {"jobs.csv", "failures.csv", "decisions.csv", "MGST.HiHi-4_mue.txt"} <= names
+        with (tmp_path / "tables" / "jobs.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == len(jobs)
+        assert sum(float(row["response"] or 0) for row in rows) / len(done) == pytest.approx(
+            figures.response
+        )
+    again = Run.find(1)
+    assert repr(again.statistics()) == repr(found)
+    again.close()
+
+
+def stop_at(time: float) -> Callable[[Mapper], None]:
+    pressed: list[bool] = []
+
+    def watch(mapper: Mapper) -> None:
+        if mapper.now() > time and not pressed:
+            pressed.append(True)
+            signal.raise_signal(signal.SIGINT)
+
+    return watch
+
+
+def test_a_run_that_is_stopped_goes_on() -> None:
+    plan = experiment(system="MGST.HiHi:1", policy="gcmu", duration=6)
+    with pytest.raises(KeyboardInterrupt):
+        conduct(plan, watch=stop_at(2.0))
+    with Run.find(1) as run:
+        assert run.state == "stopped"
+        stopped = run.until
+        assert 1.9 < stopped < 4
+        came = len(list(run.journal.jobs()))
+        assert came < len(run.jobs)
+        conduct(run)
+        assert run.state == "done"
+        jobs = [kept.job for kept in run.journal.jobs()]
+        assert [job.number for job in jobs] == list(range(len(run.jobs)))
+        figures = run.statistics().overall
+        assert figures.finished + figures.unfinished == len(jobs)
+        assert figures.unfinished < 20
+        ends = Counter(entry.job for entry in run.journal.events("finished"))
+        assert set(ends.values()) == {1}, "none finished twice"
+        assert len(ends) == figures.finished
+        with pytest.raises(InputError, match="run 1 is done"):
+            conduct(run)
+
+
+def test_a_journal_has_one_writer(tmp_path: Path) -> None:
+    one, other = Journal(tmp_path / "j.sqlite"), Journal(tmp_path / "j.sqlite")
+    one.claim()
+    assert other.is_claimed()
+    with pytest.raises(InputError, match="another grid is writing this journal"):
+        other.claim()
+    one.close()
+    assert not other.is_claimed()
+    other.claim()
+    other.close()
+
+
+def test_jobs_may_really_take_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("a; ; 0.001; 2000\nb; ; 0.001; 2000\n")
+    plan = Experiment(
+        system={"arrivals": [4], "rates": [[8, 4]]},
+        policy="fcfs",
+        job="spin",
+        machines=str(tmp_path / "list"),
+        duration=2,
+    )
+    with conduct(plan, jobs=JobList([0.1, 0.2, 0.3], [0, 0, 0], [0.5, 0.5, 0.5])) as run:
+        assert run.statistics().overall.finished == 3
+        assert {kept.machine for kept in run.journal.jobs()} == {"a", "b"}
+
+
+def test_a_run_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no run 7"):
+        Run.find(7)
+    Journal(tmp_path / "grid.sqlite").close()
+    with pytest.raises(InputError, match="journal of a grid, not of an experiment"):
+        Run(tmp_path / "grid.sqlite")

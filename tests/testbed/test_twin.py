@@ -1,0 +1,92 @@
+"""Twins: experiments in virtual time agree with the simulator, and take a gap apart."""
+
+import numpy as np
+import pytest
+
+from gridwright import simulate
+from gridwright.testbed import Experiment, virtually
+from gridwright.testbed.faults import Fault
+from gridwright.testbed.generator import JobList
+from gridwright.testbed.twin import Causes, Gap
+
+PUBLISHED = {"corrections": False, "duration": 400}
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "gcmu", "lpas_dg"])
+def test_virtual_runs_have_the_mean_of_the_simulator(policy: str) -> None:
+    """Six runs of 400 time units; the interval of their mean holds the simulated one."""
+    experiment = Experiment(system="MGST.HiHi:1", policy=policy, **PUBLISHED)
+    own = [virtually(experiment.replace(seed=seed)).overall.response for seed in range(6)]
+    theirs = simulate("MGST.HiHi:1", policy, 400, 40, seed=9).mean_response
+    spread = np.std(own, ddof=1) / np.sqrt(6) + (theirs.high - theirs.low) / 4
+    assert abs(np.mean(own) - theirs.mean) < 6 * spread  # chance: one in a few thousand, seeded
+    assert np.mean(own) == pytest.approx(theirs.mean, rel=0.2)
+
+
+def test_a_virtual_run_is_the_same_again() -> None:
+    experiment = Experiment(system="MGST.HiHi:4", policy="pas_dg", duration=60)
+    assert repr(virtually(experiment)) == repr(virtually(experiment))
+
+
+def test_every_cause_lengthens_the_response() -> None:
+    experiment = Experiment(
+        system="MGST.HiHi:3",
+        policy="gcmu",
+        duration=100,
+        timeout=6,
+        detection="timeout",
+        corrections=False,
+    )
+    faults = experiment.faults()
+    plain = virtually(experiment).overall.response
+    slower = virtually(experiment, causes=Causes(execution=np.full((4, 6), 1.2))).overall
+    assert slower.response > 1.15 * plain
+    late = virtually(experiment, causes=Causes(overhead=(0.02, 0.02))).overall
+    assert late.communication == pytest.approx(0.02)
+    assert late.notification == pytest.approx(0.02)
+    assert late.response > plain + 0.02
+    silent = virtually(experiment, causes=Causes(failures=faults)).overall
+    assert silent.timed_out > 0
+
+
+def test_a_failure_that_only_the_time_out_tells() -> None:
+    """A machine goes silent with its job, which runs elsewhere once it has timed out."""
+    experiment = Experiment(
+        system={"arrivals": [1], "rates": [[1, 1]]},
+        policy="fcfs",
+        duration=20,
+        timeout=4,
+        detection="timeout",
+        corrections=False,
+    )
+    jobs, faults = JobList([1.0], [0], [1.5]), (Fault(0, 2.0, 15.0),)
+    found = virtually(experiment, jobs, faults, Causes(failures=faults))
+    assert found.overall.timed_out == found.overall.lost == 1
+    assert found.overall.response == pytest.approx(4 + 1.5), "sent at 1, given up at 5"
+    at_once = virtually(experiment, jobs, faults)
+    assert at_once.overall.response == pytest.approx(1 + 1.5), "lost at 2"
+    short = (Fault(0, 2.0, 3.0),)
+    found = virtually(experiment, jobs, short, Causes(failures=short))
+    assert found.overall.response == pytest.approx(2 + 1.5), "it is back at 3, and has forgotten"
+
+
+def test_a_job_that_is_long_everywhere_gets_through() -> None:
+    experiment = Experiment(
+        system={"arrivals": [1], "rates": [[1, 1]]},
+        policy="fcfs",
+        duration=100,
+        timeout=2,
+        corrections=False,
+    )
+    found = virtually(experiment, JobList([1.0], [0], [7.0]), ())
+    assert found.overall.timed_out == 2, "after 2, and after 4 more; not after 8"
+    assert found.overall.response == pytest.approx(14), "the first machine is back after 7"
+
+
+def test_shares_of_a_gap_add_up() -> None:
+    gap = Gap(
+        1.5, 1.0, {"arrivals": 1.1, "execution": 1.1, "overhead": 1.3, "failures": 1.25}, 1, 1
+    )
+    assert gap.relative == 0.5
+    assert sum(gap.shares.values()) == pytest.approx(0.5)
+    assert gap.shares["unexplained"] == pytest.approx(0.25)
