@@ -356,6 +356,21 @@ def test_a_worker_that_joins_is_a_further_machine(cluster: Cluster) -> None:
         assert sorted(just_two.told) == [MachineUp(0), MachineUp(1)]
 
 
+def test_a_grid_uses_a_worker_that_joins(cluster: Cluster, tmp_path: Path) -> None:
+    executor = DaskExecutor(cluster.address)
+    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+        with running("--connect", cluster.address, "--name", "late"):
+            until(lambda: len(grid.status()["machines"]) == 3 and all_up(grid))
+            for other in ("1", "2"):
+                grid.pause(other)
+            assert grid.submit(abs, -1).result(WAIT) == 1
+        until(lambda: not grid.status()["machines"]["late"]["up"])
+        grid.resume("1")
+        assert grid.submit(abs, -2).result(WAIT) == 2
+    machines = [each.machine for each in journalled(tmp_path / "j.sqlite").values()]
+    assert machines == ["late", "1"]
+
+
 def test_workers_that_joined_come_back_with_their_scheduler(tmp_path: Path) -> None:
     with (
         running("--local", "1", "--port", "0") as cluster,
@@ -385,6 +400,18 @@ def test_a_job_is_stopped_in_the_middle(cluster: Cluster, tmp_path: Path) -> Non
     stages = [each.job.stage for each in journalled(tmp_path / "j.sqlite").values()]
     assert stages == [Stage.cancelled, Stage.finished]
     assert "down" not in {entry.kind for entry in events(tmp_path / "j.sqlite")}
+
+
+def test_what_is_taken_back_before_it_has_begun_never_runs(cluster: Cluster) -> None:
+    for slots in (1, 2):
+        with Driven(DaskExecutor(cluster.address, ["1"], slots=slots)) as driven:
+            for job in range(5):
+                driven.start(job, 0, time.sleep, 1000)
+                driven.call(driven.executor.cancel, job, 0, 1)
+            driven.start(5, 0, abs, -1)
+            assert driven.result(5) == 1
+            assert [e.job for e in driven.told if isinstance(e, Ended)] == [5]
+            assert not [e for e in driven.told if isinstance(e, MachineDown)]
 
 
 def test_machines_are_taken_away_and_brought_back(cluster: Cluster, tmp_path: Path) -> None:
