@@ -11,6 +11,7 @@ BENCHMARKS = [
     "chains",
     "optimum",
     "startup",
+    "dask",
 ]
 
 for name in sys.argv[1:] or BENCHMARKS:

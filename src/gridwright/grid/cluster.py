@@ -8,11 +8,12 @@ import logging
 import signal
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model import InputError
-from .executors.scheduler import check_address, find_workers, quiet, security_of, unreachable
+from .executors.scheduler import check_address, find_workers, probe, quiet, security_of, unreachable
 
 __all__ = ["Tls", "join", "serve"]
 
@@ -120,8 +121,9 @@ async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) 
             dashboard=False,
             dashboard_address="127.0.0.1:0",
         )
-    except (OSError, ValueError) as error:
-        raise InputError(f"no scheduler can be started at {place.address}: {error}") from None
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.__cause__ or error
+        raise InputError(f"no scheduler can be started at {place.address}: {why}") from None
     async with scheduler:
         await _work(replace(place, address=scheduler.address), names, ready, stop)
 
@@ -175,7 +177,7 @@ async def _start(place: _Place, name: str) -> Any:
         await nanny.close(timeout=LEAVE)
         raise
     except (OSError, ValueError, RuntimeError) as error:
-        raise unreachable(place.address, error) from None
+        raise unreachable(place.address, error.__cause__ or error) from None
 
 
 async def _keep(place: _Place, name: str, nanny: Any) -> None:
@@ -185,10 +187,9 @@ async def _keep(place: _Place, name: str, nanny: Any) -> None:
             await nanny.finished()
             while nanny.status.name != "running":
                 await asyncio.sleep(AGAIN)
-                try:
+                with suppress(InputError, OSError):
+                    await probe(place.address)
                     nanny = await _start(place, name)
-                except InputError:
-                    continue
     finally:
         await nanny.close(timeout=LEAVE)
 

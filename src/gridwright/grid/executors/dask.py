@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 from ...model import InputError
 from .link import ANSWER, LOOK, Link
+from .member import Attempt, Machine, Worker
 from .scheduler import Workers, choose, find_workers, security_of
 from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
@@ -21,49 +21,6 @@ ROUNDS = 3
 """Words to a new worker that tell its clock."""
 WORD = 10.0
 """Seconds between later ones: clocks drift, and a worker without a word gives us up."""
-
-
-@dataclass(eq=False)
-class _Attempt:
-    """A job on its way."""
-
-    future: Any
-    sent: float
-    started: float | None = None
-    fetching: bool = False
-
-
-@dataclass(eq=False)
-class _Machine:
-    """A slot of a worker."""
-
-    number: int
-    slot: int
-    worker: _Worker | None = None
-    """Where it is, while it is there."""
-    away: bool = False
-    """Whether it was taken away, until it is repaired."""
-    attempts: dict[tuple[int, int], _Attempt] = field(default_factory=dict)
-
-    def release(self) -> None:
-        """Give up what is on its way here."""
-        attempts, self.attempts = self.attempts, {}
-        for attempt in attempts.values():
-            attempt.future.release()
-
-
-@dataclass(eq=False)
-class _Worker:
-    """A worker, and its clock."""
-
-    address: str
-    machines: list[_Machine]
-    identity: str = ""
-    offset: float = 0.0
-    """What to add to its clock to have ours."""
-    delay: float = float("inf")
-    """Seconds of the round trip that told so: it is wrong by half as much at most."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class DaskExecutor:
@@ -104,10 +61,10 @@ class DaskExecutor:
         self._security = security_of(address, security)
         self._grows = machines is None
         self._topic = f"gridwright-{uuid4().hex}"
-        self._all: list[_Machine] = []
-        self._called: dict[str, list[_Machine]] = {}
+        self._all: list[Machine] = []
+        self._called: dict[str, list[Machine]] = {}
         """Machines by what their worker is called."""
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, Worker] = {}
         self._greeting: dict[str, asyncio.Task[None]] = {}
         self._trouble = ""
         self._link: Link | None = None
@@ -118,8 +75,8 @@ class DaskExecutor:
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Connect, and have a process started on every worker."""
         self.tell = tell
-        hear = {self._topic: self._hear}
-        self._link = Link(self.address, self._security, hear, self._look, self._lost)
+        topic = self._topic
+        self._link = Link(self.address, self._security, topic, self._hear, self._look, self._lost)
         await self._link.open()
         await asyncio.gather(*self._greeting.values())
         if not self._workers:
@@ -139,7 +96,7 @@ class DaskExecutor:
         key, where = f"{self._topic}-{job}-{attempt}", it.worker.address
         arguments = (self._topic, key, it.slot, job, attempt, work)
         future = self._link.submit(key, where, run, *arguments)
-        it.attempts[job, attempt] = _Attempt(future, time.monotonic())
+        it.attempts[job, attempt] = Attempt(future, time.monotonic())
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
         """Release an attempt's task: its worker stops what nobody wants any more."""
@@ -197,10 +154,10 @@ class DaskExecutor:
 
     # workers come and go
 
-    def _add(self, name: str) -> list[_Machine]:
+    def _add(self, name: str) -> list[Machine]:
         """Make the machines of one more worker."""
         first = len(self._all)
-        found = self._called[name] = [_Machine(first + k, k) for k in range(self.slots)]
+        found = self._called[name] = [Machine(first + k, k) for k in range(self.slots)]
         self._all += found
         more = self.slots > 1
         self.machines += [f"{name}/{each.slot + 1}" if more else name for each in found]
@@ -236,7 +193,7 @@ class DaskExecutor:
     async def _greet(self, address: str, name: str) -> None:
         """Have a worker's machines started; they are up when it has answered."""
         called = address if address in self._called else name
-        worker = _Worker(address, self._called.get(called, []))
+        worker = Worker(address, self._called.get(called, []))
         try:
             if any(machine.worker for machine in worker.machines):
                 return  # the one before is still there, or thought to be
@@ -252,7 +209,7 @@ class DaskExecutor:
             if not machine.away:
                 self.tell(MachineUp(machine.number))
 
-    async def _speak(self, worker: _Worker) -> bool:
+    async def _speak(self, worker: Worker) -> bool:
         """Tell a worker which machines are away, and set its clock; False if it did not hear."""
         from .plugin import clock, hello
 
@@ -267,10 +224,7 @@ class DaskExecutor:
             self._trouble = f"{type(error).__name__}: {error}"
             return False
         theirs, which, identity = said
-        if which == clock():
-            worker.offset = 0.0
-        elif now - began <= worker.delay:
-            worker.offset, worker.delay = (began + now) / 2 - theirs, now - began
+        worker.set_clock(began, theirs, now, same=which == clock())
         worker.identity = worker.identity or identity
         if worker.identity != identity:
             self._lost(worker.address, "its processes were ended")
@@ -283,7 +237,7 @@ class DaskExecutor:
                 worker.delay *= 1.2  # what it told grows old
                 await self._speak(worker)
 
-    async def _bring_back(self, machine: _Machine, worker: _Worker) -> None:
+    async def _bring_back(self, machine: Machine, worker: Worker) -> None:
         while machine.worker is worker and not machine.away:
             if await self._speak(worker):
                 self.tell(MachineUp(machine.number))
@@ -292,8 +246,8 @@ class DaskExecutor:
 
     # what workers say
 
-    def _hear(self, event: tuple[float, Any]) -> None:
-        kind, address, slot, *rest = event[1]
+    def _hear(self, word: list[Any]) -> None:
+        kind, address, slot, *rest = word
         worker = self._workers.get(address)
         machine = worker.machines[slot] if worker is not None else None
         if worker is None or machine is None or machine.away:
@@ -321,7 +275,7 @@ class DaskExecutor:
             case "forgot":
                 self._lost(address, "its processes were ended")
 
-    def _started(self, machine: _Machine, number: tuple[int, int], at: float) -> _Attempt | None:
+    def _started(self, machine: Machine, number: tuple[int, int], at: float) -> Attempt | None:
         """Tell once that an attempt has started, not before it was sent."""
         found = machine.attempts.get(number)
         if found is not None and found.started is None:
@@ -331,9 +285,9 @@ class DaskExecutor:
 
     def _end(
         self,
-        machine: _Machine,
+        machine: Machine,
         number: tuple[int, int],
-        attempt: _Attempt,
+        attempt: Attempt,
         at: float,
         result: bytes,
         error: str,
@@ -344,7 +298,7 @@ class DaskExecutor:
             self.tell(Ended(machine.number, *number, at, result, error))
 
     def _fetch(
-        self, machine: _Machine, number: tuple[int, int], attempt: _Attempt, at: float
+        self, machine: Machine, number: tuple[int, int], attempt: Attempt, at: float
     ) -> None:
         """Get a large result from where it is, or what went wrong with a task."""
 

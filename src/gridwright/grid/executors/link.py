@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from .scheduler import PATIENCE, Workers, names, unreachable
+from .scheduler import PATIENCE, Workers, names, probe, unreachable
 
 __all__ = ["ANSWER", "LOOK", "Link"]
 
@@ -16,6 +16,8 @@ LOOK = 0.3
 """Seconds between looks at which workers are there."""
 ANSWER = 2.0
 """Seconds in which a worker must answer."""
+ECHO = 0.05
+"""Seconds in which a scheduler should have said what we say."""
 
 
 class Link:
@@ -29,8 +31,10 @@ class Link:
         Of the scheduler.
     security
         As Dask has it.
+    topic
+        What workers say things on.
     hear
-        What to call with the words of each topic.
+        Told of every word that is said there.
     look
         Told often, and when one comes, which workers there are.
     lost
@@ -41,30 +45,36 @@ class Link:
         self,
         address: str,
         security: Any,
-        hear: Mapping[str, Callable[[Any], None]],
+        topic: str,
+        hear: Callable[[list[Any]], None],
         look: Callable[[Workers], None],
         lost: Callable[[str | None], None],
     ) -> None:
         self.address, self.security = address, security
-        self.hear, self.look, self.lost = hear, look, lost
+        self.topic, self.hear, self.look, self.lost = topic, hear, look, lost
         self.client: Any = None
+        self.closing = False
         self.tasks: set[asyncio.Task[Any]] = set()
         self._scheduler = ""
-        self._changed = asyncio.Event()
+        self._changed, self._echoed = asyncio.Event(), asyncio.Event()
 
     async def open(self) -> None:
         """Connect, and stay connected."""
         try:
-            await self._connect()
+            async with asyncio.timeout(2 * PATIENCE):
+                await self._connect()
         except (OSError, ValueError, TypeError) as error:
             raise unreachable(self.address, error) from None
         self.spawn(self._stay())
 
     async def close(self) -> None:
         """Leave, whatever state things are in."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.closing = True
+        for _ in range(3):  # Dask swallows being cancelled here and there
+            if self.tasks:
+                for task in self.tasks:
+                    task.cancel()
+                await asyncio.wait(self.tasks, timeout=ANSWER)
         await self._leave()
 
     def spawn(self, what: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -94,19 +104,26 @@ class Link:
 
         options = {"asynchronous": True, "set_as_default": False, "name": "gridwright"}
         client = Client(self.address, security=self.security, timeout=PATIENCE, **options)
-        await client
         self.client = client
-        for topic, hear in {**self.hear, "all": self._hear_all}.items():
-            client.subscribe_topic(topic, hear)
+        await client
+        client.subscribe_topic("all", self._hear_all)
+        client.subscribe_topic(self.topic, self._hear)
+        self._echoed.clear()
+        while not self._echoed.is_set():  # until we are heard, what is said is not heard by us
+            await client.log_event(self.topic, [])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ECHO):
+                    await self._echoed.wait()
         identity = await client.scheduler.identity(n_workers=-1)
         self._scheduler = identity["id"]
         self.look(names(identity))
 
     async def _stay(self) -> None:
         """Look at the workers; when the scheduler is gone, wait until one is there again."""
-        while True:
-            with suppress(OSError, ValueError):
+        while not self.closing:
+            with suppress(Exception):  # whatever it is, all that helps is to connect again
                 if self.client is None:
+                    await probe(self.address)
                     await self._connect()
                 await self._watch()
             self.lost(None)
@@ -116,7 +133,9 @@ class Link:
     async def _watch(self) -> None:
         """Look which workers are there until the connection is lost."""
         client = self.client
-        while client.status == "running":  # Dask notes the end of the line at once
+        while (
+            client.status == "running" and not self.closing
+        ):  # Dask notes the end of the line at once
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._changed.wait()
@@ -132,6 +151,13 @@ class Link:
                 return  # gone, or another scheduler at the same address
             self.look(names(asking.result()))
 
+    def _hear(self, event: tuple[float, Any]) -> None:
+        """Hear what workers say, and our own echo, which is nothing."""
+        if event[1]:
+            self.hear(event[1])
+        else:
+            self._echoed.set()
+
     def _hear_all(self, event: tuple[float, Any]) -> None:
         """Hear of workers that come and go, from the scheduler itself."""
         word = event[1]
@@ -144,8 +170,9 @@ class Link:
         client, self.client = self.client, None
         if client is not None:
             with suppress(Exception):
+                for topic in (self.topic, "all"):
+                    client.unsubscribe_topic(topic)
+            with suppress(Exception):
                 async with asyncio.timeout(ANSWER):
-                    for topic in (*self.hear, "all"):
-                        client.unsubscribe_topic(topic)
-                    # fast, as Dask calls it: without waiting for whoever is gone
+                    # as if something had gone wrong: it waits for nobody then
                     await client.__aexit__(ConnectionError, None, None)

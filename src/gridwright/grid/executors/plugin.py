@@ -62,6 +62,8 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     def __init__(self, topic: str, slots: int) -> None:
         self.topic, self.slots = topic, slots
         self.all: list[_Machine] = []
+        self.waiting: set[str] = set()
+        """Tasks whose machine is not ready yet."""
         self.minding: asyncio.Task[None] | None = None
         self.closing = False
 
@@ -88,6 +90,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     def transition(self, key: str, start: str, finish: str, **kwargs: Any) -> None:
         """Stop a job whose task Dask was told to forget. Ends with its process, nothing less."""
         if finish == "released" and start in ("executing", "long-running"):
+            self.waiting.discard(key)
             for machine in self.all:
                 if machine.key == key and machine.answer is not None:
                     machine.stopped = True
@@ -102,10 +105,13 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         machine = self.all[number]
         if len(self.all) > self.worker.state.nthreads:
             _secede(self.worker, key)
+        self.waiting.add(key)
         async with machine.turn:
             if not machine.away:
                 await machine.ready.wait()
-            if machine.away or machine.process is None:
+            wanted = key in self.waiting
+            self.waiting.discard(key)
+            if not wanted or machine.away or machine.process is None:
                 return None
             loop = asyncio.get_running_loop()
             machine.key, machine.started = key, 0.0
@@ -158,6 +164,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     async def _spawn(self, machine: _Machine) -> None:
         gone = partial(self._gone, machine)
         machine.process = await Process.start(partial(self._hear, machine), gone)
+        await machine.process.ready
         machine.stopped = False
         machine.ready.set()
         if machine.away or self.closing:  # meanwhile

@@ -19,6 +19,7 @@ __all__ = [
     "choose",
     "find_workers",
     "names",
+    "probe",
     "quiet",
     "security_of",
     "unreachable",
@@ -100,7 +101,15 @@ async def _ask(address: str, security: Any, at_least: int) -> Workers:
         await scheduler.close_rpc()
 
 
-def unreachable(address: str, error: Exception) -> InputError:
+async def probe(address: str) -> None:
+    """Raise OSError at once if nobody listens there; Dask would try ever less often."""
+    _, host, port = check_address(address)
+    async with asyncio.timeout(PATIENCE):
+        _, writer = await asyncio.open_connection(host, port)
+    writer.close()
+
+
+def unreachable(address: str, error: BaseException) -> InputError:
     """Say in one line that nobody answers."""
     why = f": {error}" if str(error) else ""
     return InputError(f"no Dask scheduler answers at {address}{why}")
