@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
@@ -25,7 +26,6 @@ from gridwright.grid.executors import (
     Event,
     MachineDown,
     MachineUp,
-    Reading,
     Started,
     scheduler,
 )
@@ -56,8 +56,12 @@ class Cluster:
     """Workers that were started by the command."""
 
     def __init__(self, *arguments: str) -> None:
+        self.home = TemporaryDirectory()
         self.process = subprocess.Popen(
-            [*COMMAND, "--json", *arguments], stdout=subprocess.PIPE, text=True
+            [*COMMAND, "--json", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "GRIDWRIGHT_HOME": self.home.name},
         )
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
@@ -75,6 +79,7 @@ class Cluster:
         assert self.process.stdout is not None
         self.process.stdout.close()
         until(lambda: not alive(everybody))
+        self.home.cleanup()
         return status
 
 
@@ -468,16 +473,17 @@ def test_several_machines_on_a_worker(cluster: Cluster, tmp_path: Path) -> None:
         assert driven.result(3) == 1
 
 
-def test_a_reading_of_a_worker_is_told(cluster: Cluster) -> None:
-    def read(topic: str, dask_worker: Any) -> None:
-        dask_worker.plugins[topic].read(0, 0.75, 0.5)
-
-    with Driven(DaskExecutor(cluster.address, ["2"])) as driven:
-        link, topic = driven.executor._link, driven.executor._topic
-        assert link is not None
-        (address,) = driven.executor._workers
-        driven.wait(link.ask(address, read, topic))
-        until(lambda: Reading(0, 0.75, 0.5) in driven.told)
+def test_workers_tell_of_their_cpu(cluster: Cluster, tmp_path: Path) -> None:
+    executor = DaskExecutor(cluster.address, prediction={"mode": "fixed", "availability": 0.25})
+    path = tmp_path / "j.sqlite"
+    with Grid("lpas_dg", executor=executor, journal=path, resolution=0.1) as grid:
+        until(lambda: len(grid.mapper.beliefs.predicted) == 2)
+        until(lambda: (grid.mapper.book.machines["availability"] == 0.25).all())
+    journal = Journal(path)
+    readings = [entry.detail.split() for entry in journal.events("availability")]
+    journal.close()
+    assert {predicted for _, predicted in readings} == {"0.2500"}
+    assert all(0 <= float(measured) <= 1 for measured, _ in readings)
 
 
 def test_the_clock_of_another_computer() -> None:

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ..catalogue import experiment_names, experiment_path, load
 from ..grid import Corrections, Settings, corrections_of
+from ..grid.prediction import Prediction
 from ..model import InputError, System, did_you_mean
 from ..model.explanation import explain
 from ..model.file import read
@@ -88,7 +89,7 @@ class Experiment(Record):
     failures: str = "generated"
     jobs: str = ""
     resolution: NonNegative = 0.0
-    prediction: Any = "weekly"
+    prediction: Prediction = Prediction()
     corrections: Annotated[Corrections, BeforeValidator(_corrections)] = Corrections()
 
     def model_post_init(self, context: Any) -> None:

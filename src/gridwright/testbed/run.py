@@ -203,7 +203,7 @@ def _executor(experiment: Experiment) -> Executor:
     from ..grid.executors.dask import DaskExecutor
 
     wanted = [each.address for each in experiment.listed()] or len(names)
-    return DaskExecutor(experiment.address, wanted)
+    return DaskExecutor(experiment.address, wanted, prediction=experiment.prediction)
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:

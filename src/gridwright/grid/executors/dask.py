@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...model import InputError
+from ..prediction import Prediction
 from .link import ANSWER, LOOK, Link
 from .member import Attempt, Machine, Worker
 from .scheduler import Workers, choose, find_workers, security_of
@@ -43,6 +44,8 @@ class DaskExecutor:
         ``tls_client_cert`` and ``tls_client_key``.
     slots
         Machines on each worker.
+    prediction
+        How CPU availability is predicted, where readings of it are asked for.
     """
 
     def __init__(
@@ -52,10 +55,12 @@ class DaskExecutor:
         *,
         security: Any = None,
         slots: int = 1,
+        prediction: Any = "weekly",
     ) -> None:
         if slots < 1:
             raise InputError(f"slots is {slots}; expected at least 1")
         self.address, self.slots = address, slots
+        self._measuring = (0.0, Prediction.of(prediction))
         self.machines: list[str] = []
         self.tell: Callable[[Event], None] = lambda event: None
         self._security = security_of(address, security)
@@ -74,7 +79,7 @@ class DaskExecutor:
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Connect, and have a process started on every worker."""
-        self.tell = tell
+        self.tell, self._measuring = tell, (resolution, self._measuring[1])
         topic = self._topic
         self._link = Link(self.address, self._security, topic, self._hear, self._look, self._lost)
         await self._link.open()
@@ -218,7 +223,9 @@ class DaskExecutor:
             async with worker.turn:
                 away = [each.away for each in worker.machines] or [False] * self.slots
                 began = time.monotonic()
-                said = await self._link.ask(worker.address, hello, self._topic, away)
+                said = await self._link.ask(
+                    worker.address, hello, self._topic, away, self._measuring
+                )
                 now = time.monotonic()
         except Exception as error:  # anything that can be wrong with another computer
             self._trouble = f"{type(error).__name__}: {error}"

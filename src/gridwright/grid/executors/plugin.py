@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from distributed import WorkerPlugin, get_worker
 
+from ..agent import Agent
 from .process import PATIENCE, Process
 
 __all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run"]
@@ -57,10 +58,16 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         Where to say what happens; also the plugin's name.
     slots
         How many machines.
+    resolution, prediction
+        Seconds between readings of the CPU availability here (0: none), and how it is predicted.
     """
 
-    def __init__(self, topic: str, slots: int) -> None:
+    def __init__(
+        self, topic: str, slots: int, resolution: float = 0.0, prediction: Any = "weekly"
+    ) -> None:
         self.topic, self.slots = topic, slots
+        self.resolution, self.prediction = resolution, prediction
+        self.agent: Agent | None = None
         self.all: list[_Machine] = []
         self.waiting: set[str] = set()
         """Tasks whose machine is not ready yet."""
@@ -75,10 +82,21 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         for machine in self.all:
             await self._spawn(machine)
         self.minding = asyncio.create_task(self._mind())
+        if self.resolution > 0:
+            loop = asyncio.get_running_loop()
+            self.agent = Agent(
+                lambda *reading: loop.call_soon_threadsafe(self._read, *reading),
+                self.resolution,
+                own=_family,
+                prediction=self.prediction,
+            )
+            self.agent.start()
 
     async def teardown(self, worker: Any) -> None:
         """End the processes."""
         self.closing = True
+        if self.agent is not None:
+            await asyncio.to_thread(self.agent.stop)
         if self.minding is not None and self.minding is not asyncio.current_task():
             self.minding.cancel()
         for machine in self.all:
@@ -146,10 +164,6 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 async with asyncio.timeout(PATIENCE):
                     await machine.ready.wait()
 
-    def read(self, machine: int, measured: float, predicted: float) -> None:
-        """Tell of a machine's CPU availability, and what is expected until the next reading."""
-        self.say("reading", machine, measured, predicted)
-
     async def ping(self, number: int) -> bool:
         """Tell whether a machine's process answers."""
         process = self.all[number].process
@@ -200,6 +214,12 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         if machine.started:
             self.say("started", machine.number, job, attempt, machine.started)
 
+    def _read(self, measured: float, predicted: float) -> None:
+        """Tell of the CPU availability here, and what is expected until the next reading."""
+        for machine in self.all:
+            if not machine.away and not self.closing:
+                self.say("reading", machine.number, measured, predicted)
+
     async def _mind(self) -> None:
         """End the processes when the grid has gone without a word: it was killed."""
         while time.monotonic() - self.heard < SILENCE or any(each.key for each in self.all):
@@ -220,10 +240,12 @@ async def run(topic: str, key: str, number: int, job: int, attempt: int, work: b
     return await plugin.run(key, number, job, attempt, work)
 
 
-async def hello(topic: str, away: list[bool], dask_worker: Any) -> tuple[float, str, str]:
+async def hello(
+    topic: str, away: list[bool], measuring: tuple[float, Any], dask_worker: Any
+) -> tuple[float, str, str]:
     """Have the machines there but for those away; tell the time, by which clock, whose machines."""
     if topic not in dask_worker.plugins:
-        plugin = Machines(topic, len(away))
+        plugin = Machines(topic, len(away), *measuring)
         await dask_worker.plugin_add(plugin=plugin, name=topic, catch_errors=False)
     plugin = dask_worker.plugins[topic]
     await plugin.put_away(away)
@@ -252,6 +274,18 @@ def clock() -> str:
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
     return uuid4().hex
+
+
+def _family() -> list[int]:
+    """Return this worker and whoever started it with others: what descends from them is ours."""
+    import psutil
+
+    own = psutil.Process()
+    with suppress(psutil.Error):
+        parent = own.parent()
+        if parent is not None and "python" in parent.name().lower():
+            return [parent.pid, own.pid]
+    return [own.pid]
 
 
 def _secede(worker: Any, key: str) -> None:
