@@ -10,6 +10,9 @@ BENCHMARKS = [
     "batch",
     "chains",
     "optimum",
+    "grid",
+    "dask",
+    "functions",
     "startup",
     "dask",
 ]

@@ -11,12 +11,16 @@ __all__ = ["Learner"]
 
 Floats = NDArray[np.float64]
 
+FEW = 2.0
+"""Jobs on a machine that count as much as all those of their class elsewhere."""
+
 
 class Learner:
     """Estimates of execution rates, arrival rates and overheads, and when to believe in them.
 
-    What was said at the start counts for as many jobs as it is trusted for. Without trust, a class
-    that has not run on a machine is taken to be as fast there as it was elsewhere.
+    What was said at the start counts for as many jobs as it is trusted for. If it was a mere guess,
+    a class is taken to be as fast on a machine as it was elsewhere until it has run there a few
+    times, and before it has run anywhere, as fast as all others.
 
     Parameters
     ----------
@@ -43,6 +47,7 @@ class Learner:
     ) -> None:
         self.prior, self.first_arrivals = prior.copy(), arrivals.copy()
         self.corrections, self.start = corrections, start
+        self.guessed = guessed
         self.trust = 0.0 if guessed else corrections.trust
         self.count = np.zeros_like(prior)
         self.time = np.zeros_like(prior)
@@ -109,19 +114,21 @@ class Learner:
             return None
         first = self.first_arrivals
         came, since = self.arrived + self.trust, now - self.start + self.trust / first
-        found = np.where(came > 0, came / since, believed) * self.corrections.arrival_safety
+        if self.guessed:
+            came = self.arrived + 0.5  # a class that has not come yet may come, but seldom
+        found = came / since * self.corrections.arrival_safety
         limit = self.corrections.thresholds("arrival_threshold", len(believed), load)
         return found if _differs(found, believed, limit) else None
 
     def _measured(self) -> Floats:
-        ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
-        known = (ran > 0) & (self.trust == 0)
-        usual = np.where(known, ran / np.where(known, spent, 1.0), 0.0)
-        able = self.prior > 0
-        given = np.where(known[:, None], usual[:, None], self.prior)
-        count = self.count + self.trust
-        time = self.time + self.trust / np.where(able, self.prior, 1.0)
-        found = np.where(count > 0, count / np.where(time > 0, time, 1.0), given)
+        able, given, trust = self.prior > 0, self.prior, self.trust
+        if self.guessed and self.count.any():
+            trust = FEW
+            ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
+            usual = np.where(ran > 0, ran / np.where(ran > 0, spent, 1.0), ran.sum() / spent.sum())
+            given = np.broadcast_to(usual[:, None], able.shape)
+        time = self.time + trust / np.where(able, given, 1.0)
+        found = np.where(time > 0, (self.count + trust) / np.where(time > 0, time, 1.0), given)
         return np.where(able, found, 0.0)
 
 

@@ -20,6 +20,8 @@ __all__ = ["DaskExecutor"]
 
 ROUNDS = 3
 """Words to a new worker that tell its clock."""
+GREETING = 20.0
+"""Seconds for the first of them: a worker that has never heard of us has much to import."""
 WORD = 10.0
 """Seconds between later ones: clocks drift, and a worker without a word gives us up."""
 
@@ -223,9 +225,9 @@ class DaskExecutor:
             async with worker.turn:
                 away = [each.away for each in worker.machines] or [False] * self.slots
                 began = time.monotonic()
-                said = await self._link.ask(
-                    worker.address, hello, self._topic, away, self._measuring
-                )
+                words = (self._topic, away, self._measuring)
+                patience = None if worker.identity else GREETING
+                said = await self._link.ask(worker.address, hello, *words, patience=patience)
                 now = time.monotonic()
         except Exception as error:  # anything that can be wrong with another computer
             self._trouble = f"{type(error).__name__}: {error}"

@@ -91,11 +91,17 @@ class Link:
             warnings.simplefilter("ignore")  # large arguments are no reason to lecture
             return self.client.submit(function, *arguments, key=key, workers=[worker], **options)
 
-    async def ask(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def ask(
+        self,
+        worker: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        patience: float | None = None,
+    ) -> Any:
         """Have a worker call a function at once."""
         if self.client is None:
             raise ConnectionError("the scheduler is gone")
-        async with asyncio.timeout(ANSWER):
+        async with asyncio.timeout(patience or ANSWER):
             said = await self.client.run(function, *arguments, workers=[worker])
         return said[worker]
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 from distributed import WorkerPlugin, get_worker
 
 from ..agent import Agent
-from .process import PATIENCE, Process
+from .process import Process
 
 __all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run"]
 
@@ -27,6 +27,8 @@ SOON = 0.05
 end, which costs no word of its own."""
 SMALL = 4096
 """Bytes of a result that is said on the topic, at most; the scheduler keeps some of those."""
+STARTING = 10.0
+"""Seconds in which a process must be ready."""
 SILENCE = 60.0
 """Seconds without a word from the grid after which its processes are ended."""
 
@@ -161,7 +163,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 await self._spawn(machine)
         for machine in self.all:
             if not machine.away:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(STARTING):
                     await machine.ready.wait()
 
     async def ping(self, number: int) -> bool:
