@@ -268,7 +268,7 @@ def test_a_worker_that_freezes_is_given_up_and_its_late_answer_counts_for_nothin
         time.sleep(seconds)
         return "done"
 
-    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "learns": False}
+    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "corrections": False}
     executor = DaskExecutor(cluster.address)
     with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
         grid.pause("2")

@@ -100,7 +100,7 @@ class DaskExecutor:
         it = self._all[machine]
         if it.away or it.worker is None or self._link is None:
             return  # nobody hears this; who counts on it is told that the machine is gone
-        key, where = f"{self._topic}-{job}-{attempt}", it.worker.address
+        key, where = self._key(job, attempt), it.worker.address
         arguments = (self._topic, key, it.slot, job, attempt, work)
         future = self._link.submit(key, where, run, *arguments)
         it.attempts[job, attempt] = Attempt(future, time.monotonic())
@@ -263,7 +263,9 @@ class DaskExecutor:
             return
         match kind:
             case "started":
-                self._started(machine, (rest[0], rest[1]), rest[2] + worker.offset)
+                job, attempt, at = rest
+                if self._started(machine, (job, attempt), at + worker.offset) is None:
+                    self._stop(address, self._key(job, attempt))
             case "ended":
                 job, attempt, started, ended, said = rest
                 found = self._started(machine, (job, attempt), started + worker.offset)
@@ -283,6 +285,22 @@ class DaskExecutor:
                 self.tell(Reading(machine.number, *rest))
             case "forgot":
                 self._lost(address, "its processes were ended")
+
+    def _key(self, job: int, attempt: int) -> str:
+        return f"{self._topic}-{job}-{attempt}"
+
+    def _stop(self, address: str, key: str) -> None:
+        """Stop what nobody wants: a scheduler overlooks a release that overtakes its task."""
+        from .plugin import stop
+
+        async def insist(link: Link) -> None:
+            for _ in range(5):
+                with suppress(Exception):
+                    await link.ask(address, stop, self._topic, key)
+                    return
+
+        if self._link is not None:
+            self._link.spawn(insist(self._link))
 
     def _started(self, machine: Machine, number: tuple[int, int], at: float) -> Attempt | None:
         """Tell once that an attempt has started, not before it was sent."""

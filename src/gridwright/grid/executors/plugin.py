@@ -20,7 +20,7 @@ from distributed import WorkerPlugin, get_worker
 from ..agent import Agent
 from .process import Process
 
-__all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run"]
+__all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run", "stop"]
 
 SOON = 0.05
 """Seconds after which a job that has not ended is said to have started; short ones say it as they
@@ -108,13 +108,17 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 await machine.process.close()
 
     def transition(self, key: str, start: str, finish: str, **kwargs: Any) -> None:
-        """Stop a job whose task Dask was told to forget. Ends with its process, nothing less."""
+        """Stop a job whose task Dask was told to forget."""
         if finish == "released" and start in ("executing", "long-running"):
-            self.waiting.discard(key)
-            for machine in self.all:
-                if machine.key == key and machine.answer is not None:
-                    machine.stopped = True
-                    self._lose(machine)
+            self.stop(key)
+
+    def stop(self, key: str) -> None:
+        """Stop a job, whether it waits or runs; another process takes the place of its own."""
+        self.waiting.discard(key)
+        for machine in self.all:
+            if machine.key == key and machine.answer is not None:
+                machine.stopped = True
+                self._lose(machine)
 
     def say(self, kind: str, machine: int, *rest: Any) -> None:
         """Tell the grid of something."""
@@ -252,6 +256,12 @@ async def hello(
     plugin = dask_worker.plugins[topic]
     await plugin.put_away(away)
     return time.monotonic(), clock(), plugin.identity
+
+
+async def stop(topic: str, key: str, dask_worker: Any) -> None:
+    """Stop a job."""
+    if topic in dask_worker.plugins:
+        dask_worker.plugins[topic].stop(key)
 
 
 async def farewell(topic: str, dask_worker: Any) -> None:
