@@ -26,6 +26,7 @@ from .journal import Entry, Journal, home
 from .mapper import JobFailedError, Mapper, Settings, Submission
 from .operators import Operators
 from .statistics import Statistics, statistics
+from .worker import LARGEST
 
 __all__ = ["Grid", "JobFuture"]
 
@@ -36,10 +37,6 @@ def _cloudpickle() -> Any:
     except ImportError:
         raise InputError("a grid needs cloudpickle: pip install 'gridwright[grid]'") from None
     return cloudpickle
-
-
-LARGEST = 1 << 28
-"""Bytes of a pickled call or result, at most."""
 
 
 class JobFuture(Future[Any]):

@@ -54,6 +54,8 @@ class Learner:
         self.arrived = np.zeros(len(prior))
         self.turns = np.zeros(prior.shape[1])
         self.wasted = np.zeros(prior.shape[1])
+        self.warm: set[tuple[int, int]] = set()
+        self.awake: set[int] = set()
         self._looked = start
 
     def add_class(self, prior: Floats, arrival: float) -> None:
@@ -73,12 +75,24 @@ class Learner:
         self.turns, self.wasted = np.append(self.turns, 0.0), np.append(self.wasted, 0.0)
 
     def ran(self, task_class: int, machine: int, time: float) -> None:
-        """Note how long a job would have taken with the machine's whole CPU."""
+        """Note how long a job would have taken with the machine's whole CPU.
+
+        A class's first job on a machine may have had caches to fill, which tells nothing.
+        """
+        if self.guessed and (task_class, machine) not in self.warm:
+            self.warm.add((task_class, machine))
+            return
         self.count[task_class, machine] += 1
         self.time[task_class, machine] += max(time, 1e-9)
 
     def waited(self, machine: int, time: float) -> None:
-        """Note for how long a machine that had a job to do was not working on it."""
+        """Note for how long a machine that had a job to do was not working on it.
+
+        Its first one may have had modules to import.
+        """
+        if machine not in self.awake:
+            self.awake.add(machine)
+            return
         self.turns[machine] += 1
         self.wasted[machine] += max(time, 0.0)
 

@@ -14,14 +14,18 @@ import struct
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-__all__ = ["HEADER", "main", "pack", "receive"]
+__all__ = ["HEADER", "LARGEST", "main", "pack", "receive"]
 
 HEADER = struct.Struct("!Q")
 SPEAKING = Lock()
+LARGEST = 1 << 28
+"""Bytes of a pickled call or result, at most."""
 
 
 def main() -> None:
@@ -35,8 +39,8 @@ def main() -> None:
     tell(line, ("ready",))
     while True:
         job, attempt, work = messages.get()
-        tell(line, ("started", job, attempt, time.monotonic()))
-        result, error = call(work)
+        begin = partial(announce, line, job, attempt)
+        result, error = call(work, begin)
         tell(line, ("ended", job, attempt, time.monotonic(), result, error))
 
 
@@ -57,15 +61,31 @@ def tell(line: socket.socket, message: Any) -> None:
         line.sendall(pack(message))
 
 
-def call(work: bytes) -> tuple[bytes, str]:
-    """Run a pickled call; return its pickled result, or a traceback."""
+def announce(line: socket.socket, job: int, attempt: int) -> None:
+    """Say that a job begins."""
+    tell(line, ("started", job, attempt, time.monotonic()))
+
+
+def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
+    """Run a pickled call; return its pickled result, or a traceback.
+
+    It begins when it is unpickled: what that imports is no part of the work.
+    """
     import cloudpickle
 
+    begun = False
     try:
         function, arguments, keywords = pickle.loads(work)
-        return cloudpickle.dumps(function(*arguments, **keywords)), ""
+        begin()
+        begun = True
+        result = cloudpickle.dumps(function(*arguments, **keywords))
     except BaseException:
+        if not begun:
+            begin()
         return b"", traceback.format_exc()
+    if len(result) > LARGEST:
+        return b"", f"the result has {len(result):,} bytes; expected at most {LARGEST:,}"
+    return result, ""
 
 
 def pack(message: Any) -> bytes:
