@@ -18,6 +18,7 @@ from gridwright import InputError
 from gridwright.grid import Corrections, Grid, JobFailedError, Journal, Stage
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.learning import FEW
+from gridwright.grid.worker import LARGEST
 from gridwright.policies import policy_of
 
 WAIT = 60
@@ -305,6 +306,61 @@ def test_wrong_use(tmp_path: Path) -> None:
         assert unread.result(WAIT) is not None
     with pytest.raises(InputError, match="the grid is closed"):
         grid.submit(abs, 1)
+
+
+def test_a_result_that_is_too_large_fails_its_job(tmp_path: Path) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        with pytest.raises(JobFailedError, match=r"the result has .* bytes; expected at most"):
+            grid.submit(bytes, LARGEST).result(WAIT)
+        assert grid.submit(abs, -1).result(WAIT) == 1
+
+
+def test_a_class_that_nobody_can_run_waits_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    options: dict[str, Any] = {"classes": ["a", "b"], "rates": [[1, 1], [0, 1]]}
+    with Grid("fcfs", machines=2, journal=path, **options) as grid:
+        grid.pause("2")
+        future = grid.submit(abs, -1, task_class="b")
+        until(lambda: grid.status()["classes"]["b"]["waiting"] == 1)
+        assert grid.status()["classes"]["b"]["machines"] == 0
+        assert grid.submit(abs, -2, task_class="a").result(WAIT) == 2
+        assert not future.done()
+        grid.resume("2")
+        assert future.result(WAIT) == 1
+        assert grid.status()["classes"]["b"]["machines"] == 1
+    journal = Journal(path)
+    (said,) = journal.events("nobody")
+    journal.close()
+    assert said.detail == "class b: no machine can run it"
+
+
+def test_operators_step_in(tmp_path: Path) -> None:
+    executor = LocalExecutor(["a", "b"])
+    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+        assert 0 < grid.ping("a") < WAIT
+        running = grid.submit(time.sleep, 0.3)
+        until(lambda: any(m["running"] == 0 for m in grid.status()["machines"].values()))
+        (busy,) = (n for n, m in grid.status()["machines"].items() if m["running"] == 0)
+        other = "b" if busy == "a" else "a"
+        grid.drain(busy)
+        assert running.done()
+        assert grid.status()["machines"][busy]["paused"]
+        grid.kill(other)
+        with pytest.raises(InputError, match=f"machine {other} does not answer"):
+            grid.ping(other)
+        waits = grid.submit(abs, -1)
+        until(lambda: grid.status()["classes"]["1"]["waiting"] == 1)
+        grid.resume(other)
+        assert waits.result(WAIT) == 1
+        grid.impose(other, 0.5, 1000)
+        assert grid.mapper.book.machines[executor.machines.index(other)].availability == 0.5
+        grid.fail(other, for_=0.05)
+        assert grid.submit(abs, -2).result(WAIT) == 2
+        for wrong in (0.0, 1.5):
+            with pytest.raises(InputError, match="expected more than 0, at most 1"):
+                grid.impose(other, wrong, 1)
+        figures = grid.statistics().overall
+        assert (figures.finished, figures.unfinished) == (3, 0)
 
 
 def test_a_file_that_is_no_journal(tmp_path: Path) -> None:

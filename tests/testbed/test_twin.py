@@ -83,6 +83,20 @@ def test_a_job_that_is_long_everywhere_gets_through() -> None:
     assert found.overall.response == pytest.approx(14), "the first machine is back after 7"
 
 
+def test_of_two_copies_the_first_answer_counts() -> None:
+    experiment = Experiment(
+        system={"arrivals": [1], "rates": [[1, 1]]},
+        policy="fcfs",
+        duration=100,
+        timeout=2,
+        on_timeout="duplicate",
+        corrections=False,
+    )
+    found = virtually(experiment, JobList([1.0], [0], [7.0]), ())
+    assert (found.overall.timed_out, found.overall.finished) == (2, 1)
+    assert found.overall.response == pytest.approx(7), "the first copy was left where it was"
+
+
 def test_shares_of_a_gap_add_up() -> None:
     gap = Gap(
         1.5, 1.0, {"arrivals": 1.1, "execution": 1.1, "overhead": 1.3, "failures": 1.25}, 1, 1

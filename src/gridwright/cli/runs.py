@@ -166,9 +166,11 @@ def picture(run: Run, mapper: Mapper) -> Any:
         f"run {run.number}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
         f"{finished} finished, mean response {journal.mean_response():.3f}"
     )
-    classes = table("class", ">waiting", ">arrived")
+    classes = table("class", ">waiting", ">arrived", "")
     for i, name in enumerate(mapper.classes):
-        classes.add_row(name, str(len(book.waiting[i])), str(int(book.classes[i].arrived)))
+        alone = "nobody can run it now" if i in mapper.stuck else ""
+        arrived = str(int(book.classes[i].arrived))
+        classes.add_row(name, str(len(book.waiting[i])), arrived, alone)
     machines = table("machine", "state", "running", ">queued")
     for j, name in enumerate(mapper.executor.machines):
         job = book.running[j]

@@ -237,7 +237,11 @@ class Grid:
             return {
                 "policy": str(book.policy),
                 "classes": {
-                    name: {"waiting": len(book.waiting[i]), "arrived": int(book.classes[i].arrived)}
+                    name: {
+                        "waiting": len(book.waiting[i]),
+                        "arrived": int(book.classes[i].arrived),
+                        "machines": book.able(i),  # 0: nobody can run it now
+                    }
                     for i, name in enumerate(self.mapper.classes)
                 },
                 "machines": {

@@ -156,6 +156,11 @@ class Ledger:
             self.rng,
         )
 
+    def able(self, task_class: int) -> int:
+        """Return how many machines could run a class, whatever the plan."""
+        there = self.machines["up"] & ~self.closed
+        return int((there & (self.nominal[task_class] > 0.0)).sum())
+
     def takers(self, task_class: int) -> tuple[int, ...]:
         """Return the machines that a job of a class may be given to now."""
         able = self.machines["up"] & ~self.closed

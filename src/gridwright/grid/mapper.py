@@ -101,6 +101,8 @@ class Mapper:
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
         """Makes what is sent to a machine of what was submitted."""
         self.late_answers = 0
+        self.stuck: set[int] = set()
+        """Classes that wait, and that no machine can run now."""
         self.broken: str = ""
         self._inbox: list[Submission | Event | _Call] = []
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
@@ -175,6 +177,7 @@ class Mapper:
         for number, attempt, machine in losses:
             turn.note(Entry(self.now(), "lost", number, attempt, self.executor.machines[machine]))
         self._note_plan(turn)
+        self._note_stuck(turn)
         try:
             self._write(turn, changed.values(), decisions)
         except Exception as error:
@@ -246,6 +249,18 @@ class Mapper:
                 turn.add(self.beliefs.ended(job, now))
         if not self.book.machines[machine].up:  # it was given up, and is there
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
+
+    def _note_stuck(self, turn: _Turn) -> None:
+        """Say once of a class that it waits for a machine that could run it."""
+        for i, name in enumerate(self.classes):
+            stuck = bool(self.book.waiting[i]) and self.book.able(i) == 0
+            if stuck and i not in self.stuck:
+                self.stuck.add(i)
+                turn.note(
+                    Entry(self.now(), "nobody", detail=f"class {name}: no machine can run it")
+                )
+            elif not stuck:
+                self.stuck.discard(i)
 
     def _note_plan(self, turn: _Turn) -> None:
         if self.book.policy.planner is not None and self._planned != self.book.plans:

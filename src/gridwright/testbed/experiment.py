@@ -29,6 +29,22 @@ def _corrections(value: Any) -> Any:
     return corrections_of(value) if isinstance(value, bool | dict) else value
 
 
+class Tls(Record):
+    """Files for a cluster that speaks TLS: what it may be trusted by, and who we are."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+    def security(self) -> dict[str, str]:
+        """Return it in Dask's words."""
+        return {
+            "tls_ca_file": self.ca_file,
+            "tls_client_cert": self.cert,
+            "tls_client_key": self.key,
+        }
+
+
 class Experiment(Record):
     """A test of a policy on real machines.
 
@@ -51,6 +67,8 @@ class Experiment(Record):
         rate that is imposed beyond four times the real one is then warned of.
     executor, address
         ``local``, a process for each machine; or ``dask``, the workers of a scheduler.
+    tls
+        For a ``tls://`` address: ``ca_file``, ``cert`` and ``key``, the paths of PEM files.
     machines
         Names, or Dask workers, for the columns of the system; or the path of a machine list.
     timeout, on_timeout
@@ -82,6 +100,7 @@ class Experiment(Record):
     iterations: OneOrList[Positive] | None = None
     executor: Literal["local", "dask"] = "local"
     address: str = ""
+    tls: Tls | None = None
     machines: str | tuple[str, ...] = ()
     timeout: NonNegative = 0.0
     on_timeout: Literal["resubmit", "wait", "fail", "duplicate"] = "resubmit"

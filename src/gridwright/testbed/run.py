@@ -203,7 +203,9 @@ def _executor(experiment: Experiment) -> Executor:
     from ..grid.executors.dask import DaskExecutor
 
     wanted = [each.address for each in experiment.listed()] or len(names)
-    return DaskExecutor(experiment.address, wanted, prediction=experiment.prediction)
+    security = experiment.tls.security() if experiment.tls is not None else None
+    prediction = experiment.prediction
+    return DaskExecutor(experiment.address, wanted, security=security, prediction=prediction)
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:
