@@ -97,9 +97,13 @@ class Journal:
             if path != IN_MEMORY:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")
-            self._prepare()
+            try:
+                self._database.execute("PRAGMA journal_mode=WAL")
+                self._database.execute("PRAGMA synchronous=NORMAL")
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"{path} is no journal that can be used: {error}") from None
 

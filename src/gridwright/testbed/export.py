@@ -34,6 +34,8 @@ def export(run: Run, folder: Path) -> list[Path]:
         f"{name}_systemStats.txt": _system(run, found),
     }
     written = []
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, rows in tables.items():

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from ..grid import Journal, Mapper, Statistics, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
 from ..model import InputError, System
-from ..model.file import document
 from .adjuster import Adjuster
 from .conduct import Conduct
 from .experiment import Experiment
@@ -38,9 +37,16 @@ class Run:
             self.journal.close()
             raise InputError(f"{path} is the journal of a grid, not of an experiment")
         self.about = about
-        self.experiment = Experiment(**about["experiment"])
         self.jobs = JobList.from_json(about["jobs"])
         self.faults = tuple(Fault(*fault) for fault in about["faults"])
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What is tested. A policy of the user's is read from its file again."""
+        try:
+            return Experiment(**self.about["experiment"])
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
 
     @property
     def number(self) -> int:
@@ -51,6 +57,11 @@ class Run:
     def system(self) -> System:
         """The system that was imposed."""
         return self.experiment.system
+
+    @property
+    def name(self) -> str:
+        """How it is called: run 3, or the path of its journal."""
+        return f"run {self.number}" if self.number else str(self.path)
 
     @property
     def until(self) -> float:
@@ -72,6 +83,11 @@ class Run:
     def find(cls, name: str | int) -> Self:
         """Find a run by its number, or by the path of its journal."""
         if isinstance(name, str) and not name.isdigit():
+            if not Path(name).is_file():
+                raise InputError(
+                    f"no run {name!r}; expected a number that 'gridwright runs' lists, or the path "
+                    "of a journal"
+                )
             return cls(Path(name))
         path = _folder() / f"{int(name)}.sqlite"
         if not path.is_file():
@@ -81,6 +97,12 @@ class Run:
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
+
+    def discard(self) -> None:
+        """Throw the run away, journal and all."""
+        self.close()
+        for ending in ("", "-wal", "-shm", "-lock"):
+            Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -112,10 +134,12 @@ def conduct(
     if isinstance(run, Experiment):
         run = new_run(run, path=path, jobs=jobs, faults=faults)
     elif run.state != "stopped":
-        raise InputError(f"run {run.number} is {run.state}; only one that was stopped goes on")
-    run.journal.claim()
-    chosen = executor or _executor(run.experiment)
+        raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
     adjuster = _adjuster(run.experiment)
+    run.journal.claim()
+    chosen = executor or _executor(run)
+    run.journal.describe(machines=chosen.machines)
+    run.about = run.journal.about
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
@@ -151,7 +175,7 @@ def new_run(
         kind="run",
         origin=time.time(),
         unit=experiment.time_unit,
-        experiment=_words(experiment),
+        experiment=experiment.words(),
         policy=str(experiment.chosen_policy()),
         classes=list(experiment.system.classes),
         machines=machines,
@@ -176,23 +200,17 @@ def _next_path() -> Path:
             number += 1
 
 
-def _words(experiment: Experiment) -> dict[str, Any]:
-    """Say an experiment in full: its system too, so that no file is needed to read it again."""
-    words: dict[str, Any] = json.loads(experiment.model_dump_json(exclude_unset=True))
-    words["system"] = document(experiment.system)
-    return words
-
-
-def _executor(experiment: Experiment) -> Executor:
-    names = experiment.machine_names()
-    if experiment.executor == "local":
+def _executor(run: Run) -> Executor:
+    names = run.experiment.machine_names()
+    if run.experiment.executor == "local":
         from ..grid.executors.local import LocalExecutor
 
         return LocalExecutor(names)
     from ..grid.executors.dask import DaskExecutor
 
-    wanted = [each.address for each in experiment.listed()] or None
-    return DaskExecutor(experiment.address, wanted)
+    if run.journal.count():  # it goes on where it was
+        return DaskExecutor(run.experiment.address, run.about["machines"])
+    return DaskExecutor(run.experiment.address, names if run.experiment.listed() else len(names))
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:
