@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from time import time as wall_clock
 
 from ..grid import Journal, Mapper
 from ..grid.executors import Executor
@@ -91,6 +92,9 @@ class Conduct:
             mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             known = self._adopt(mapper)
+            # How late it was is asked again for every stretch of a run that was stopped.
+            entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
+            mapper.call(lambda now: [], entry)
             operators = Operators(mapper)
             all_parts = [self._generate(mapper, known), self._fail(mapper, since, operators)]
             if self.journal.path != IN_MEMORY:  # nobody else looks into that
