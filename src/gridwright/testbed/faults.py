@@ -61,7 +61,9 @@ def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
                 raise InputError(f"{path}: expected a first line {','.join(COLUMNS)}")
             for number, row in enumerate(table, start=2):
                 found.append(_fault(row, system, f"{path}, line {number}"))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     found.sort(key=lambda fault: fault.start)
     last = dict.fromkeys(range(len(system.machines)), 0.0)

@@ -71,7 +71,9 @@ class JobList:
                     raise InputError(f"{path}: expected a first line {','.join(COLUMNS)}")
                 for number, row in enumerate(table, start=2):
                     rows.append(_job(row, system, f"{path}, line {number}"))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        except (UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{path} cannot be read: {error}") from None
         if not rows:
             raise InputError(f"{path}: no job in it")
