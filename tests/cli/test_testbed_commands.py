@@ -251,7 +251,8 @@ class Started:
             return bool(workers)
 
         self.until(has_workers)
-        self.process.send_signal(how)
+        for _ in range(2):  # whoever is impatient presses twice
+            self.process.send_signal(how)
         out, err = self.process.communicate(timeout=PATIENCE)
         assert out == ""
         assert psutil.wait_procs(workers, timeout=PATIENCE)[1] == [], "no process is left"

@@ -25,7 +25,7 @@ PATIENCE = 20.0
 """Seconds in which the machines of an experiment must be up."""
 INSTANT = 1e-9
 """Seconds that are none: adding less to a time may leave it as it is."""
-GLANCE = 0.1
+GLANCE = 0.25
 """Seconds between looks at how things stand."""
 
 
@@ -165,7 +165,7 @@ class Conduct:
     async def _watch(self, mapper: Mapper) -> None:
         while True:
             self.watch(mapper)
-            await asyncio.sleep(GLANCE * mapper.unit)
+            await asyncio.sleep(GLANCE)
 
     @staticmethod
     async def _sleep_until(mapper: Mapper, time: float) -> None:

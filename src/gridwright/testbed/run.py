@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -152,7 +154,9 @@ def conduct(
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
-        asyncio.run(conducting.run())
+        asyncio.run(_until_stopped(conducting))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except TimeoutError:
         raise InputError("the machines of the experiment did not come up") from None
     finally:
@@ -161,6 +165,16 @@ def conduct(
         raise InputError(f"the run has stopped: {conducting.broken}")
     run.journal.describe(ended=run.experiment.duration)
     return run
+
+
+async def _until_stopped(conducting: Conduct) -> None:
+    """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
+    task = asyncio.create_task(conducting.run())
+    if threading.current_thread() is threading.main_thread():
+        pressed = iter([task.cancel])
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
+    await task
 
 
 def _folder() -> Path:
