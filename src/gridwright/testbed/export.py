@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from ..grid import Statistics
 from ..grid.statistics import Figures
 from ..model import InputError
 from .report import actual_rates
+from .rows import write_rows
 from .run import Run
 
 __all__ = ["export"]
@@ -38,12 +38,11 @@ def export(run: Run, folder: Path) -> list[Path]:
         raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file, rows in tables.items():
-            written.append(folder / file)
-            with written[-1].open("w", newline="", encoding="utf-8") as page:
-                csv.writer(page).writerows(rows)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+    for file, rows in tables.items():
+        written.append(folder / file)
+        write_rows(written[-1], rows)
     return written
 
 
