@@ -6,10 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Account", "Skipped"]
+__all__ = ["LARGEST", "Account", "Skipped", "fields"]
 
+LARGEST = 1e12
+"""Numbers beyond this are mistakes: as seconds, they are more than 30,000 years."""
 SHOWN = 3
 """Rows that are told of for every reason."""
+
+
+def fields(count: int) -> str:
+    """Write a number of fields."""
+    return "1 field" if count == 1 else f"{count} fields"
 
 
 @dataclass

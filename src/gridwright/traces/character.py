@@ -240,7 +240,7 @@ def throughput_system(
     A job of any type takes an hour on average on a machine that is faster than none and slower
     than none: rates are relative to their mean. The load is 0.8 unless given.
     """
-    own = found.on(min(found.devices) if devices is None else devices)
+    own = found.on(devices)
     steps: NDArray[np.float64] = own.steps
     size = len(own.types)
     work = Workload(

@@ -51,6 +51,6 @@ def in_words(time: float) -> str:
     ('0.5 s', '42 s', '10 min', '1.5 h', '2 d')
     """
     for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if time >= (2 if unit == "d" else 1) * size:
+        if time >= (1 if unit == "h" else 2) * size:
             return f"{time / size:.3g} {unit}"
     return f"{time:.3g} s"

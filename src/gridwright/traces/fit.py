@@ -29,7 +29,7 @@ __all__ = ["Fitted", "fit"]
 Floats = NDArray[np.float64]
 CONSTANT = 1e-6
 """A squared coefficient of variation below this is none."""
-ALIKE = 0.005
+ALIKE = 0.02
 """A family with a parameter must be closer than the exponential by this."""
 FEWEST = 3
 """Times below which nothing is fitted: they are taken to be exponential."""

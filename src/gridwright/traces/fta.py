@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from os import PathLike
 
-from .account import Account
+from .account import LARGEST, Account, fields
 from .failure_trace import FailureTrace
+from .job_trace import shortest
 from .source import read_bytes, read_lines, write_text
-from .swf import number_of, shortest
+from .swf import number_of
 
 __all__ = ["FIELDS", "parse_fta", "read_fta", "write_fta"]
 
@@ -41,7 +42,7 @@ def parse_fta(data: bytes) -> FailureTrace:
     account = Account()
     kept: list[tuple[list[str], float, float, int]] = []
     for number, line in read_lines(data):
-        words = line.decode("utf-8", "replace").split()
+        words = [word.decode("utf-8", "replace") for word in line.split()]
         if words[0].startswith("#") or words[:2] == list(FIELDS[:2]):
             continue
         why, what = _wrong(words)
@@ -66,13 +67,15 @@ def parse_fta(data: bytes) -> FailureTrace:
 def _wrong(words: list[str]) -> tuple[str, str]:
     """Say what is wrong with a row, and what exactly, if something is."""
     if len(words) != len(FIELDS):
-        return f"not {len(FIELDS)} fields", f"{len(words)} fields"
+        return f"not {len(FIELDS)} fields", fields(len(words))
     if words[5] not in TYPES:
         return "event_type is neither 0 (down) nor 1 (up)", repr(words[5][:20])
     start, end = number_of(words[6]), number_of(words[7])
     if start is None or end is None:
         which = 6 if start is None else 7
         return "not a number", f"{FIELDS[which]} is {words[which][:20]!r}"
+    if max(abs(start), abs(end)) > LARGEST:
+        return "out of range", f"{words[6][:20]} to {words[7][:20]}"
     if end < start:
         return "it ends before it starts", f"{words[6]} to {words[7]}"
     return "", ""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..model import InputError
-from .account import Account
-from .job_trace import JobTrace
+from .account import Account, fields
+from .job_trace import JobTrace, shortest
 from .source import Line, read_bytes, read_lines, write_text
-from .swf import number_of, shortest
+from .swf import number_of, one_line
 
 __all__ = ["FIELDS", "parse_gwf", "read_gwf", "write_gwf"]
 
@@ -114,10 +114,10 @@ def _check(names: list[str]) -> None:
 def _row(
     number: int, line: bytes, names: list[str], commas: bool, account: Account
 ) -> list[Any] | None:
-    text = line.decode("utf-8", "replace")
-    words = [word.strip() for word in text.split(",")] if commas else text.split()
+    split = [word.strip() for word in line.split(b",")] if commas else line.split()
+    words = [word.decode("utf-8", "replace") for word in split]
     if len(words) != len(names):
-        account.skip(f"not {len(names)} fields", number, f"{len(words)} fields")
+        account.skip(f"not {len(names)} fields", number, fields(len(words)))
         return None
     values: list[Any] = []
     for name, word in zip(names, words, strict=True):
@@ -141,7 +141,7 @@ def write_gwf(path: str | PathLike[str], trace: JobTrace) -> None:
     theirs = {THEIRS.get(name, name): values for name, values in trace.columns.items()}
     named = set(theirs) != set(FIELDS)
     names = list(theirs) if named else list(FIELDS)
-    lines = [f"# {' '.join(line.split())}".rstrip() for line in trace.header]
+    lines = [f"# {one_line(line)}".rstrip() for line in trace.header]
     if named:
         lines.append(", ".join(names))
     columns = [_words(theirs[name], named=named) for name in names]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .account import Account
 
-__all__ = ["LABELS", "JobTrace"]
+__all__ = ["LABELS", "JobTrace", "shortest"]
 
 Floats = NDArray[np.float64]
 LABELS = ("user", "group", "executable", "queue", "partition")
@@ -70,27 +70,31 @@ class JobTrace:
         found = self.columns.get(name)
         return np.full(len(self), -1.0) if found is None or found.dtype == object else found
 
-    def label(self, name: str) -> NDArray[Any]:
-        """Return a column as text; a grid's jobs are in the partition of the site that ran them."""
+    def coded(self, name: str) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the texts that a column has, and which of them each job has.
+
+        A grid's jobs are in the partition of the site that ran them.
+        """
         found = self.columns.get(name)
-        if name == "partition" and not self._says_something(found):
-            found = self.columns.get("LastRunSiteID", found)
+        if name == "partition" and "LastRunSiteID" in self.columns and not _says_something(found):
+            found = self.columns["LastRunSiteID"]
         if found is None:
-            return np.full(len(self), "-1", dtype=object)
-        if found.dtype == object:
-            return found
-        values, codes = np.unique(found, return_inverse=True)
-        return np.array([f"{value:g}" for value in values], dtype=object)[codes]
+            return ["-1"], np.zeros(len(self), int)
+        if found.dtype != object:
+            values, codes = np.unique(found, return_inverse=True)
+            return [shortest(value) for value in values.tolist()], codes
+        texts = sorted(set(found.tolist()))
+        number = {text: k for k, text in enumerate(texts)}
+        return texts, np.array([number[text] for text in found.tolist()], dtype=int)
+
+    def label(self, name: str) -> NDArray[Any]:
+        """Return a column as text."""
+        texts, codes = self.coded(name)
+        return np.array(texts, dtype=object)[codes] if len(self) else np.zeros(0, object)
 
     def knows(self, name: str) -> bool:
         """Tell whether a label is known of some job."""
-        return self._says_something(self.label(name))
-
-    @staticmethod
-    def _says_something(found: Any) -> bool:
-        if found is None or not len(found):
-            return False
-        return bool(not np.isin(found.astype(str), [*UNKNOWN, "-1.0"]).all())
+        return bool(set(self.coded(name)[0]) - set(UNKNOWN))
 
     @property
     def about(self) -> dict[str, str]:
@@ -111,6 +115,19 @@ class JobTrace:
             if key.strip() == "Partition" and len(words) > 1:
                 found[words[0]] = words[1]
         return found
+
+
+def _says_something(column: Any) -> bool:
+    return column is not None and bool(set(np.unique(column.astype(str))) - {*UNKNOWN, "-1.0"})
+
+
+def shortest(value: float) -> str:
+    """Write a number so that reading it gives the same.
+
+    >>> shortest(3.0), shortest(0.25)
+    ('3', '0.25')
+    """
+    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(float(value))
 
 
 def _is_text(values: Any) -> bool:

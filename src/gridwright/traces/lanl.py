@@ -8,7 +8,7 @@ from io import StringIO
 from os import PathLike
 
 from ..model import InputError
-from .account import Account
+from .account import Account, fields
 from .failure_trace import FailureTrace
 from .source import read_bytes, write_text
 
@@ -81,7 +81,7 @@ def _look_at(
     """Say what is wrong with a row, if something is, and from when to when it is."""
     none = (0.0, 0.0)
     if len(row) != width:
-        return f"not {width} fields", f"{len(row)} fields", none
+        return f"not {width} fields", fields(len(row)), none
     start, end = _seconds(row[at[STARTED]]), _seconds(row[at[FIXED]])
     if start is None or end is None:
         name = STARTED if start is None else FIXED

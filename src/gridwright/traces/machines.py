@@ -110,7 +110,7 @@ def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
         found = read_trace(text)
         if not isinstance(found, Throughputs):
             raise InputError(f"{text}: expected a table of throughputs, or a system")
-        one = found.on(min(found.devices))
+        one = found.on()
         return one.kinds, (1,) * len(one.kinds), one.steps
     system = load(text)
     if system.has_chains:
@@ -119,7 +119,9 @@ def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
 
 
 def _of_trace(work: Workload, most: int) -> Machines:
-    values, codes = np.unique(work.partitions.astype(str), return_inverse=True)
+    values = sorted(set(work.partitions.tolist()))
+    number = {value: k for k, value in enumerate(values)}
+    codes = np.array([number[place] for place in work.partitions.tolist()])
     if len(values) < 2:
         raise InputError(
             "the trace does not say on which machines its jobs ran; give some: --machines 4x1,2x2.5"
@@ -127,8 +129,8 @@ def _of_trace(work: Workload, most: int) -> Machines:
     carried = np.bincount(codes, work.works)
     chosen = np.lexsort((np.arange(len(values)), -carried))[:most]
     speeds = carried[chosen] / carried[chosen].mean() * _affinity(work, codes)[:, chosen]
-    names = [f"partition {values[k]}" for k in chosen]
-    return Machines(tuple(names), (1,) * len(chosen), speeds, relative=True)
+    names = tuple(values[k] for k in chosen)
+    return Machines(names, (1,) * len(chosen), speeds, relative=True)
 
 
 def _affinity(work: Workload, place: NDArray[np.int64]) -> Floats:

@@ -48,7 +48,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if not found.account.kept:
-        reasons = str(found.account).partition("\n")[2].strip()
+        reasons = "; ".join(line.strip() for line in str(found.account).splitlines()[1:])
         why = f" {reasons}" if reasons else ""
         raise InputError(f"{path}: no row of it can be used ({said});{why or ' there is none'}")
     return found

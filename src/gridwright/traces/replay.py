@@ -165,7 +165,8 @@ class _Stage:
         self.events = [(at, ARRIVAL, k, 0) for k, at in enumerate(self.jobs.times.tolist())]
         for fault in faults:
             self.events.append((fault.start, FAILURE, fault.machine, 0))
-            self.events.append((fault.end, REPAIR, fault.machine, 0))
+            if fault.end < np.inf:
+                self.events.append((fault.end, REPAIR, fault.machine, 0))
         heapq.heapify(self.events)
         every, told = max(len(self.jobs) // 100, 1), 0
         finished = 0

@@ -9,8 +9,8 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from .account import Account
-from .job_trace import JobTrace
+from .account import Account, fields
+from .job_trace import JobTrace, shortest
 from .source import Line, read_bytes, read_lines, write_text
 
 __all__ = ["COLUMNS", "parse_swf", "read_swf", "write_swf"]
@@ -115,7 +115,7 @@ def _one_by_one(body: list[Line], account: Account) -> tuple[list[int], Any]:
         words = line.split()
         values = [number_of(word) for word in words]
         if len(words) != WIDTH:
-            account.skip(f"not {WIDTH} fields", number, f"{len(words)} fields")
+            account.skip(f"not {WIDTH} fields", number, fields(len(words)))
         elif None in values:
             k = values.index(None)
             shown = words[k][:20].decode("utf-8", "replace")
@@ -152,26 +152,18 @@ def write_swf(path: str | PathLike[str], trace: JobTrace) -> None:
         columns.append([shortest(value) for value in values.tolist()])
     left = [name for name in trace.columns if name not in COLUMNS]
     notes += [f"Note: left out: {', '.join(left)}"] if left else []
-    lines = [f"; {_one_line(line)}".rstrip() for line in (*trace.header, *notes)]
+    lines = [f"; {one_line(line)}".rstrip() for line in (*trace.header, *notes)]
     lines += [" ".join(row) for row in zip(*columns, strict=True)]
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def shortest(value: float) -> str:
-    """Write a number so that reading it gives the same.
-
-    >>> shortest(3.0), shortest(0.25)
-    ('3', '0.25')
-    """
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(float(value))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def one_line(text: str) -> str:
+    """Write a comment on one line."""
+    return text.replace("\n", " ").strip()
 
 
 def _numbered(name: str, values: Any) -> tuple[Any, list[str]]:
     known = dict.fromkeys(value for value in values if value not in ("-1", ""))
     numbers: dict[str, int] = {value: n for n, value in enumerate(known, 1)}
-    said = [f"Note: {name} {n} is {_one_line(value)}" for value, n in numbers.items()]
+    said = [f"Note: {name} {n} is {one_line(value)}" for value, n in numbers.items()]
     return np.array([numbers.get(value, -1) for value in values], dtype=float), said

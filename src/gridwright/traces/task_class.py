@@ -61,7 +61,7 @@ def listed(words: list[str]) -> str:
 
 def _usual(trace: JobTrace) -> str:
     for way in ("group", "user", "executable"):
-        if len(set(trace.label(way).tolist())) > 1:
+        if len(trace.coded(way)[0]) > 1:
             return way
     return RUN_TIME
 
@@ -75,19 +75,20 @@ def _most(text: str) -> int:
 
 
 def _by_label(trace: JobTrace, way: str, most: int) -> tuple[tuple[str, ...], Codes]:
-    labels = trace.label(way)
-    values, codes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    values, codes = trace.coded(way)
+    counts = np.bincount(codes, minlength=len(values))
     order = np.lexsort((np.arange(len(values)), -counts))
     own = len(order) if len(order) <= most else most - 1
     number = np.full(len(values), own)
     number[order[:own]] = np.arange(own)
     spoken = trace.partition_names() if way == "partition" else {}
-    names = [_printable(spoken.get(values[k], f"{way} {values[k]}")) for k in order[:own]]
+    names = [printable(spoken.get(values[k], f"{way} {values[k]}")) for k in order[:own]]
     names += [OTHERS] * (own < len(order))
     return apart(names), number[codes]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Write a name without what no name may have."""
     text = "".join(letter if letter.isprintable() else "?" for letter in text)[:60]
     return text.encode("utf-8", "replace").decode()
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
-from .account import Account
+from .account import LARGEST, Account, fields
+from .job_trace import shortest
 from .source import read_bytes, write_text
-from .swf import number_of, shortest
+from .swf import number_of
 
 __all__ = ["Throughputs", "parse_throughputs", "read_throughputs", "write_throughputs"]
 
@@ -30,8 +31,10 @@ class Throughputs(NamedTuple):
     steps: NDArray[np.float64]
     account: Account
 
-    def on(self, devices: int = 1) -> Throughputs:
-        """Return the rows of jobs with so many devices, for which some kind can run them."""
+    def on(self, devices: int | None = None) -> Throughputs:
+        """Return the rows of jobs with so many devices, else the fewest, that some kind can run."""
+        if devices is None:
+            devices = min(self.devices, default=1)
         chosen = [
             k
             for k, count in enumerate(self.devices)
@@ -94,15 +97,15 @@ def parse_throughputs(data: bytes) -> Throughputs:
 
 def _wrong(row: list[str], names: list[str]) -> tuple[str, str]:
     if len(row) != len(names):
-        return f"not {len(names)} fields", f"{len(row)} fields"
+        return f"not {len(names)} fields", fields(len(row))
     if not (row[1].strip().isascii() and row[1].strip().isdigit() and len(row[1]) < 10):
         return "not a number", f"{DEVICES} is {row[1][:20]!r}"
     for name, word in zip(names[2:], row[2:], strict=True):
         value = number_of(word)
         if value is None:
             return "not a number", f"{name} is {word[:20]!r}"
-        if value < 0:
-            return "less than 0", f"{name} is {word[:20]!r}"
+        if not (value == 0 or 1 / LARGEST < value < LARGEST):
+            return "out of range", f"{name} is {word[:20]!r}"
     return "", ""
 
 

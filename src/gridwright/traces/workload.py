@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
 from ..testbed import JobList
-from .account import Account
+from .account import LARGEST, Account
 from .duration import in_words
 from .job_trace import JobTrace
-from .task_class import classify
+from .task_class import apart, classify, printable
 
 __all__ = ["PROCESSORS", "Workload", "workload"]
 
@@ -123,9 +124,15 @@ def workload(
     works = chosen.numbers("run_time") * (width[kept] if processors == "times" else 1.0)
     times = since[kept] - start
     length = end - start if np.isfinite(end) else float(times[-1]) + 1.0
-    return Workload(
-        times * scale, codes, works, chosen.label("partition"), names, length * scale, account
-    )
+    return Workload(times * scale, codes, works, _places(chosen), names, length * scale, account)
+
+
+def _places(trace: JobTrace) -> NDArray[Any]:
+    """Return the partition of every job, by its name where the comments have it."""
+    spoken = trace.partition_names()
+    values, codes = trace.coded("partition")
+    names = [printable(spoken.get(value, f"partition {value}")) for value in values]
+    return np.array(apart(names), dtype=object)[codes]
 
 
 def _usable(trace: JobTrace, processors: str, account: Account) -> tuple[NDArray[np.int64], Floats]:
@@ -141,6 +148,7 @@ def _usable(trace: JobTrace, processors: str, account: Account) -> tuple[NDArray
         "run time unknown": run < 0,
         "took no time": run == 0,
         "submission time unknown": trace.numbers("submit") < 0,
+        "out of range": np.maximum(np.maximum(run, width), trace.numbers("submit")) > LARGEST,
         "on several processors": (width > 1) if processors == "single" else np.zeros_like(left),
     }
     for why, wrong in reasons.items():
