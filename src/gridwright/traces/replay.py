@@ -187,15 +187,22 @@ class _Stage:
         if kind == ARRIVAL:
             said = self.book.submit(now, number, self.classes[number])
         elif kind == REPAIR:
-            said = self.book.machine_up(now, number)
+            said = self.book.machines_up(now, self._together(now, kind, number))
         else:
-            said = self.book.machine_down(now, number)
+            said = self.book.machines_down(now, self._together(now, kind, number))
             for job, _, machine in self.book.losses:
                 self.lost += 1
                 self.busy[machine] += now - self.started[job]
                 self.started[job] = np.nan
             self.book.losses.clear()
         self._carry_out(now, said)
+
+    def _together(self, now: float, kind: int, first: int) -> list[int]:
+        """Return all machines to which the same happens at the same time."""
+        found = [first]
+        while self.events and self.events[0][:2] == (now, kind):
+            found.append(heapq.heappop(self.events)[2])
+        return found
 
     def _end(self, now: float, job: int, attempt: int) -> int:
         said = self.book.finished(now, job, attempt)
