@@ -114,10 +114,12 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
         f"{found.busy:,.4g} machines of speed 1 busy, {known(100 * found.serial, '.0f')} % on one "
         "processor"
     )
-    out.print(
-        f"The busiest hour has {known(found.peak, '.3g')} times the jobs of a mean one; variance ÷ "
-        f"mean of the jobs in an hour is {known(found.dispersion, '.4g')} (Poisson: 1)\n"
-    )
+    if found.peak == found.peak:
+        out.print(
+            f"The busiest hour has {found.peak:.3g} times the jobs of a mean one; variance ÷ mean "
+            f"of the jobs in an hour is {found.dispersion:.4g} (Poisson: 1)"
+        )
+    out.print("")
     rows = table(
         "class",
         ">jobs",
@@ -146,7 +148,9 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
             *_variation(works),
         )
     show(out, rows)
-    out.print("\nKS: the distance of data and fitted distribution, which has their mean and cv.")
+    out.print(
+        "\nKS: how far the fitted distribution, which has their mean and cv, is from the data."
+    )
     _show_rates(out, system)
     kind = "consistent" if found.heterogeneity.consistent else "inconsistent"
     out.print(

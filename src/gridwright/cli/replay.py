@@ -170,8 +170,7 @@ def _scene(
     begin, end, scale = when
     trace = read_jobs(path)
     work = workload(trace, classes, processors=processors, scale=scale, **window(trace, begin, end))
-    for why, each in trace.account.skipped.items():
-        work.account.skip(why, 0, count=each.count)
+    work.account.take_over(trace.account)
     system = system_of(work, machines_for(work, machines), name=name_of(path), load=load)
     file, start, failures_scale, nodes = failing
     found = None

@@ -60,6 +60,16 @@ class Account:
         if len(found.first) < SHOWN and line > 0:
             found.first.append(f"line {line}: {what}" if what else f"line {line}")
 
+    def take_over(self, other: Account) -> None:
+        """Count the rows that another account left out, before those that this one did."""
+        own, self.skipped = self.skipped, {}
+        for skipped in (other.skipped, own):
+            for why, each in skipped.items():
+                found = self.skipped.setdefault(why, Skipped())
+                found.count += each.count
+                found.first = (found.first + each.first)[:SHOWN]
+        self.notes = [*other.notes, *self.notes]
+
     def __str__(self) -> str:
         left = self.rows - self.kept
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"

@@ -1,7 +1,8 @@
 """Distributions for measured times: with their mean and variability, of the family closest to them.
 
 Mean and coefficient of variation are what waiting times depend on first, so every candidate has
-those of the data, and the distance of Kolmogorov and Smirnov chooses among families.
+those of the data (the exponential, the latter within a tenth), and the distance of Kolmogorov and
+Smirnov chooses among families.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ __all__ = ["Fitted", "fit"]
 Floats = NDArray[np.float64]
 CONSTANT = 1e-6
 """A squared coefficient of variation below this is none."""
+NEAR = 0.1
+"""How far from 1 a coefficient of variation may be for the times to be exponential,"""
 ALIKE = 0.02
-"""A family with a parameter must be closer than the exponential by this."""
+"""and by how much another family must be closer to them."""
 FEWEST = 3
 """Times below which nothing is fitted: they are taken to be exponential."""
 
@@ -80,11 +83,13 @@ def fit(times: Floats) -> Fitted:
     best: Distribution = Deterministic()
     distance = float("nan")
     if scv > CONSTANT:
-        best, distance = Exponential(), _distance(x, 1 - np.exp(-x))
-        for family, shares in _candidates(x, scv):
-            found = _distance(x, shares)
-            if found < distance - (ALIKE if isinstance(best, Exponential) else 0.0):
-                best, distance = family, found
+        found = [
+            (_distance(x, shares), k, one) for k, (one, shares) in enumerate(_candidates(x, scv))
+        ]
+        distance, _, best = min(found)
+        plain = _distance(x, 1 - np.exp(-x))
+        if abs(sqrt(scv) - 1) < NEAR and plain < distance + ALIKE:
+            best, distance = Exponential(), plain
     return Fitted(
         count, mean, sqrt(scv), float(np.median(times)), float(np.max(times)), best, distance
     )

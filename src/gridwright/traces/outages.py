@@ -32,9 +32,10 @@ class Outages(NamedTuple):
     """Nodes that the trace knows of throughout that time."""
 
     def __str__(self) -> str:
+        count = "1 failure" if len(self.faults) == 1 else f"{len(self.faults)} failures"
         down = sum(fault.end - fault.start for fault in self.faults)
         return (
-            f"{len(self.faults)} failures of {len(self.nodes)} of {self.known} nodes, "
+            f"{count} of {len(self.nodes)} of {self.known:,} nodes, "
             f"{in_words(self.span)} from {date(self.start)}, {in_words(down)} down together"
         )
 
