@@ -138,7 +138,8 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         (["replay", "lab.swf", "--executor", "local"], "one policy at a time"),
         (["replay", "lab.swf", "--save", "x"], "one policy at a time"),
         (["replay", "3", "--load", "0.5"], "--load is for traces, and '3' is no file of one"),
-        (["replay", "nothing.swf"], "no run 'nothing.swf'"),
+        (["replay", "nothing.swf.gz"], "nothing.swf.gz: there is no such file"),
+        (["replay", "nothing"], "no run 'nothing'"),
     ],
 )
 def test_wrong_input_is_told_in_one_line(

@@ -135,6 +135,10 @@ def replay(
 def _is_trace(what: str) -> bool:
     file = Path(what)
     if what.isdigit() or not file.is_file():
+        if any(ending in file.suffixes for ending in (".swf", ".gwf")):
+            from ..model import InputError
+
+            raise InputError(f"{what}: there is no such file")
         return False
     with file.open("rb") as opened:
         return opened.read(len(SQLITE)) != SQLITE

@@ -32,12 +32,11 @@ def moment(text: str, start: float) -> float:
     (3700.0, 86400.0, 3600.0)
     """
     try:
-        return datetime.fromisoformat(text.strip()).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        pass
-    try:
+        if "-" in text:
+            date = datetime.fromisoformat(text.strip())
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
         return start + seconds(text)
-    except InputError:
+    except (InputError, ValueError, OverflowError):
         raise InputError(
             f"{text!r} is no moment; expected a date such as 2005-11-21, or a stretch of time "
             "since the start, such as 6h or 2d"
