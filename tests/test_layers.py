@@ -18,6 +18,7 @@ LAYERS = [  # from the bottom up
     {"experiments", "testbed"},
     {"reproduction"},
     {"plots"},
+    {"report"},
     {"cli", "web"},
 ]
 HEIGHT = {package: height for height, layer in enumerate(LAYERS) for package in layer}

@@ -10,6 +10,7 @@ from .reproduction import can_draw, draw_reproduction
 from .result import draw_results
 from .run import draw_run
 from .sweep import draw_sweep
+from .testbed import draw_testbed
 
 __all__ = [
     "FORMATS",
@@ -23,4 +24,5 @@ __all__ = [
     "draw_results",
     "draw_run",
     "draw_sweep",
+    "draw_testbed",
 ]
