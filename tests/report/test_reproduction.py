@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from gridwright.catalogue import errata
+from gridwright.report import write_reproduction
 from gridwright.reproduction import Laboratory, Outcome, Reproduction, reproduce, targets
 from gridwright.reproduction.verdict import Judgement, Verdict
-from gridwright.report import write_reproduction
 from gridwright.statistics import Estimate
 
 
