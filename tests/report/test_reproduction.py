@@ -14,7 +14,7 @@ def answered(name: str, reason: str = "") -> Reproduction:
     """Answer a table with its own numbers."""
     outcomes = []
     for cell in targets()[name].cells:
-        value = cell.get("value", cell.get("lo", 1.0))
+        value = float(cell.get("value") or cell.get("lo") or 1.0)
         ours = Estimate(value, value, value)
         outcomes.append(Outcome(cell, ours, True, Judgement(Verdict.differs, reason)))
     return Reproduction(targets()[name], tuple(outcomes))

@@ -15,6 +15,7 @@ from typing import Self
 from ..grid import Journal, Mapper, Statistics, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
+from ..grid.virtual import run_apart
 from ..model import InputError, System
 from .adjuster import Adjuster, real_rates, warnings
 from .calibrate import calibrate
@@ -154,7 +155,11 @@ def conduct(
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
-        asyncio.run(_until_stopped(conducting))
+        stops: list[Callable[[], object]] = []
+        run_apart(
+            lambda: asyncio.run(_until_stopped(conducting, stops)),
+            lambda: [stop() for stop in stops],
+        )
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except TimeoutError:
@@ -167,12 +172,13 @@ def conduct(
     return run
 
 
-async def _until_stopped(conducting: Conduct) -> None:
+async def _until_stopped(conducting: Conduct, stops: list[Callable[[], object]]) -> None:
     """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
     task = asyncio.create_task(conducting.run())
+    loop = asyncio.get_running_loop()
+    stops.append(lambda: loop.call_soon_threadsafe(task.cancel))
     if threading.current_thread() is threading.main_thread():
         pressed = iter([task.cancel])
-        loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
     await task
 
