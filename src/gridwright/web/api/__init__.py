@@ -1,0 +1,33 @@
+"""The REST API under /api, described by OpenAPI at /api/openapi.json."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse
+
+from ... import __version__
+from ...model import InputError
+
+__all__ = ["make_api"]
+
+
+def make_api() -> FastAPI:
+    """Make the application that answers under /api."""
+    api = FastAPI(
+        title="Gridwright",
+        version=__version__,
+        description="Systems, simulations and runs on unequal machines.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # the usual pages would load their scripts from elsewhere
+        redoc_url=None,
+    )
+
+    @api.exception_handler(InputError)
+    async def wrong_input(request: Request, error: InputError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, status_code=422)
+
+    @api.api_route("/api/{rest:path}", methods=["GET", "POST", "PUT"], include_in_schema=False)
+    async def unknown(rest: str) -> None:
+        raise HTTPException(404, f"there is nothing at /api/{rest[:100]}")
+
+    return api
