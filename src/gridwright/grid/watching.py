@@ -55,7 +55,7 @@ def find_running(which: str | None = None) -> list[Journal]:
 
 def machine_states(journal: Journal) -> list[MachineState]:
     """Read off a journal how its machines are."""
-    names = list(journal.about.get("machines", ()))
+    names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
     readings: dict[str, float] = {}
     for entry in journal.events(*STATES, "availability", "timed out"):
@@ -68,14 +68,16 @@ def machine_states(journal: Journal) -> list[MachineState]:
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
             states[entry.machine] = (state, entry.time)
     names += [name for name in states if name not in names]
-    rows = journal.table("job", "machine", "stage", "number")
+    counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
+    running = dict(journal.select(counted.format("min(number)"), ("sent",)))
+    finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
     losses = Counter(entry.machine for entry in journal.events("lost"))
     return [
         MachineState(
             name,
             *states.get(name, ("not yet up", 0.0)),
-            next((row[2] for row in rows if row[0] == name and row[1] == "sent"), None),
-            sum(row[0] == name and row[1] == "finished" for row in rows),
+            running.get(name),
+            finished.get(name, 0),
             losses.get(name, 0),
             readings.get(name),
         )
