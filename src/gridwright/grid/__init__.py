@@ -8,7 +8,7 @@ from .journal import Journal
 from .mapper import JobFailedError, Mapper, Settings
 from .paging import JobPage, Queues, event_page, job_page, queues
 from .statistics import Statistics, statistics
-from .watching import MachineState, find_running, machine_states
+from .watching import MachineState, find_running, machine_states, request
 
 __all__ = [
     "Book",
@@ -33,5 +33,6 @@ __all__ = [
     "job_page",
     "machine_states",
     "queues",
+    "request",
     "statistics",
 ]

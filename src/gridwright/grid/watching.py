@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from ..model import InputError
 from .journal import Journal, home
 
-__all__ = ["MachineState", "find_running", "machine_states"]
+__all__ = ["MachineState", "find_running", "machine_states", "request"]
 
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
 """What an event makes of a machine."""
@@ -83,3 +84,22 @@ def machine_states(journal: Journal) -> list[MachineState]:
         )
         for name in names
     ]
+
+
+def request(
+    journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
+) -> str:
+    """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
+    if not journal.is_claimed():
+        raise InputError("the grid is not running")
+    number = journal.ask(verb, machine, value)
+    began = time.monotonic()
+    while (answer := journal.answered(number)) is None:
+        if not journal.is_claimed():
+            raise InputError("the grid has ended before it answered")
+        if time.monotonic() - began > patience:
+            raise InputError(f"the grid did not answer within {patience:g} seconds")
+        time.sleep(0.05)
+    if answer.startswith("error: "):
+        raise InputError(answer.removeprefix("error: "))
+    return answer

@@ -7,8 +7,16 @@ from .export import export
 from .faults import Fault, draw_faults, read_faults, write_faults
 from .generator import JobList
 from .load import Load
-from .machines import Credential, Listed, read_machines, read_rates, write_machines
+from .machines import (
+    Credential,
+    Listed,
+    parse_rates,
+    read_machines,
+    read_rates,
+    write_machines,
+)
 from .measured import Calibrations, Measured
+from .overview import Overview, overview
 from .report import Expectation, Report, actual_rates, expect, report
 from .run import Run, conduct, new_run, runs
 from .twin import Gap, gap, twin, virtually
@@ -26,6 +34,7 @@ __all__ = [
     "Listed",
     "Load",
     "Measured",
+    "Overview",
     "Report",
     "Run",
     "actual_rates",
@@ -36,6 +45,8 @@ __all__ = [
     "export",
     "gap",
     "new_run",
+    "overview",
+    "parse_rates",
     "read_faults",
     "read_machines",
     "read_rates",

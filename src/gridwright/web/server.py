@@ -14,6 +14,8 @@ from .guard import LARGEST, Guard, is_loopback
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from .desk import Desk
+
 __all__ = ["guarded", "serve"]
 
 
@@ -54,24 +56,26 @@ def guarded(
     """Make the whole application; without its pages it is the API alone."""
     try:
         from .api import make_api
+        from .desk import Desk
         from .login import login_routes
     except ImportError:
         raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
-    api = make_api()
+    desk = Desk()
+    api = make_api(desk)
     guard = Guard(api, host, token, largest)
     api.include_router(login_routes(guard))
     if pages:
-        _add_pages(api)
+        _add_pages(api, desk)
     return guard
 
 
-def _add_pages(api: FastAPI) -> None:
+def _add_pages(api: FastAPI, desk: Desk) -> None:
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home() / "page"))  # not where we stand
     from nicegui import ui
 
     from .pages import make_pages
 
-    make_pages()
+    make_pages(desk)
     ui.run_with(
         api,
         title="Gridwright",

@@ -7,12 +7,19 @@ from fastapi.responses import JSONResponse
 
 from ... import __version__
 from ...model import InputError
+from ..desk import Desk
+from .policies import policy_routes
+from .published import published_routes
+from .runs import run_routes
+from .simulations import simulation_routes
+from .systems import system_routes
 
 __all__ = ["make_api"]
 
 
-def make_api() -> FastAPI:
+def make_api(desk: Desk | None = None) -> FastAPI:
     """Make the application that answers under /api."""
+    desk = desk or Desk()
     api = FastAPI(
         title="Gridwright",
         version=__version__,
@@ -25,6 +32,15 @@ def make_api() -> FastAPI:
     @api.exception_handler(InputError)
     async def wrong_input(request: Request, error: InputError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, status_code=422)
+
+    for routes in (
+        system_routes(),
+        policy_routes(),
+        simulation_routes(desk.simulations),
+        run_routes(desk.runs),
+        published_routes(),
+    ):
+        api.include_router(routes, prefix="/api")
 
     @api.api_route("/api/{rest:path}", methods=["GET", "POST", "PUT"], include_in_schema=False)
     async def unknown(rest: str) -> None:

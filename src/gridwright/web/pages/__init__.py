@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..desk import Desk
+
 __all__ = ["make_pages"]
 
 
-def make_pages() -> None:
+def make_pages(desk: Desk) -> None:
     """Make every page known to NiceGUI."""

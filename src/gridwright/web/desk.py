@@ -1,0 +1,18 @@
+"""What a server has going on: its simulations, and the runs that it knows of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .running import Runs
+from .simulating import Simulations
+
+__all__ = ["Desk"]
+
+
+@dataclass
+class Desk:
+    """What the API and the pages work on; both show the same."""
+
+    simulations: Simulations = field(default_factory=Simulations)
+    runs: Runs = field(default_factory=Runs)

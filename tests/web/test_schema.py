@@ -1,0 +1,24 @@
+"""Whatever is sent to the API, it never breaks (schemathesis, from its own description)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+
+from gridwright.web.api import make_api
+
+schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_api())
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+
+
+@schema.parametrize()
+@settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_request_breaks_it(case: Any) -> None:
+    case.call_and_validate(checks=[not_a_server_error])
