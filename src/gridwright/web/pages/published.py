@@ -1,0 +1,64 @@
+"""Published: every printed number beside ours, and whether they agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from ...reproduction import Verdict
+from ..api.published import published
+from .frame import frame
+
+__all__ = ["published_page"]
+
+EVERY = "all tables"
+MARKS = {"agrees": "✓", "differs": "✗", "errata": "!", "not printed": "·", "not run": "–"}
+"""A mark beside the word, for whom colours tell nothing."""
+COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
+
+
+def published_page() -> None:
+    """Show the page."""
+    made, sections = published()
+    with frame("Published"):
+        ui.label(made).classes("gw-quiet")
+        with ui.row().classes("gap-2 items-end"):
+            names = {EVERY: EVERY} | {
+                each.name: f"{each.name} – {each.about[:90]}" for each in sections.values()
+            }
+            table = ui.select(names, label="Table or figure", value=next(iter(sections)))
+            table.classes("w-96 max-w-full").props("use-input")
+            kinds = ["any verdict", *(str(each) for each in Verdict)]
+            verdict = ui.select(kinds, label="Verdict", value=kinds[0]).classes("w-40")
+            words = ui.input("Search").props("debounce=250 clearable")
+        summary = ui.label().classes("gw-steady").props("role=status")
+        columns: list[dict[str, Any]] = [
+            {"name": name, "label": name, "field": name, "align": "left", "sortable": True}
+            for name in COLUMNS
+        ]
+        rows = ui.table(columns=columns, rows=[], row_key="id", pagination=25).classes("w-full")
+        rows.props('flat dense wrap-cells no-data-label="No cell is like that."')
+
+        def show() -> None:
+            chosen = [table.value] if table.value in sections else list(sections)
+            found = [
+                {"id": f"{name} {k}", "table": name, **row._asdict()}
+                for name in chosen
+                for k, row in enumerate(sections[name].rows)
+            ]
+            wanted = str(words.value or "").lower()
+            shown = [
+                {**row, "verdict": f"{MARKS[row['verdict']]} {row['verdict']}"}
+                for row in found
+                if verdict.value in (kinds[0], row["verdict"])
+                and wanted in " ".join(map(str, row.values())).lower()
+            ]
+            rows.rows = shown
+            counts = {str(each): sum(r["verdict"] == each for r in found) for each in Verdict}
+            said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+            summary.text = f"{len(shown)} of {len(found)} cells: {said or 'none'}"
+
+        for each in (table, verdict, words):
+            each.on_value_change(show)
+        show()
