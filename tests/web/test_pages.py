@@ -45,7 +45,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     page.get_by_label("Seconds of a time unit").fill("0.5")
     page.get_by_label("Time units", exact=True).fill("0")
     button(page, "Start").click()
-    expect(page.get_by_text("duration is 0; expected a number > 0")).to_be_visible()
+    expect(page.get_by_text("duration is 0.0; expected a number > 0")).to_be_visible()
     page.get_by_label("Time units", exact=True).fill("60")
     button(page, "Start").click()
     page.wait_for_url("**/run/1")

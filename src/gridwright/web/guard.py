@@ -39,7 +39,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with none, forms of our own come without an origin
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }

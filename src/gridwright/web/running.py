@@ -56,7 +56,7 @@ def experiment_of(
             made = system_of(system)
             found = Experiment(**{"name": made.name, "policy": "fcfs", **given, "system": made})
         elif name in experiment_names():
-            found = Experiment.find(name, **given)
+            found = Experiment.find(name).replace(**given)
         else:
             raise InputError(f"no experiment {name[:80]!r}{did_you_mean(name, experiment_names())}")
     except ValidationError as error:

@@ -9,6 +9,8 @@ from itertools import count
 from threading import Event, Lock
 from typing import Any
 
+import numpy as np
+
 from ..catalogue import find
 from ..experiments import Comparison, Result, compare, simulate
 from ..experiments.results import check_alike, result_of
@@ -16,6 +18,7 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import Replication, check_run, check_system
+from ..statistics import estimate
 from .draft import check_policy, system_of
 
 __all__ = ["Simulation", "Simulations", "Wanted"]
@@ -138,6 +141,15 @@ class Simulation:
             for each in dict.fromkeys((*found.criteria, "mean_number", "mean_response")):
                 line[each] = found.figure(each).as_json()
         return line
+
+    def convergence(self, points: int = 40) -> dict[str, list[list[float]]]:
+        """Return by policy how the mean response and its interval went: number, mean, low, high."""
+        found = {}
+        for name, result in list(self.results.items()):
+            values = result.values("mean_response")
+            steps = np.unique(np.linspace(2, max(len(values), 2), points).astype(int))
+            found[name] = [[int(n), *estimate(values[:n])] for n in steps if n <= len(values)]
+        return found
 
     def result(self) -> dict[str, Any]:
         """Return everything that was found."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse
 
@@ -20,7 +23,14 @@ __all__ = ["make_api"]
 def make_api(desk: Desk | None = None) -> FastAPI:
     """Make the application that answers under /api."""
     desk = desk or Desk()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        desk.simulations.close()  # else the process would wait for them to end
+
     api = FastAPI(
+        lifespan=lifespan,
         title="Gridwright",
         version=__version__,
         description="Systems, simulations and runs on unequal machines.",

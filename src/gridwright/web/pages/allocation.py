@@ -66,7 +66,7 @@ class AllocationCard:
             self.map.content = self.change.text = self.limits.text = ""
 
     def _tell(self, found: Allocation, before: Allocation | None) -> None:
-        self.capacity.text = f"λ* = {found.capacity:.4f}   load {100 * found.load:.1f} %"
+        self.capacity.text = f"λ* = {found.capacity:.4f}, load {100 * found.load:.1f} %"
         self.words.text = verdict(found).words
         self.change.text = ""
         if before is not None:

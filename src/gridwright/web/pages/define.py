@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from copy import deepcopy
 from typing import Any
 
@@ -26,22 +27,23 @@ WIDEST = 60
 async def define_page() -> None:
     """Show the page; what was typed before it was loaded again is there still."""
     await ui.context.client.connected()
-    kept = app.storage.tab.get("draft")
     with frame("Define"):
-        Editor(Sheet.of(deepcopy(kept or FIRST)))
+        Editor(app.storage.tab)
 
 
 class Editor:
     """The cells, and the allocation beside them."""
 
-    def __init__(self, sheet: Sheet) -> None:
-        self.sheet = sheet
+    def __init__(self, kept: MutableMapping[str, Any]) -> None:
+        self.kept = kept
+        self.sheet = Sheet.of(deepcopy(kept.get("draft") or FIRST))
         self.before: list[Sheet] = []
         self.inputs: dict[tuple[int | str, ...], ui.input] = {}
         self._tools()
         with ui.row().classes("w-full gap-4 items-start"):
             with ui.card().classes("max-w-full"):
                 self.cells = ui.column().classes("gap-2 max-w-full")
+                self._buttons()
                 self.general = ui.label().classes("text-negative gw-steady").props("role=alert")
             self.allocation = AllocationCard()
         self.lay_out()
@@ -54,11 +56,11 @@ class Editor:
                 with_input=True,
                 on_change=lambda e: self.load(e.value),
             ).classes("w-72")
-            ui.upload(
-                label="Import .toml, .csv, .mue", auto_upload=True, on_upload=self.upload
-            ).props(f'flat bordered accept=".toml,.csv,.mue,.txt" max-file-size={LARGEST}').classes(
-                "w-60"
-            )
+            taken = ui.upload(auto_upload=True, on_upload=self.upload).classes("hidden")
+            taken.props(f'accept=".toml,.csv,.mue,.txt" max-file-size={LARGEST}')
+            taken.on("rejected", lambda: tell(f"a text file, of at most {LARGEST:,} bytes"))
+            pick = ui.button("Import a file").props("outline").tooltip(".toml, .csv or .mue")
+            pick.on("click", js_handler=f"() => getElement({taken.id}).$refs.qRef.pickFiles()")
             ui.button("Paste rates", on_click=self.paste).props("outline")
             ui.button("Undo", on_click=self.undo).props("outline")
             ui.button("Save", on_click=self.save)
@@ -77,7 +79,6 @@ class Editor:
                 ui.label(f"{len(sheet.groups)} columns are too many to type: import a file.")
             else:
                 self._table()
-                self._buttons()
             with ui.row().classes("gap-2"):
                 self._plain("Mean up-time (empty: never fails)", "uptime", "mean_uptime")
                 self._plain("Mean repair time", "repair", "mean_repair")
@@ -143,7 +144,7 @@ class Editor:
         with ui.element("td"):
             made = ui.input(value=cells[number], placeholder=hint, on_change=typed)
             made.props(f'dense debounce=250 hide-bottom-space aria-label="{label}"')
-            made.classes("gw-cell")
+            made.classes("gw-cell").without_auto_validation()  # the model's own words stay
         self.inputs[place or (key, number)] = made
 
     def _plain(self, label: str, key: str, name: str) -> None:
@@ -151,6 +152,7 @@ class Editor:
             label, value=getattr(self.sheet, key), on_change=lambda e: self._set(key, e)
         )
         made.props("dense debounce=250 hide-bottom-space").classes("w-64")
+        made.without_auto_validation()
         self.inputs["failures", name] = made
 
     def _set(self, key: str, event: events.ValueChangeEventArguments[Any]) -> None:
@@ -177,7 +179,7 @@ class Editor:
     def check(self) -> None:
         """Say beside each cell what is wrong with it; if nothing is, what the system can bear."""
         document = self.sheet.document()
-        app.storage.tab["draft"] = document
+        self.kept["draft"] = document
         found = find_mistakes(document)
         words = {mistake.place: mistake.words for mistake in found}
         for place, made in self.inputs.items():

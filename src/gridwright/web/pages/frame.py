@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from nicegui import ui
@@ -31,6 +31,7 @@ STYLE = """
 .gw-scroll { overflow-x: auto; max-width: 100%; }
 table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 table.gw th, table.gw td { padding: .15rem .4rem; text-align: right; vertical-align: top; }
+table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=row] { text-align: left; }
 .gw-cell { width: 6.2rem; }
@@ -57,13 +58,26 @@ def frame(title: str) -> Iterator[None]:
         ui.button(icon="contrast", on_click=lambda: _turn(dark)).props(
             'flat round dense color=white aria-label="Light or dark"'
         )
+    ui.timer(0.01, lambda: _restore(dark), once=True)
     with ui.column().classes("w-full p-2 sm:p-4 gap-4").props("role=main"):
         ui.label(title).classes("text-2xl").props("role=heading aria-level=1")
         yield
 
 
-def _turn(dark: Any) -> None:
-    dark.value = not dark.value
+IS_DARK = "document.body.classList.contains('body--dark')"
+
+
+async def _turn(dark: ui.dark_mode) -> None:
+    """Turn from light to dark or back, and have the browser remember it for the other pages."""
+    dark.value = not await ui.run_javascript(IS_DARK)
+    ui.run_javascript(f"localStorage.setItem('dark', '{dark.value}')")
+
+
+async def _restore(dark: ui.dark_mode) -> None:
+    with suppress(TimeoutError):  # somebody has gone to another page already
+        chosen = await ui.run_javascript("localStorage.getItem('dark')")
+        if chosen is not None:
+            dark.value = chosen == "True"
 
 
 def tell(error: Exception | str, kind: str = "negative") -> None:

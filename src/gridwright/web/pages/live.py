@@ -7,7 +7,8 @@ from typing import Any
 from nicegui import events, ui
 from nicegui import run as background
 
-from ...grid import event_page, job_page, machine_states, queues, request
+from ...grid import MachineState, Queues, event_page, job_page, machine_states, queues, request
+from ...grid.journal import Entry
 from ...grid.paging import JOB_COLUMNS
 from ...model import InputError
 from ..desk import Desk
@@ -33,10 +34,10 @@ class Live:
             ui.button("Stop", on_click=self.stop)
             ui.button("Resume the run", on_click=self.resume).props("outline")
             ui.link("Statistics of this run", f"/statistics/{number}").classes("self-center")
-        with ui.row().classes("w-full gap-4 items-start"):
+        with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
             with ui.card().classes("max-w-full"):
                 self._machines()
-            with ui.card().classes("grow").style("min-width: 18rem"):
+            with ui.card().classes("min-w-0"):
                 ui.label("Jobs in the system").props("role=heading aria-level=2")
                 self.chart = ui.echart(_chart({}, [])).classes("w-full h-64")
         with ui.card().classes("w-full"):
@@ -46,7 +47,6 @@ class Live:
             self.events = ui.column().classes("gap-0 gw-quiet")
             self.said: list[str] = []
         self.last: Any = None
-        self.show()
         ui.timer(1.0, self.show)
 
     def _machines(self) -> None:
@@ -97,9 +97,9 @@ class Live:
         self.jobs.pagination = {**self.jobs.pagination, "page": 1}
         self._show_jobs()
 
-    def show(self) -> None:
-        """Look at the run, and show what has changed."""
-        found = self.desk.runs.find(self.number)
+    async def show(self) -> None:
+        """Look at the run, and show what has changed; a long journal is read beside all else."""
+        found = await background.io_bound(self.desk.runs.find, self.number)
         if found is None or found == self.last:
             return
         self.last = found
@@ -114,15 +114,21 @@ class Live:
         if found.state == "unreadable":
             self.title.text = f"Run {found.run} is unreadable: {found.name}"
             return
-        with open_journal(self.number) as journal:
-            self._show_machines(machine_states(journal))
-            drawn = queues(journal)
-            self._show_events(event_page(journal, limit=12))
+        seen = await background.io_bound(self._look)
+        if seen is None:
+            return
+        machines, drawn, happened = seen
+        self._show_machines(machines)
+        self._show_events(happened)
         lines = {name: counts.tolist() for name, counts in drawn.in_system.items()}
         self.chart.options.clear()
         self.chart.options.update(_chart(lines, drawn.times.round(3).tolist()))
         self.chart.update()
         self._show_jobs()
+
+    def _look(self) -> tuple[list[MachineState], Queues, list[Entry]]:
+        with open_journal(self.number) as journal:
+            return machine_states(journal), queues(journal), event_page(journal, limit=12)
 
     def _show_machines(self, found: list[Any]) -> None:
         rows = []
@@ -199,7 +205,7 @@ class Live:
             await background.io_bound(self.desk.runs.stop, self.number)
         except InputError as error:
             tell(error)
-        self.show()
+        await self.show()
 
     async def resume(self) -> None:
         """Go on with it."""
@@ -207,7 +213,7 @@ class Live:
             await background.io_bound(self.desk.runs.resume, self.number)
         except InputError as error:
             tell(error)
-        self.show()
+        await self.show()
 
 
 def _columns(names: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -231,7 +237,7 @@ def _chart(lines: dict[str, list[int]], times: list[float]) -> dict[str, Any]:
     ]
     return {
         "animation": False,
-        "legend": {"textStyle": {"color": "#888"}, "type": "scroll"},
+        "legend": {"top": 0, "textStyle": {"color": "#888"}, "type": "scroll"},
         "grid": {"left": 40, "right": 20, "top": 40, "bottom": 40},
         "xAxis": {"type": "value", "name": "time units", "nameLocation": "middle", "nameGap": 25},
         "yAxis": {"type": "value", "minInterval": 1},

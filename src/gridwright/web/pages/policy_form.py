@@ -91,7 +91,7 @@ def _field(policy: str, parameter: dict[str, Any], check: Callable[[], str | Non
     def changed(event: Any) -> None:
         event.sender.error = check()
 
-    made = ui.input(key, value=default, on_change=changed).classes("w-40")
+    made = ui.input(key, value=default, on_change=changed).classes("w-40").without_auto_validation()
     return made.props(f'dense debounce=250 aria-label="{key} of {policy}"')
 
 

@@ -15,6 +15,14 @@ __all__ = ["published_page"]
 EVERY = "all tables"
 MARKS = {"agrees": "✓", "differs": "✗", "errata": "!", "not printed": "·", "not run": "–"}
 """A mark beside the word, for whom colours tell nothing."""
+BADGE = """
+<q-td :props="props">
+  <q-badge :color="{'✓': 'blue-8', '✗': 'orange-9', '!': 'purple-7'}[props.value[0]] || 'grey-7'">
+    {{ props.value }}
+  </q-badge>
+</q-td>
+"""
+"""Blue and orange: most colour-blind people tell them apart."""
 COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
 
 
@@ -34,11 +42,19 @@ def published_page() -> None:
             words = ui.input("Search").props("debounce=250 clearable")
         summary = ui.label().classes("gw-steady").props("role=status")
         columns: list[dict[str, Any]] = [
-            {"name": name, "label": name, "field": name, "align": "left", "sortable": True}
+            {
+                "name": name,
+                "label": name,
+                "field": name,
+                "align": "left",
+                "sortable": True,
+                "style": "" if name in ("what", "reason") else "white-space: nowrap",
+            }
             for name in COLUMNS
         ]
         rows = ui.table(columns=columns, rows=[], row_key="id", pagination=25).classes("w-full")
         rows.props('flat dense wrap-cells no-data-label="No cell is like that."')
+        rows.add_slot("body-cell-verdict", BADGE)
 
         def show() -> None:
             chosen = [table.value] if table.value in sections else list(sections)

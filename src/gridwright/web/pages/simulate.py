@@ -33,7 +33,6 @@ class Simulator:
         self.desk = desk
         latest = desk.simulations.all()
         self.shown: Simulation | None = latest[0] if latest else None
-        self.history: dict[str, list[list[float | None]]] = {}
         with ui.card().classes("w-full"):
             self._form()
         with ui.card().classes("w-full"):
@@ -57,7 +56,7 @@ class Simulator:
         self.policies = PolicyForm(["mct", "lpas"])
         with ui.row().classes("gap-2 items-end"):
             self.horizon = ui.number("Time units (empty: as published)", min=0).classes("w-56")
-            self.replications = ui.number("Replications", value=10, min=1, max=1000)
+            self.replications = ui.number("Replications", value=10, min=1).classes("w-32")
             self.seed = ui.number("Seed", value=1, min=0)
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
@@ -81,7 +80,6 @@ class Simulator:
         except InputError as error:
             tell(error)
             return
-        self.history = {}
         self.words.clear()
         self.show()
 
@@ -107,22 +105,11 @@ class Simulator:
         rows = [_row(each) for each in progress["policies"]]
         if self.table.rows != rows:
             self.table.rows = rows
-            self._remember(progress["policies"])
+            self.chart.options.clear()
+            self.chart.options.update(_chart(plain(found.convergence())))
+            self.chart.update()
         if found.is_over and not self.words.default_slot.children:
             self._conclude(found)
-
-    def _remember(self, lines: list[dict[str, Any]]) -> None:
-        for line in lines:
-            response = line.get("mean_response")
-            if response is None or response["mean"] is None:
-                continue
-            points = self.history.setdefault(line["policy"], [])
-            if not points or points[-1][0] != line["replications"]:
-                figures = (response["mean"], response["low"], response["high"])
-                points.append([line["replications"], *figures])
-        self.chart.options.clear()
-        self.chart.options.update(_chart(self.history))
-        self.chart.update()
 
     def _conclude(self, found: Simulation) -> None:
         with self.words:
@@ -186,7 +173,7 @@ def _chart(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
             )
     return {
         "animation": False,
-        "legend": {"textStyle": {"color": "#888"}},
+        "legend": {"top": 0, "textStyle": {"color": "#888"}},
         "grid": {"left": 60, "right": 20, "top": 40, "bottom": 40},
         "xAxis": {"type": "value", "name": "replications", "nameLocation": "middle", "nameGap": 25},
         "yAxis": {"type": "value", "name": "response time", "scale": True},
