@@ -7,7 +7,16 @@ from typing import Any
 from nicegui import events, ui
 from nicegui import run as background
 
-from ...grid import MachineState, Queues, event_page, job_page, machine_states, queues, request
+from ...grid import (
+    JobPage,
+    MachineState,
+    Queues,
+    event_page,
+    job_page,
+    machine_states,
+    queues,
+    request,
+)
 from ...grid.journal import Entry
 from ...grid.paging import JOB_COLUMNS
 from ...model import InputError
@@ -86,16 +95,16 @@ class Live:
         self.stage.on_value_change(self._first)
         self.only.on_value_change(self._first)
 
-    def _turn(self, event: events.GenericEventArguments) -> None:
+    async def _turn(self, event: events.GenericEventArguments) -> None:
         """Show another page of jobs, or another order."""
         wanted = event.args["pagination"]
         kept = {key: wanted.get(key) for key in ("page", "rowsPerPage", "sortBy", "descending")}
         self.jobs.pagination = {**self.jobs.pagination, **kept}
-        self._show_jobs()
+        await self._show_jobs()
 
-    def _first(self) -> None:
+    async def _first(self) -> None:
         self.jobs.pagination = {**self.jobs.pagination, "page": 1}
-        self._show_jobs()
+        await self._show_jobs()
 
     async def show(self) -> None:
         """Look at the run, and show what has changed; a long journal is read beside all else."""
@@ -124,7 +133,7 @@ class Live:
         self.chart.options.clear()
         self.chart.options.update(_chart(lines, drawn.times.round(3).tolist()))
         self.chart.update()
-        self._show_jobs()
+        await self._show_jobs()
 
     def _look(self) -> tuple[list[MachineState], Queues, list[Entry]]:
         with open_journal(self.number) as journal:
@@ -144,23 +153,26 @@ class Live:
         if self.machine.options != names:
             self.machine.set_options(names, value=names[0] if names else None)
 
-    def _show_jobs(self) -> None:
+    async def _show_jobs(self) -> None:
         turned = self.jobs.pagination
         size = turned.get("rowsPerPage") or 100
-        try:
+        stage, machine = str(self.stage.value or ""), str(self.only.value or "")
+
+        def look() -> JobPage:
             with open_journal(self.number) as journal:
-                page = job_page(
+                return job_page(
                     journal,
                     offset=(turned.get("page", 1) - 1) * size,
                     limit=size,
                     sort=turned.get("sortBy") or "number",
                     descending=bool(turned.get("descending")),
-                    stage=str(self.stage.value or ""),
-                    machine=str(self.only.value or ""),
+                    stage=stage,
+                    machine=machine,
                 )
-        except InputError as error:
-            tell(error)
-            return
+
+        page = await background.io_bound(look)
+        if page is None or turned is not self.jobs.pagination:
+            return  # another page was asked for meanwhile
         times = ("submitted", "sent", "started", "ended")
         rows = [{**job, **{key: figure(job[key], ".3f") for key in times}} for job in page.jobs]
         if self.jobs.rows != rows:
