@@ -198,6 +198,11 @@ def test_published(api: Any) -> None:
     first = api.get("/published/A:2.1")
     assert len(first["rows"]) == sum(first["summary"].values()) == 34
     api.get("/published/none", 404)
+    api.get("/published/LP/rerun", 404)
+    assert api.post("/published/LP/rerun", {}, 202)["state"] in ("waiting", "running", "done")
+    again = until(lambda: (r := api.get("/published/LP/rerun"))["state"] == "done" and r)
+    assert again["found"]["summary"] == api.get("/published/LP")["summary"]
+    assert "no table" in api.post("/published/none/rerun", {}, 422)["detail"]
 
 
 def test_what_is_not_there(api: Any) -> None:

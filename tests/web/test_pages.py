@@ -82,6 +82,46 @@ def test_published(page: Any, server: Any) -> None:
     expect(page.get_by_text("✓ agrees")).to_have_count(0)
 
 
+def test_a_table_is_run_again(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/published")
+    page.get_by_label("Table or figure").click()
+    page.get_by_label("Table or figure").fill("LP –")
+    page.get_by_role("option", name=re.compile("^LP –")).click()
+    button(page, "Run again, quickly").click()
+    expect(page.get_by_text("LP run again: done, 100 %")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("✓ agrees").first).to_be_visible()
+
+
+def test_two_browsers_and_the_way_back(browser: Any, page: Any, server: Any) -> None:
+    page.goto(server.url)
+    box = page.get_by_label("Rate of class 1 on machine 1", exact=True)
+    box.fill("9")
+    expect(page.get_by_text("λ* = 1.3696")).to_be_visible()
+    other = browser.new_context()
+    second = other.new_page()
+    second.goto(server.url)
+    expect(second.get_by_text("λ* = 1.3333")).to_be_visible()
+    page.get_by_role("link", name="Simulate").click()
+    expect(page.get_by_role("heading", name="Simulate")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("λ* = 1.3696")).to_be_visible()
+    expect(box).to_have_value("9")
+    other.close()
+
+
+def test_runs_are_compared(page: Any, server: Any) -> None:
+    """Two runs that have not begun are enough."""
+    for _ in range(2):
+        body = {"experiment": "MGST-4", "time_unit": 0.2, "duration": 5}
+        answer = page.request.post(f"{server.url}/api/runs", data=body)
+        assert answer.ok, answer.text()
+    page.goto(f"{server.url}/statistics")
+    page.get_by_label("Compare runs").click()
+    page.get_by_role("option").nth(0).click()
+    page.get_by_role("option").nth(1).click()
+    expect(page.get_by_text("Mean response (jobs finished)")).to_be_visible()
+
+
 def test_what_is_not_there(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/run/999")
     expect(page.get_by_text("There is no run 999.")).to_be_visible()

@@ -2,7 +2,7 @@
 
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import label, picture_of, shortened, write_page
-from .reading import Row, Section, read_page, shipped_page
+from .reading import Row, Section, read_page, section_of, shipped_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict
@@ -26,6 +26,7 @@ __all__ = [
     "read_page",
     "reproduce",
     "runs_of",
+    "section_of",
     "shipped_page",
     "shortened",
     "summary",

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import InputError
-from .page import MARKS
+from .page import MARKS, label
+from .reproduce import Reproduction
 from .verdict import Verdict
 
-__all__ = ["Row", "Section", "read_page", "shipped_page"]
+__all__ = ["Row", "Section", "read_page", "section_of", "shipped_page"]
 
 WORDS = {mark: verdict for verdict, mark in MARKS.items()}
 
@@ -43,6 +44,21 @@ class Section(NamedTuple):
         """Return the table with all its rows."""
         rows = [row._asdict() for row in self.rows]
         return {"name": self.name, "about": self.about, "summary": self.summary(), "rows": rows}
+
+
+def section_of(found: Reproduction) -> Section:
+    """Lay out a table that was just reproduced as the page would."""
+    rows = [
+        Row(
+            *label(outcome.cell),
+            outcome.published,
+            outcome.found,
+            str(outcome.judgement.verdict),
+            outcome.judgement.reason,
+        )
+        for outcome in found.outcomes
+    ]
+    return Section(found.target.name, found.target.about, tuple(rows))
 
 
 def shipped_page() -> Path:

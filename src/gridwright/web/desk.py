@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .reproducing import Reruns
 from .running import Runs
 from .simulating import Simulations
 
@@ -16,3 +17,9 @@ class Desk:
 
     simulations: Simulations = field(default_factory=Simulations)
     runs: Runs = field(default_factory=Runs)
+    reruns: Reruns = field(default_factory=Reruns)
+
+    def close(self) -> None:
+        """Stop what goes on in this process; runs are processes of their own."""
+        self.simulations.close()
+        self.reruns.close()

@@ -27,7 +27,7 @@ def make_api(desk: Desk | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.simulations.close()  # else the process would wait for them to end
+        desk.close()  # else the process would wait for them to end
 
     api = FastAPI(
         lifespan=lifespan,
@@ -48,7 +48,7 @@ def make_api(desk: Desk | None = None) -> FastAPI:
         policy_routes(),
         simulation_routes(desk.simulations),
         run_routes(desk.runs),
-        published_routes(),
+        published_routes(desk.reruns),
     ):
         api.include_router(routes, prefix="/api")
 

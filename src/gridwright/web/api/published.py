@@ -8,9 +8,17 @@ from typing import Any
 from fastapi import APIRouter
 
 from ...reproduction import Section, read_page
-from .parts import MISSING, missing
+from ..answer import plain
+from ..reproducing import Reruns
+from .parts import MISSING, Body, missing
 
 __all__ = ["published", "published_routes"]
+
+
+class Again(Body):
+    """How a table is to be run again."""
+
+    quick: bool = True
 
 
 @cache
@@ -20,7 +28,7 @@ def published() -> tuple[str, dict[str, Section]]:
     return made, {section.name: section for section in sections}
 
 
-def published_routes() -> APIRouter:
+def published_routes(reruns: Reruns) -> APIRouter:
     """Make the routes of the published tables."""
     routes = APIRouter(tags=["published"])
 
@@ -41,5 +49,27 @@ def published_routes() -> APIRouter:
         if found is None:
             raise missing("such table")
         return found.as_json()
+
+    @routes.post("/published/{name}/rerun", status_code=202, responses=MISSING)
+    def run_again(name: str, given: Again) -> dict[str, Any]:
+        """Run a table again in the background, on much shorter runs unless told otherwise."""
+        return plain(reruns.start(name, quick=given.quick).as_json())
+
+    @routes.get("/published/{name}/rerun", responses=MISSING)
+    def how_far(name: str) -> dict[str, Any]:
+        """Say how far a table is that is run again, and what came of it."""
+        found = reruns.find(name)
+        if found is None:
+            raise missing("such table that was run again")
+        return plain(found.as_json())
+
+    @routes.post("/published/{name}/rerun/stop", responses=MISSING)
+    def stop(name: str) -> dict[str, Any]:
+        """End early what is run again."""
+        found = reruns.find(name)
+        if found is None:
+            raise missing("such table that was run again")
+        found.stop()
+        return plain(found.as_json())
 
     return routes

@@ -17,11 +17,14 @@ __all__ = ["make_pages"]
 def make_pages(desk: Desk) -> None:
     """Make every page known to NiceGUI."""
     ui.page("/")(define_page)
-    ui.page("/published")(published_page)
 
     @ui.page("/simulate")
     def simulate() -> None:
         simulate_page(desk)
+
+    @ui.page("/published")
+    def published() -> None:
+        published_page(desk)
 
     @ui.page("/run")
     def run() -> None:

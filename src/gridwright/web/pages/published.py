@@ -6,9 +6,11 @@ from typing import Any
 
 from nicegui import ui
 
+from ...model import InputError
 from ...reproduction import Verdict
 from ..api.published import published
-from .frame import frame
+from ..desk import Desk
+from .frame import frame, tell
 
 __all__ = ["published_page"]
 
@@ -26,9 +28,10 @@ BADGE = """
 COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
 
 
-def published_page() -> None:
-    """Show the page."""
-    made, sections = published()
+def published_page(desk: Desk) -> None:
+    """Show the page; of a table that was run again here, what came of that."""
+    made, shipped = published()
+    sections = dict(shipped)
     with frame("Published"):
         ui.label(made).classes("gw-quiet")
         with ui.row().classes("gap-2 items-end"):
@@ -40,6 +43,9 @@ def published_page() -> None:
             kinds = ["any verdict", *(str(each) for each in Verdict)]
             verdict = ui.select(kinds, label="Verdict", value=kinds[0]).classes("w-40")
             words = ui.input("Search").props("debounce=250 clearable")
+            ui.button("Run again, quickly", on_click=lambda: again()).props("outline")
+            ui.button("Stop", on_click=lambda: stop()).props("outline")
+        running = ui.label().classes("gw-steady").props("role=status")
         summary = ui.label().classes("gw-steady").props("role=status")
         columns: list[dict[str, Any]] = [
             {
@@ -57,6 +63,10 @@ def published_page() -> None:
         rows.add_slot("body-cell-verdict", BADGE)
 
         def show() -> None:
+            for name in shipped:
+                rerun = desk.reruns.find(name)
+                if rerun is not None and rerun.section is not None:
+                    sections[name] = rerun.section
             chosen = [table.value] if table.value in sections else list(sections)
             found = [
                 {"id": f"{name} {k}", "table": name, **row._asdict()}
@@ -75,6 +85,32 @@ def published_page() -> None:
             said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
             summary.text = f"{len(shown)} of {len(found)} cells: {said or 'none'}"
 
+        def again() -> None:
+            try:
+                desk.reruns.start(str(table.value))
+            except InputError as error:
+                tell(error)
+
+        def stop() -> None:
+            rerun = desk.reruns.find(str(table.value))
+            if rerun is None or rerun.is_over:
+                tell("this table is not being run again", "info")
+            else:
+                rerun.stop()
+
+        def look() -> None:
+            rerun = desk.reruns.find(str(table.value))
+            said = ""
+            if rerun is not None:
+                said = f"{rerun.table} run again: {rerun.state}, {100 * rerun.share:.0f} %"
+                if rerun.state == "done":
+                    said += "; short runs start empty: busy systems come out low"
+                said += f": {rerun.error}" if rerun.error else ""
+            if said != running.text:
+                running.text = said
+                show()
+
+        ui.timer(0.5, look)
         for each in (table, verdict, words):
             each.on_value_change(show)
         show()

@@ -8,23 +8,60 @@ from typing import Any
 from nicegui import run as background
 from nicegui import ui
 
+from ...grid import statistics
+from ...grid.statistics import Figures
 from ...model import InputError
 from ...testbed import Report, Run, actual_rates, report
 from ..desk import Desk
+from ..running import open_journal
 from .frame import figure, frame, tell
 from .run import run_list
 
 __all__ = ["one_page", "statistics_page"]
 
+MOST_COMPARED = 8
 FIGURES = ("waiting", "communication", "execution", "notification", "response")
 
 
 def statistics_page(desk: Desk) -> None:
     """List the runs."""
     with frame("Statistics"):
-        run_list(
-            desk, "/statistics", "No runs yet: start one on the page Run, and read it off here."
-        )
+        empty = "No runs yet: start one on the page Run, and read it off here."
+        run_list(desk, "/statistics", empty)
+        known = {
+            each.run: f"run {each.run}: {each.name}, {each.policy}" for each in desk.runs.all()
+        }
+        if len(known) > 1:
+            chosen = ui.select(known, label="Compare runs", multiple=True).classes(
+                "w-96 max-w-full"
+            )
+            place = ui.column().classes("w-full")
+            chosen.props("use-chips").on_value_change(lambda: _compare(chosen.value, place))
+
+
+def _compare(numbers: list[int], place: ui.column) -> None:
+    """Set runs beside each other, class by class."""
+    place.clear()
+    found = {}
+    for number in sorted(numbers)[:MOST_COMPARED]:
+        try:
+            with open_journal(number) as journal:
+                found[number] = statistics(journal)
+        except InputError as error:
+            tell(error)
+    names = dict.fromkeys(name for each in found.values() for name in each.classes)
+    rows = [
+        [name, *(_response(each.classes.get(name)) for each in found.values())] for name in names
+    ]
+    rows.append(["all", *(_response(each.overall) for each in found.values())])
+    with place:
+        if found:
+            heads = ["class", *(f"run {number}" for number in found)]
+            _table("Mean response (jobs finished)", heads, rows)
+
+
+def _response(figures: Figures | None) -> str:
+    return "" if figures is None else f"{figure(figures.response) or '–'} ({figures.finished})"
 
 
 def one_page(desk: Desk, number: int) -> None:
