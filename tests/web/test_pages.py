@@ -52,6 +52,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(page.get_by_text(re.compile("running"))).to_be_visible(timeout=30_000)
     expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished"))).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="finished").first).to_be_visible()
+    expect(page.get_by_text("Failures, planned")).to_be_visible()
     button(page, "Pause").click()
     expect(page.get_by_text("machine 1: pause, done")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="paused")).to_be_visible()

@@ -34,7 +34,7 @@ MOST_MACHINES = 100
 """Processes of a local run."""
 CHANGES = (
     *("policy", "time_unit", "duration", "seed", "corrections", "failures"),
-    *("timeout", "detection"),
+    *("timeout", "on_timeout", "detection", "resolution", "job"),
 )
 """What of an experiment may be changed over the web: nothing that names a file."""
 

@@ -151,6 +151,16 @@ class Simulation:
             found[name] = [[int(n), *estimate(values[:n])] for n in steps if n <= len(values)]
         return found
 
+    def numbers(self, points: int = 200) -> dict[str, list[list[float]]]:
+        """Return by policy the number in system over time, the mean of the replications."""
+        found = {}
+        for name, result in list(self.results.items()):
+            times = result.replications[0].times
+            mean = np.mean([each.number for each in result.replications], axis=0)
+            chosen = np.unique(np.linspace(0, len(times) - 1, points).astype(int))
+            found[name] = [[float(times[k]), float(mean[k])] for k in chosen]
+        return found
+
     def result(self) -> dict[str, Any]:
         """Return everything that was found."""
         if self.comparison is not None:

@@ -35,7 +35,10 @@ class Starting(Body):
     corrections: bool | None = None
     failures: Literal["none", "generated"] | None = None
     timeout: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    on_timeout: Literal["resubmit", "wait", "fail", "duplicate"] | None = None
     detection: Literal["immediate", "timeout"] | None = None
+    resolution: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    job: Literal["wait", "spin"] | None = None
 
 
 class Asking(Body):

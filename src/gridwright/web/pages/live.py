@@ -23,7 +23,8 @@ from ...model import InputError
 from ..desk import Desk
 from ..running import open_journal
 from .frame import figure, tell
-from .simulate import COLOURS
+from .simulate import COLOURS, line_chart
+from .trace import failure_trace
 
 __all__ = ["Live"]
 
@@ -74,6 +75,13 @@ class Live:
             ui.button("Fail now", on_click=lambda: self.operate("fail", self.period.value)).props(
                 "outline dense color=negative"
             )
+            self.share = ui.number("availability", value=0.5, min=0, max=1).classes("w-28")
+            impose = ui.button(
+                "Impose",
+                on_click=lambda: self.operate("impose", self.share.value, self.period.value),
+            )
+            impose.props("outline dense")
+        self.trace = ui.html("", sanitize=False).classes("w-full")
 
     def _jobs(self) -> None:
         ui.label("Jobs").props("role=heading aria-level=2")
@@ -126,7 +134,9 @@ class Live:
         seen = await background.io_bound(self._look)
         if seen is None:
             return
-        machines, drawn, happened = seen
+        machines, drawn, happened, faults = seen
+        names = [each.name for each in machines]
+        self.trace.content = failure_trace(names, faults, found.time_units, found.duration)
         self._show_machines(machines)
         self._show_events(happened)
         lines = {name: counts.tolist() for name, counts in drawn.in_system.items()}
@@ -135,9 +145,11 @@ class Live:
         self.chart.update()
         await self._show_jobs()
 
-    def _look(self) -> tuple[list[MachineState], Queues, list[Entry]]:
+    def _look(self) -> tuple[list[MachineState], Queues, list[Entry], list[Any]]:
         with open_journal(self.number) as journal:
-            return machine_states(journal), queues(journal), event_page(journal, limit=12)
+            faults = journal.told("faults").get("faults", [])
+            happened = event_page(journal, limit=12)
+            return machine_states(journal), queues(journal), happened, faults
 
     def _show_machines(self, found: list[Any]) -> None:
         rows = []
@@ -185,7 +197,7 @@ class Live:
             f"{each.time:.2f}  {each.kind}"
             + (f"  machine {each.machine}" if each.machine else "")
             + (f"  job {each.job}" if each.job is not None else "")
-            + (f"  {each.detail[:80]}" if each.detail else "")
+            + f"  {_detail(each)}"
             for each in found
         ]
         if lines != self.said:
@@ -228,6 +240,12 @@ class Live:
         await self.show()
 
 
+def _detail(entry: Entry) -> str:
+    """Say more of an event; of a plan only its number, as its shares fill many lines."""
+    words = entry.detail.split(maxsplit=1)
+    return words[0] if words and entry.kind == "plan" else entry.detail[:80]
+
+
 def _columns(names: tuple[str, ...]) -> list[dict[str, Any]]:
     return [
         {"name": name, "label": name.replace("_", " "), "field": name, "align": "left"}
@@ -247,11 +265,4 @@ def _chart(lines: dict[str, list[int]], times: list[float]) -> dict[str, Any]:
         }
         for k, (name, counts) in enumerate(lines.items())
     ]
-    return {
-        "animation": False,
-        "legend": {"top": 0, "textStyle": {"color": "#888"}, "type": "scroll"},
-        "grid": {"left": 40, "right": 20, "top": 40, "bottom": 40},
-        "xAxis": {"type": "value", "name": "time units", "nameLocation": "middle", "nameGap": 25},
-        "yAxis": {"type": "value", "minInterval": 1},
-        "series": series,
-    }
+    return line_chart(series, "time units", "jobs")

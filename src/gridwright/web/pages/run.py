@@ -18,8 +18,6 @@ from .policy_form import PolicyForm
 
 __all__ = ["run_list", "run_page", "watch_page"]
 
-SAME = "as the experiment says"
-
 
 def run_page(desk: Desk) -> None:
     """Show what can be run, and the runs that there are."""
@@ -100,6 +98,19 @@ class Starter:
                 value="generated",
             ).classes("w-44")
             self.corrections = ui.switch("Beliefs follow measurements")
+        with ui.expansion("More").props("dense"), ui.row().classes("gap-2 items-end"):
+            self.timeout = ui.number("Time-out after n × expected (0: never)", value=0, min=0)
+            self.timeout.classes("w-64")
+            self.detection = ui.select(
+                {"immediate": "at once", "timeout": "only by the time-out"},
+                label="A failure is known",
+                value="immediate",
+            ).classes("w-48")
+            self.resolution = ui.number("Readings every … time units (0: none)", value=0, min=0)
+            self.resolution.classes("w-64")
+            self.job = ui.select(
+                {"wait": "sleeps", "spin": "really takes the CPU"}, label="A job", value="wait"
+            ).classes("w-48")
         ui.button("Start", on_click=self.start)
 
     async def start(self) -> None:
@@ -121,6 +132,10 @@ class Starter:
             "seed": None if self.seed.value is None else int(self.seed.value),
             "failures": self.failures.value,
             "corrections": bool(self.corrections.value),
+            "timeout": self.timeout.value,
+            "detection": self.detection.value,
+            "resolution": self.resolution.value,
+            "job": self.job.value,
         }
         if not what:
             raise InputError("choose an experiment or a system")

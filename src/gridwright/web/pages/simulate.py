@@ -44,7 +44,9 @@ class Simulator:
             ]
             self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
             self.table.props('flat dense no-data-label="Choose policies and press Start."')
-            self.chart = ui.echart(_chart({})).classes("w-full h-72")
+            with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+                self.chart = ui.echart(_convergence({})).classes("w-full h-72 min-w-0")
+                self.numbers = ui.echart(_over_time({})).classes("w-full h-72 min-w-0")
             self.words = ui.column().classes("gap-0")
         self.show()
         ui.timer(0.5, self.show)
@@ -105,9 +107,8 @@ class Simulator:
         rows = [_row(each) for each in progress["policies"]]
         if self.table.rows != rows:
             self.table.rows = rows
-            self.chart.options.clear()
-            self.chart.options.update(_chart(plain(found.convergence())))
-            self.chart.update()
+            _draw(self.chart, _convergence(plain(found.convergence())))
+            _draw(self.numbers, _over_time(plain(found.numbers())))
         if found.is_over and not self.words.default_slot.children:
             self._conclude(found)
 
@@ -155,27 +156,43 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
 
 
-def _chart(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
+def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
+
+
+def _convergence(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
     """Draw means against replications, with their intervals as thin lines."""
     series = []
     for k, (policy, points) in enumerate(history.items()):
-        colour = COLOURS[k % len(COLOURS)]
-        for column, width in ((1, 3), (2, 1), (3, 1)):
-            series.append(
-                {
-                    "name": policy,
-                    "type": "line",
-                    "showSymbol": column == 1,
-                    "data": [[point[0], point[column]] for point in points],
-                    "lineStyle": {"width": width, "type": "solid" if column == 1 else "dashed"},
-                    "color": colour,
-                }
-            )
+        for column in (1, 2, 3):
+            line = {"width": 3} if column == 1 else {"width": 1, "type": "dashed"}
+            data = [[point[0], point[column]] for point in points]
+            series.append({**_line(policy, k, data), "lineStyle": line})
+    return line_chart(series, "replications", "response time", scale=True)
+
+
+def _over_time(numbers: dict[str, list[list[float]]]) -> dict[str, Any]:
+    """Draw the number in system against time."""
+    series = [_line(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
+    return line_chart(series, "time units", "number in system")
+
+
+def _line(name: str, number: int, data: list[Any]) -> dict[str, Any]:
+    colour = COLOURS[number % len(COLOURS)]
+    return {"name": name, "type": "line", "showSymbol": False, "data": data, "color": colour}
+
+
+def line_chart(
+    series: list[dict[str, Any]], across: str, up: str, *, scale: bool = False
+) -> dict[str, Any]:
+    """Say how a chart of lines looks; nothing moves, so that nothing jumps."""
     return {
         "animation": False,
-        "legend": {"top": 0, "textStyle": {"color": "#888"}},
-        "grid": {"left": 60, "right": 20, "top": 40, "bottom": 40},
-        "xAxis": {"type": "value", "name": "replications", "nameLocation": "middle", "nameGap": 25},
-        "yAxis": {"type": "value", "name": "response time", "scale": True},
+        "legend": {"top": 0, "type": "scroll", "textStyle": {"color": "#888"}},
+        "grid": {"left": 60, "right": 20, "top": 50, "bottom": 40},
+        "xAxis": {"type": "value", "name": across, "nameLocation": "middle", "nameGap": 25},
+        "yAxis": {"type": "value", "name": up, "scale": scale},
         "series": series,
     }
