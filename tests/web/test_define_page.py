@@ -86,8 +86,10 @@ def test_everything_is_reached_from_the_keyboard_on_a_phone(page: Any, server: A
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(server.url)
     expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
-    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    assert wide <= 1, "nothing sticks out of a narrow screen"
+    for path in ("/simulate", "/run", "/statistics", "/published", "/"):
+        page.goto(f"{server.url}{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
     page.get_by_role("link", name="Define").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

@@ -35,6 +35,8 @@ table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=row] { text-align: left; }
 .gw-cell { width: 6.2rem; }
+.q-table__container { max-width: 100%; }
+.q-field { max-width: 100%; }
 .gw-quiet { opacity: .75; }
 .gw-steady { min-height: 1.5rem; }
 """

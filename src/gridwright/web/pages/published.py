@@ -34,7 +34,7 @@ def published_page(desk: Desk) -> None:
     sections = dict(shipped)
     with frame("Published"):
         ui.label(made).classes("gw-quiet")
-        with ui.row().classes("gap-2 items-end"):
+        with ui.row().classes("w-full gap-2 items-end"):
             names = {EVERY: EVERY} | {
                 each.name: f"{each.name} – {each.about[:90]}" for each in sections.values()
             }
