@@ -61,7 +61,7 @@ def settings() -> Iterator[Setting]:
         for name in ("rate_threshold", "arrival_threshold"):
             words = _corrected({name: threshold})
             yield Setting(name, f"{threshold}", "slower, overhead", words)
-    for trust in (0.0, 5.0, 20.0, 80.0, 320.0):
+    for trust in (0.0, 5.0, 20.0, 100.0, 500.0):
         words = _corrected({"trust": trust})
         yield Setting("trust", f"{trust:g}", "slower, overhead", words)
     for timeout in (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0):

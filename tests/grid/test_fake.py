@@ -135,7 +135,7 @@ def rates_learnt(corrections: Corrections, *, before: float = 0.0) -> Any:
 
 
 def test_rates_and_arrivals_are_believed_as_they_are_measured() -> None:
-    mapper, journal, _ = rates_learnt(Corrections(overhead=False))
+    mapper, journal, _ = rates_learnt(Corrections(overhead=False, trust=20))
     assert mapper.book.nominal == pytest.approx(np.full((1, 2), 0.5), rel=0.25)
     assert mapper.book.classes["arrival"] == pytest.approx([0.8], rel=0.11)
     assert {entry.kind for entry in journal.events("rates", "arrivals")} == {"rates", "arrivals"}
@@ -143,7 +143,7 @@ def test_rates_and_arrivals_are_believed_as_they_are_measured() -> None:
 
 @pytest.mark.parametrize("name", ["rates", "arrivals", "overhead"])
 def test_every_correction_can_be_switched_off(name: str) -> None:
-    mapper, journal, _ = rates_learnt(Corrections(**{name: False}), before=0.5)
+    mapper, journal, _ = rates_learnt(Corrections(trust=20, **{name: False}), before=0.5)
     if name == "arrivals":
         assert mapper.book.classes["arrival"] == [0.5]
     elif name == "rates":  # what is left of the rate of 1 is the overhead's doing
@@ -156,7 +156,7 @@ def test_every_correction_can_be_switched_off(name: str) -> None:
 
 
 def test_overhead_is_taken_off_the_rates() -> None:
-    mapper, journal, lengths = rates_learnt(Corrections(), before=0.5)
+    mapper, journal, lengths = rates_learnt(Corrections(trust=20), before=0.5)
     assert mapper.book.nominal == pytest.approx(np.full((1, 2), 1 / 2.5), rel=0.25)
     found = statistics(journal)
     assert found.overall.communication == pytest.approx(0.5)

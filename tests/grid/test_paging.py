@@ -46,8 +46,8 @@ def test_pages_filters_and_orders(journal: Journal) -> None:
     assert page.total == 4
     assert job_page(journal, stage="no such").total == 0
     assert job_page(journal, offset=-5, limit=-5).jobs == []
-    wrong: dict[str, Any]
-    for wrong in ({"sort": "number; DROP TABLE job"}, {"colour": "red"}):
+    mistakes: list[dict[str, Any]] = [{"sort": "number; DROP TABLE job"}, {"colour": "red"}]
+    for wrong in mistakes:
         with pytest.raises(InputError, match="expected"):
             job_page(journal, **wrong)
 

@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from gridwright import InputError, reproduce
-from gridwright.reproduction import Laboratory, label, read_page, summary, write_page
+from gridwright import InputError
+from gridwright.reproduction import (
+    Laboratory,
+    label,
+    read_page,
+    reproduce,
+    section_of,
+    summary,
+    write_page,
+)
 
 
 def test_a_page_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -16,6 +24,7 @@ def test_a_page_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert "Scale: 30 replications" in made
     assert section.name == "LP"
     assert section.summary() == summary(found)
+    assert section.rows == section_of(found[0]).rows
     for row, outcome in zip(section.rows, found[0].outcomes, strict=True):
         assert (row.system, row.policy, row.what) == label(outcome.cell)
         assert (row.published, row.ours) == (outcome.published, outcome.found)

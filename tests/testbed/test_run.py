@@ -132,9 +132,18 @@ def test_jobs_may_really_take_the_cpu(tmp_path: Path) -> None:
         policy="fcfs",
         job="spin",
         machines=str(tmp_path / "list"),
-        duration=2,
+        duration=600,
     )
-    with conduct(plan, jobs=JobList([0.1, 0.2, 0.3], [0, 0, 0], [0.5, 0.5, 0.5])) as run:
+    pressed: list[bool] = []
+
+    def watch(mapper: Mapper) -> None:
+        if mapper.journal.count().get("finished") == 3 and not pressed:
+            pressed.append(True)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        conduct(plan, jobs=JobList([0.1, 0.2, 0.3], [0, 0, 0], [0.5, 0.5, 0.5]), watch=watch)
+    with Run.find(1) as run:
         assert run.statistics().overall.finished == 3
         assert {kept.machine for kept in run.journal.jobs()} == {"a", "b"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import expect
 
-from .conftest import Server  # type: ignore[import-not-found, unused-ignore]
+from .conftest import Server
 
 
 def test_the_token_opens_the_page(browser: Any, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from .conftest import Server  # type: ignore[import-not-found, unused-ignore]
+from .conftest import Server
 
 
 def test_a_run_outlives_its_server(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .argument import Json
-from .output import print_json
+from .output import StoppedError, print_json
 from .run import writable
+from .runs import Number, picture, show_report
 
 if TYPE_CHECKING:
     from ..grid import Mapper
@@ -20,22 +21,29 @@ if TYPE_CHECKING:
 
 __all__ = ["replay", "run"]
 
-STOPPED = 130
-"""The exit status after Ctrl-C."""
-
-Policy = Annotated[str | None, typer.Option(help="Another policy.", show_default=False)]
+Policy = Annotated[
+    str | None,
+    typer.Option(help="Another policy than it names: a name or a file.", show_default=False),
+]
 Executor = Annotated[
     str | None,
-    typer.Option(help="local: a process for each machine; dask.", show_default=False),
+    typer.Option(
+        help="What machines are: local, processes of this computer; dask, workers of a cluster.",
+        show_default=False,
+    ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(help="A Dask scheduler: tcp://HOST:PORT.", metavar="ADDRESS", show_default=False),
+    typer.Option(
+        help="The cluster's scheduler: tcp://HOST:PORT.", metavar="ADDRESS", show_default=False
+    ),
 ]
 Unit = Annotated[
-    float | None, typer.Option("--time-unit", help="Seconds of a time unit.", show_default=False)
+    float | None, typer.Option("--time-unit", help="Seconds in a time unit.", show_default=False)
 ]
-Duration = Annotated[float | None, typer.Option(help="Time units.", show_default=False)]
+Duration = Annotated[
+    float | None, typer.Option(help="Time units until the end.", show_default=False)
+]
 Expect = Annotated[
     bool,
     typer.Option("--expect/--no-expect", help="Simulate what is to be expected of such a run."),
@@ -56,56 +64,58 @@ def run(
     address: Address = None,
     time_unit: Unit = None,
     duration: Duration = None,
-    seed: Annotated[int | None, typer.Option(help="Same seed, same jobs.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same jobs and failures.")] = None,
     corrections: Annotated[
         bool | None,
-        typer.Option("--corrections/--no-corrections", help="Whether beliefs follow measurements."),
+        typer.Option(
+            "--corrections/--no-corrections", help="Whether rates believed follow those measured."
+        ),
     ] = None,
     resume: Annotated[
-        str | None, typer.Option(help="Go on with a run that was stopped.", metavar="RUN")
+        str | None,
+        typer.Option(help="Go on with a run that was stopped, by number.", metavar="RUN"),
     ] = None,
     save_jobs: Annotated[
-        Path | None, typer.Option(help="Write the job list (CSV) and end.", metavar="PATH")
+        Path | None, typer.Option(help="Only write the job list (CSV).", metavar="PATH")
     ] = None,
     save_failures: Annotated[
-        Path | None, typer.Option(help="Write the failure trace (CSV) and end.", metavar="PATH")
+        Path | None, typer.Option(help="Only write the failure trace (CSV).", metavar="PATH")
     ] = None,
     expect: Expect = True,
     json: Json = False,
 ) -> None:
-    """Run an experiment on real machines, and set it beside its simulated twin."""
+    """Run an experiment on real machines, and set it beside its simulated twin.
+
+    What options do not say is as the experiment has it.
+    """
     from ..model import InputError
-    from ..testbed import Experiment, Run, write_faults
+    from ..testbed import Experiment, Run
 
     if (experiment is None) == (resume is None):
         raise InputError("expected an EXPERIMENT, or --resume RUN")
-    changes = {
-        "policy": policy,
-        "executor": executor or ("dask" if address else None),
-        "address": address,
-        "time_unit": time_unit,
-        "duration": duration,
-        "seed": seed,
-        "corrections": corrections,
-    }
-    given = {key: value for key, value in changes.items() if value is not None}
+    given = _given(
+        policy=policy,
+        executor=executor,
+        address=address,
+        time_unit=time_unit,
+        duration=duration,
+        seed=seed,
+        corrections=corrections,
+    )
     if resume is not None:
-        if given:
-            raise InputError("--resume goes on as before: it takes no other option")
+        if given or save_jobs or save_failures:
+            raise InputError("--resume goes on as before: of the options only --json, --no-expect")
         _conduct(Run.find(resume), {}, json=json, expect=expect)
         return
     chosen = Experiment.find(str(experiment), **given)
     if save_jobs or save_failures:
-        if save_jobs and writable(save_jobs, "--save-jobs"):
-            chosen.job_list().write(save_jobs, chosen.system)
-        if save_failures and writable(save_failures, "--save-failures"):
-            write_faults(save_failures, chosen.faults(), chosen.system)
+        _save(chosen, save_jobs, save_failures, json=json)
         return
     _conduct(chosen, {}, json=json, expect=expect)
 
 
 def replay(
-    number: Annotated[str, typer.Argument(metavar="RUN", help="The number of a run.")],
+    number: Number,
     policy: Policy = None,
     executor: Executor = None,
     address: Address = None,
@@ -117,20 +127,44 @@ def replay(
     from ..testbed import Run
 
     with Run.find(number) as old:
-        changes = {
-            "policy": policy,
-            "executor": executor or ("dask" if address else None),
-            "address": address,
-            "time_unit": time_unit,
-        }
-        given = {key: value for key, value in changes.items() if value is not None}
+        given = _given(policy=policy, executor=executor, address=address, time_unit=time_unit)
         chosen, same = old.experiment.replace(**given), {"jobs": old.jobs, "faults": old.faults}
     _conduct(chosen, same, json=json, expect=expect)
 
 
+def _given(**changes: Any) -> dict[str, Any]:
+    """Return the options that were given; an address is that of a cluster."""
+    from ..model import InputError
+
+    given = {key: value for key, value in changes.items() if value is not None}
+    if "address" in given and given.setdefault("executor", "dask") != "dask":
+        raise InputError(f"--address is for --executor dask, not {given['executor']}")
+    return given
+
+
+def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json: bool) -> None:
+    """Write what is to come, in place of running it."""
+    from ..testbed import write_faults
+
+    said: dict[str, Any] = {}
+    if writable(jobs, "--save-jobs") is not None and jobs is not None:
+        found = chosen.job_list()
+        found.write(jobs, chosen.system)
+        said["jobs"] = {"path": str(jobs), "count": len(found)}
+    if writable(failures, "--save-failures") is not None and failures is not None:
+        faults = chosen.faults()
+        write_faults(failures, faults, chosen.system)
+        said["failures"] = {"path": str(failures), "count": len(faults)}
+    if json:
+        print_json(said)
+        return
+    for what, each in said.items():
+        print(f"{each['path']}: {each['count']} {what}")
+
+
 def _conduct(what: Experiment | Run, same: dict[str, Any], *, json: bool, expect: bool) -> None:
+    from ..model import InputError
     from ..testbed import Run, conduct, new_run, report
-    from .runs import show_report
 
     run = what if isinstance(what, Run) else new_run(what, **same)
     try:
@@ -139,20 +173,28 @@ def _conduct(what: Experiment | Run, same: dict[str, Any], *, json: bool, expect
         found = report(run, expected=expect)
         print_json(found.as_json()) if json else show_report(found)
     except KeyboardInterrupt:
-        where = f"run {run.number}" if run.number else str(run.path)
-        name = run.number or run.path
-        print(
-            f"gridwright: {where} was stopped at {run.until:.1f} of {run.experiment.duration:g} "
-            f"time units; 'gridwright run --resume {name}' goes on",
-            file=sys.stderr,
-        )
-        raise typer.Exit(STOPPED) from None
+        raise StoppedError(_where_it_stopped(run)) from None
+    except InputError:
+        if run is not what and not run.journal.count():
+            run.discard()  # it has never begun
+        raise
     finally:
         run.close()
 
 
 def _warn(line: str) -> None:
     print(f"gridwright: warning: {line}", file=sys.stderr)
+
+
+def _where_it_stopped(run: Run) -> str:
+    number = run.number or run.path
+    if run.state == "done":
+        return f"{run.name} is done; 'gridwright runs show {number}' shows it"
+    length = run.experiment.duration
+    return (
+        f"{run.name} was stopped at {run.until:.1f} of {length:g} time units; "
+        f"'gridwright run --resume {number}' goes on"
+    )
 
 
 @contextmanager
@@ -163,8 +205,6 @@ def _live(run: Run) -> Iterator[Callable[[Mapper], None]]:
         return
     from rich.console import Console
     from rich.live import Live
-
-    from .runs import picture
 
     live = Live(console=Console(stderr=True, highlight=False), refresh_per_second=4, transient=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,18 +15,22 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at the machines of a running grid, and step in.")
+app = typer.Typer(help="Look at the machines of a running grid, and step in.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="MACHINE", help="The name of a machine.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="MACHINE", help="Its name, as 'gridwright machines list' has it."),
+]
 Which = Annotated[
     str | None,
     typer.Option(
         "--run",
-        help="The number of a run, or the path of a grid's journal: the only one that is running.",
+        help="The number of a run, or the path of a grid's journal; needed if several are running.",
         metavar="RUN",
         show_default=False,
     ),
 ]
+PAST = {"pause": "paused", "resume": "resumed", "drain": "drained", "kill": "killed"}
 PATIENCE = 10.0
 """Seconds in which a grid must answer."""
 
@@ -93,9 +98,17 @@ def _journal(which: str | None) -> Journal:
     for journal in found:
         journal.close()
     if not found:
-        raise InputError("no grid is running" if which is None else f"{which} is not running")
-    paths = ", ".join(str(journal.path) for journal in found)
-    raise InputError(f"several grids are running; choose one with --run: {paths}")
+        if which is None:
+            raise InputError("no grid is running; 'gridwright run' starts one")
+        name = f"run {which}" if which.isdigit() else which
+        raise InputError(f"{name} is not running; its machines are gone")
+    names = " or ".join(f"--run {_name(journal.path)}" for journal in found)
+    raise InputError(f"{len(found)} grids are running; choose one: {names}")
+
+
+def _name(path: Path) -> str:
+    """Return what --run may call a journal: its number if it is that of a run."""
+    return path.stem if path.parent.name == "runs" and path.stem.isdigit() else str(path)
 
 
 def _ask(
@@ -114,4 +127,4 @@ def _ask(
     elif verb == "ping":
         print(f"{machine} answers in {1000 * float(answer):.2f} ms")
     else:
-        print(f"{machine}: {verb}, {answer}")
+        print(f"{machine} is {PAST[verb]}")

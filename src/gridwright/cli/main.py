@@ -20,6 +20,7 @@ from .contest import contest
 from .demo import demo
 from .machines import app as machines
 from .optimum import optimum
+from .output import StoppedError
 from .policies import policies
 from .reproduce import reproduce
 from .runs import app as runs
@@ -76,7 +77,10 @@ def run(arguments: list[str]) -> int:
         )
         sys.stdout.flush()
     except TyperException as error:
-        return _fail(error.format_message(), 2)
+        message = error.format_message()
+        return _fail(message, 2) if message else 0  # without one, the help was shown instead
+    except StoppedError as error:
+        return _fail(str(error), STOPPED)
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
             raise

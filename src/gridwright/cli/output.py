@@ -8,13 +8,28 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["QUIET_ZERO", "console", "counted", "number", "print_json", "show", "table"]
+__all__ = [
+    "QUIET_ZERO",
+    "StoppedError",
+    "console",
+    "counted",
+    "known",
+    "number",
+    "print_json",
+    "show",
+    "table",
+]
 
 QUIET_ZERO = "[dim]·[/dim]"
+UNKNOWN = "–"
 
 
 ENDLESS = 10_000
 """Columns of a page that is not a terminal, where nothing need be cut."""
+
+
+class StoppedError(Exception):
+    """Raised after Ctrl-C, with the line to be said."""
 
 
 def console() -> Console:
@@ -53,6 +68,15 @@ def table(*columns: str) -> Table:
 def number(value: float, form: str) -> str:
     """Write a number in a form such as '.4f', a zero as a quiet dot."""
     return QUIET_ZERO if value == 0 else f"{value:{form}}"
+
+
+def known(value: float, form: str) -> str:
+    """Write a number in a form such as '.4f', or a dash where there is none.
+
+    >>> known(0.5, ".2f"), known(float("nan"), ".2f")
+    ('0.50', '–')
+    """
+    return UNKNOWN if value != value else f"{value:{form}}"
 
 
 def print_json(value: Any) -> None:

@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from .argument import Json
-from .output import console, print_json, show, table
+from .output import console, known, print_json, show, table
 
 if TYPE_CHECKING:
     from ..grid import Mapper
     from ..testbed import Report, Run
 
-__all__ = ["app", "export", "picture", "show_report"]
+__all__ = ["Number", "app", "export", "picture", "show_report"]
 
 app = typer.Typer(help="List the runs of experiments, or show one.")
-Number = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run.")]
+Number = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="Its number in 'gridwright runs', or a journal's path."),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -34,28 +38,23 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
             with Run(path) as run:
                 rows.append(_row(run))
         except InputError as error:
-            rows.append({"run": int(path.stem), "state": "unreadable", "name": str(error)})
+            rows.append({"run": int(path.stem), "state": "unreadable", "error": str(error)})
     if json:
         print_json({"runs": rows})
         return
     if not rows:
         print("no runs yet: 'gridwright run MGST-1' makes one")
         return
-    out = table(">run", "state", "name", "system", "policy", ">units", ">jobs", ">response")
+    out = table(">run", "state", "name", "system", "policy", ">units", ">finished", ">response")
     for row in rows:
-        response = row.get("mean_response")
-        known = response is not None and response == response
-        out.add_row(
-            str(row["run"]),
-            row["state"],
-            row["name"],
-            row.get("system", ""),
-            row.get("policy", ""),
-            f"{row['time_units']:.1f}" if "time_units" in row else "",
-            str(row.get("finished", "")),
-            f"{response:.4g}" if known else "",
-        )
+        if "error" not in row:
+            names = (escape(str(row[key])) for key in ("run", "state", "name", "system", "policy"))
+            units, response = f"{row['time_units']:.1f}", known(row["mean_response"], ".4g")
+            out.add_row(*names, units, str(row["finished"]), response)
     show(console(), out)
+    for row in rows:
+        if "error" in row:
+            print(f"run {row['run']} cannot be read: {row['error']}")
 
 
 @app.command("show")
@@ -77,11 +76,11 @@ def show_run(
 
     picture = plot_path(plot) if plot else None
     with Run.find(number) as run:
+        found = report(run, expected=expect)
         if picture is not None:
             from ..plots import draw_run
 
             draw_run(run, picture)
-        found = report(run, expected=expect)
         print_json(found.as_json()) if json else show_report(found)
 
 
@@ -106,10 +105,9 @@ def export(
 def show_report(found: Report) -> None:
     """Print a run beside everything there is to set beside it."""
     run, experiment = found.run, found.run.experiment
-    number = f"run {run.number}: " if run.number else ""
     unit = experiment.time_unit
     print(
-        f"{number}{experiment.name or run.system.name} under {run.about['policy']}, "
+        f"{run.name}: {experiment.name or run.system.name} under {run.about['policy']}, "
         f"{found.statistics.until:g} time units of {unit:g} s, {run.state}"
     )
     jobs = found.statistics.overall
@@ -120,11 +118,14 @@ def show_report(found: Report) -> None:
     print()
     _response_table(found)
     print()
-    shares = ", ".join(f"{name} {value:+.4f}" for name, value in found.gap.shares.items())
-    print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
-    low, high = found.gap.low, found.gap.high
-    print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
-    if found.expected is not None:
+    if found.gap.relative == found.gap.relative:
+        shares = ", ".join(f"{name} {value:+.4f}" for name, value in found.gap.shares.items())
+        print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
+        low, high = found.gap.low, found.gap.high
+        print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
+    else:
+        print("Too few jobs have finished to set the run beside its twin.")
+    if found.expected is not None and found.expected.low == found.expected.low:
         low, high = found.expected.low, found.expected.high
         print(
             f"In the long run the mean response is {found.expected.long_run:.4g}; "
@@ -142,12 +143,12 @@ def _response_table(found: Report) -> None:
     twins = {**found.twin.classes, "overall": found.twin.overall}
     for (name, figures), rate in zip(measured.items(), desired, strict=True):
         rows.add_row(
-            name,
-            f"{figures.waiting:.3f}",
-            f"{figures.communication:.4f}",
-            f"{figures.response:.3f}",
-            f"{twins[name].response:.3f}",
-            f"{figures.arrival_rate:.2f}",
+            escape(name),
+            known(figures.waiting, ".3f"),
+            known(figures.communication, ".4f"),
+            known(figures.response, ".3f"),
+            known(twins[name].response, ".3f"),
+            known(figures.arrival_rate, ".2f"),
             f"{rate:.2f}",
             *(published.get(name, {}).get(each, "") for each in platforms),
         )
@@ -163,8 +164,8 @@ def picture(run: Run, mapper: Mapper) -> Any:
     finished = journal.count().get("finished", 0)
     now, length = mapper.now(), run.experiment.duration
     head = Text(
-        f"run {run.number}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
-        f"{finished} finished, mean response {journal.mean_response():.3f}"
+        f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
+        f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
     )
     classes = table("class", ">waiting", ">arrived", "")
     for i, name in enumerate(mapper.classes):
@@ -181,13 +182,14 @@ def picture(run: Run, mapper: Mapper) -> Any:
 
 
 def _row(run: Run) -> dict[str, Any]:
+    said = run.about["experiment"]
     return {
         "run": run.number,
         "state": run.state,
-        "name": run.experiment.name,
-        "system": run.system.name,
+        "name": said.get("name", ""),
+        "system": said["system"].get("name", ""),
         "policy": run.about["policy"],
-        "time_unit": run.experiment.time_unit,
+        "time_unit": run.about["unit"],
         "time_units": run.until,
         "finished": run.journal.count().get("finished", 0),
         "mean_response": run.journal.mean_response(),

@@ -21,10 +21,12 @@ AGAIN = 0.5
 """Seconds after which a worker that has lost its scheduler looks for it again."""
 LEAVE = 2.0
 """Seconds that a worker has to end before it is killed."""
-NOTHING_SERVED = {
+FRUGAL = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",  # many workers share a computer
+    "distributed.admin.system-monitor.interval": "5s",
 }
 
 
@@ -102,7 +104,7 @@ def _run(what: Any) -> None:
     quiet()
     with (
         tempfile.TemporaryDirectory(prefix="gridwright-") as folder,
-        dask.config.set({**NOTHING_SERVED, "temporary-directory": folder}),
+        dask.config.set({**FRUGAL, "temporary-directory": folder}),
     ):
         asyncio.run(what)
 

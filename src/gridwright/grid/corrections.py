@@ -70,7 +70,7 @@ class Corrections(Record):
     """Believe in this many times the measured arrival rates,"""
     rate_safety: Positive = 1.0
     """and in this many times the measured execution rates."""
-    trust: NonNegative = 20.0
+    trust: NonNegative = 100.0
     """Jobs that the rates given at the start are worth: what is measured counts beside them."""
 
     def needs_load(self) -> bool:

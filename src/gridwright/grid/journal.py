@@ -98,23 +98,35 @@ class Journal:
             if path != IN_MEMORY:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")
-            self._prepare()
+            try:
+                if not new:
+                    self._check()  # before anything is changed in it
+                self._database.execute("PRAGMA journal_mode=WAL")
+                self._database.execute("PRAGMA synchronous=NORMAL")
+                if self._check(new=True):
+                    words = f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;"
+                    self._database.executescript(words)
+            except BaseException:
+                self._database.close()
+                raise
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"{path} is no journal that can be used: {error}") from None
 
-    def _prepare(self) -> None:
+    def _check(self, *, new: bool = False) -> bool:
+        """Check that it is a journal; a new one may be empty: return whether it is."""
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
             tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if tables:
                 raise InputError(f"{self.path} is a database, but no journal of a grid")
-            self._database.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
-        elif version != VERSION:
+            if not new:
+                raise InputError(f"{self.path} is empty, no journal of a grid")
+            return True
+        if version != VERSION:
             raise InputError(
                 f"{self.path} is a journal of version {version}; this Gridwright reads {VERSION}"
             )
+        return False
 
     def claim(self) -> None:
         """Make this journal ours to write, until it is closed or this process ends."""
@@ -169,7 +181,14 @@ class Journal:
     def describe(self, **words: Any) -> None:
         """Write down what the grid is."""
         rows = [(key, json.dumps(value)) for key, value in words.items()]
-        self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
+        self._database.execute("BEGIN IMMEDIATE")  # whoever looks sees all of it, or nothing
+        try:
+            self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
+            self._database.execute("COMMIT")
+        except sqlite3.Error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
 
     def write(
         self,

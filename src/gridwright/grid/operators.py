@@ -23,6 +23,8 @@ class Operators:
 
     def __init__(self, mapper: Mapper) -> None:
         self.mapper, self.book = mapper, mapper.book
+        self.killed: set[int] = set()
+        """Machines that are away until they are resumed."""
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
 
     async def pause(self, machine: str) -> bool:
@@ -33,6 +35,7 @@ class Operators:
     async def resume(self, machine: str) -> bool:
         """Let a machine take jobs again; one that was killed is started again."""
         number = self._number(machine)
+        self.killed.discard(number)
         self.mapper.executor.repair(number)
         return await self._tell("resumed", machine, lambda now: self.book.open(now, number))
 
@@ -54,6 +57,7 @@ class Operators:
     async def kill(self, machine: str) -> bool:
         """End a machine, in the middle of a job too, until it is resumed."""
         number = self._number(machine)
+        self.killed.add(number)
         self._note("killed", machine)
         self.mapper.executor.fail(number)
         return True
@@ -136,7 +140,8 @@ class Operators:
 
     def _repair(self, number: int, machine: str) -> None:
         self._note("repair", machine)
-        self.mapper.executor.repair(number)
+        if number not in self.killed:
+            self.mapper.executor.repair(number)
 
     def _note(self, kind: str, machine: str, detail: str = "") -> None:
         entry = Entry(self.mapper.now(), kind, machine=machine, detail=detail)

@@ -37,6 +37,8 @@ def find_running(which: str | None = None) -> list[Journal]:
         paths = sorted([*(home() / "runs").glob("*.sqlite"), *(home() / "grids").glob("*.sqlite")])
     elif which.isdigit():
         paths = [home() / "runs" / f"{which}.sqlite"]
+        if not paths[0].is_file():
+            raise InputError(f"there is no run {which}; 'gridwright runs' lists those that are")
     else:
         paths = [Path(which)]
     found = []

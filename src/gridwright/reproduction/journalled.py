@@ -137,7 +137,12 @@ def _rate(cell: Cell, found: list[_Measured]) -> Answer:
 
 
 def _arrival(cell: Cell, found: list[_Measured]) -> Answer:
-    return Answer(_of([float(run.arrivals[int(cell["class"]) - 1]) for run in found]))
+    """Answer with a count over its time; jobs arrive at random, so a count strays by its root."""
+    time = sum(run.until for run in found)
+    count = sum(run.arrivals[int(cell["class"]) - 1] * run.until for run in found)
+    half = 1.96 * np.sqrt(count) / time
+    mean = float(count / time)
+    return Answer(Estimate(mean, mean - half, mean + half))
 
 
 def _of(values: list[float]) -> Estimate:

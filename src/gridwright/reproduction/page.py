@@ -69,6 +69,10 @@ def label(cell: Cell) -> tuple[str, str, str]:
     if cell["metric"] == "delta_entry":
         what = f"δ* of class {cell['class']}, {'column' if 'column' in cell else 'machine'} "
         what += str(cell.get("column", cell.get("machine")))
+    if cell["metric"] == "exec_rate_observed":
+        what = f"rate of class {cell['class']} on machine {cell['machine']}"
+    if cell["metric"] == "arrival_rate_observed":
+        what = f"arrival rate of class {cell['class']}"
     if "inaccuracy_pct" in cell:
         what += f", I = {cell['inaccuracy_pct']} %"
     if "nodes" in cell:

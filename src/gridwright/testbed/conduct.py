@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from time import time as wall_clock
 
 from ..grid import Journal, Mapper
 from ..grid.executors import Executor
@@ -24,7 +25,7 @@ PATIENCE = 20.0
 """Seconds in which the machines of an experiment must be up."""
 INSTANT = 1e-9
 """Seconds that are none: adding less to a time may leave it as it is."""
-GLANCE = 0.1
+GLANCE = 0.25
 """Seconds between looks at how things stand."""
 
 
@@ -69,7 +70,7 @@ class Conduct:
         """Conduct the experiment to its end, or until it is cancelled."""
         experiment, loop = self.experiment, asyncio.get_running_loop()
         believed = experiment.system.believed
-        since = self.journal.last()
+        since, called = self.journal.last(), loop.time()
         mapper = Mapper(
             experiment.chosen_policy(),
             self.executor,
@@ -78,8 +79,8 @@ class Conduct:
             believed.nominal,
             believed.arrival_rates,
             experiment.settings(),
-            clock=loop.time,
-            zero=loop.time() - since * experiment.time_unit,
+            clock=lambda: called,  # which stands still until all machines are up
+            zero=called - since * experiment.time_unit,
             unit=experiment.time_unit,
             availability=believed.mean_availability,
         )
@@ -88,11 +89,14 @@ class Conduct:
         try:
             await mapper.open()
             await self._all_up(mapper)
-            mapper.zero = loop.time() - since * experiment.time_unit
+            mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             known = self._adopt(mapper)
+            # How late it was is asked again for every stretch of a run that was stopped.
+            entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
+            mapper.call(lambda now: [], entry)
             operators = Operators(mapper)
-            all_parts = [self._generate(mapper, known), self._fail(mapper, since)]
+            all_parts = [self._generate(mapper, known), self._fail(mapper, since, operators)]
             if self.journal.path != IN_MEMORY:  # nobody else looks into that
                 all_parts += [operators.serve(), self._watch(mapper)]
             parts = [asyncio.create_task(part) for part in all_parts]
@@ -139,7 +143,7 @@ class Conduct:
             task_class = int(self.jobs.task_classes[number])
             mapper.hear(Submission(number, task_class, b"", Future()))
 
-    async def _fail(self, mapper: Mapper, since: float) -> None:
+    async def _fail(self, mapper: Mapper, since: float, operators: Operators) -> None:
         """Take every machine away at its time, and bring it back."""
         events = sorted(
             (time, begins, fault)
@@ -155,13 +159,13 @@ class Conduct:
             mapper.call(lambda now: [], entry)
             if begins:
                 self.executor.fail(fault.machine, silent=silent)
-            else:
+            elif fault.machine not in operators.killed:
                 self.executor.repair(fault.machine)
 
     async def _watch(self, mapper: Mapper) -> None:
         while True:
             self.watch(mapper)
-            await asyncio.sleep(GLANCE * mapper.unit)
+            await asyncio.sleep(GLANCE)
 
     @staticmethod
     async def _sleep_until(mapper: Mapper, time: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -14,7 +15,7 @@ from ..grid import Corrections, Settings, corrections_of
 from ..grid.prediction import Prediction
 from ..model import InputError, System, did_you_mean
 from ..model.explanation import explain
-from ..model.file import read
+from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record
 from ..policies import Policy
 from ..policies import find as find_policy
@@ -132,26 +133,41 @@ class Experiment(Record):
         if rounds and len(rounds) != system.shape[0]:
             raise InputError(f"{len(rounds)} iterations for {system.shape[0]} classes")
         if self.executor == "dask" and not self.address:
-            raise InputError("executor is 'dask'; expected the address of a scheduler")
+            raise InputError(
+                "executor is 'dask'; expected the address of a scheduler: tcp://HOST:PORT"
+            )
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], **changes: Any) -> Self:
         """Read an experiment file (TOML); what is wrong in it is told in one line.
 
-        Paths in it are those from its folder.
+        Paths in it are those from its folder. Changes come before what it says.
         """
         file = Path(path)
         try:
-            words = {**read(file), **changes}
-            for key in ("system", "policy", "machines", "failures", "jobs"):
-                beside = words.get(key)
-                if isinstance(beside, str) and beside and (file.parent / beside).is_file():
-                    words[key] = str(file.parent / beside)
-            return cls.model_validate({"name": file.stem, **words})
-        except ValidationError as error:
-            raise InputError(f"{file}: {explain(error, cls)}") from None
+            words = {"name": file.stem, **_seen_from(file.parent, read(file))}
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
+        try:
+            return cls._checked({**words, **changes})
+        except InputError as error:
+            where = f"{file}: " if not changes or cls._is_wrong(words) else ""
+            raise InputError(f"{where}{error}") from None
+
+    @classmethod
+    def _checked(cls, words: dict[str, Any]) -> Self:
+        try:
+            return cls.model_validate(words)
+        except ValidationError as error:
+            raise InputError(explain(error, cls)) from None
+
+    @classmethod
+    def _is_wrong(cls, words: dict[str, Any]) -> bool:
+        try:
+            cls._checked(words)
+        except InputError:
+            return True
+        return False
 
     @classmethod
     def find(cls, name: str, **changes: Any) -> Self:
@@ -162,12 +178,13 @@ class Experiment(Record):
         """
         if name in experiment_names():
             return cls.from_file(experiment_path(name), **changes)
+        if Path(name).is_dir():
+            raise InputError(f"{name} is a folder; expected an experiment file")
         if not name.endswith(".toml") and not Path(name).exists():
-            hint = did_you_mean(name, experiment_names())
-            raise InputError(
-                f"no experiment {name!r}{hint or '; a file ends in .toml'}: "
-                f"the catalogue has {experiment_names()[0]} to {experiment_names()[-1]}"
-            )
+            first, *_, last = experiment_names()
+            known = f"; there are {first} to {last.removesuffix('-modulo')}, and files (.toml)"
+            hint = did_you_mean(name, experiment_names()) or known
+            raise InputError(f"no experiment {name!r}{hint}")
         return cls.from_file(name, **changes)
 
     def replace(self, **changes: Any) -> Self:
@@ -204,7 +221,9 @@ class Experiment(Record):
         names = [each.address for each in self.listed()] or list(self.system.machines)
         wanted = len(self.system.machines)
         if len(names) != wanted:
-            raise InputError(f"{len(names)} machines for a system of {wanted}")
+            raise InputError(
+                f"{len(names)} machines for a system of {wanted}; name as many, or none"
+            )
         return names
 
     def settings(self) -> Settings:
@@ -219,6 +238,31 @@ class Experiment(Record):
     def shares(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return every machine's true availability."""
         return np.array(self.system.mean_availability)
+
+    def words(self) -> dict[str, Any]:
+        """Say it in full: with its system, so that no file of one is needed, and whole paths."""
+        words: dict[str, Any] = json.loads(self.model_dump_json(exclude_unset=True))
+        words["system"] = document(self.system)
+        return _seen_from(Path.cwd(), words)
+
+
+def _seen_from(folder: Path, words: dict[str, Any]) -> dict[str, Any]:
+    """Return the words of an experiment with the paths in them as seen from a folder."""
+    found = dict(words)
+    for key in ("system", "policy", "machines", "failures", "jobs"):
+        value = words.get(key)
+        if not isinstance(value, str) or not value:
+            continue
+        if key == "system":
+            is_path = (folder / value).is_file()
+        elif key == "policy":
+            name = value.partition(":")[0]
+            is_path = "/" in name or name.endswith(".py")
+        else:
+            is_path = value not in ("generated", "none")
+        if is_path:
+            found[key] = str(folder / value)
+    return found
 
 
 def _system(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from ..grid import Statistics
 from ..grid.statistics import Figures
 from ..model import InputError
 from .report import actual_rates
+from .rows import write_rows
 from .run import Run
 
 __all__ = ["export"]
@@ -34,14 +34,15 @@ def export(run: Run, folder: Path) -> list[Path]:
         f"{name}_systemStats.txt": _system(run, found),
     }
     written = []
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file, rows in tables.items():
-            written.append(folder / file)
-            with written[-1].open("w", newline="", encoding="utf-8") as page:
-                csv.writer(page).writerows(rows)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+    for file, rows in tables.items():
+        written.append(folder / file)
+        write_rows(written[-1], rows)
     return written
 
 
@@ -95,10 +96,12 @@ def _jobs(run: Run) -> list[list[Any]]:
             *("submitted", *titles, "t7 result", "response", "submitted at", "work", "error"),
         ]
     ]
-    origin, unit = run.about["origin"], run.about["unit"]
+    stretches = _stretches(run)
     for kept, work in zip(run.journal.jobs(contents=False), run.jobs.works, strict=False):
         job = kept.job
-        at = datetime.fromtimestamp(origin + job.submitted * unit).isoformat(" ", "milliseconds")
+        origin = next(origin for since, origin in stretches if since <= job.submitted)
+        seconds = origin + job.submitted * run.about["unit"]
+        at = datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
         stage = str(job.stage) if job.stage.is_final else "unfinished"
         head = [job.number, kept.task_class, kept.machine, stage, job.attempt, job.lost]
         times = [_known(getattr(job, name)) for name in columns]
@@ -126,7 +129,7 @@ def _rates(run: Run) -> list[list[Any]]:
 
 
 def _system(run: Run, found: Statistics) -> list[list[Any]]:
-    began = datetime.fromtimestamp(run.about["origin"]).isoformat(" ", "seconds")
+    began = datetime.fromtimestamp(_stretches(run)[-1][1]).isoformat(" ", "seconds")
     return [
         ["system", run.system.name],
         ["policy", run.about["policy"]],
@@ -135,6 +138,16 @@ def _system(run: Run, found: Statistics) -> list[list[Any]]:
         ["time units", found.until],
         *([name, _known(value)] for name, value in found.overall._asdict().items()),
     ]
+
+
+def _stretches(run: Run) -> list[tuple[float, float]]:
+    """Return since when, and when zero was by the clock on the wall: the last stretch first.
+
+    A run that was stopped and went on has several.
+    """
+    begun = run.journal.events("begun")
+    found = [(each.time, float(each.detail) - each.time * run.about["unit"]) for each in begun]
+    return [*reversed(found), (float("-inf"), found[0][1] if found else run.about["origin"])]
 
 
 def _known(value: Any) -> Any:

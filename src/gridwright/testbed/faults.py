@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from os import PathLike
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..model import InputError, System
+from .rows import read_rows, write_rows
 
 __all__ = ["Fault", "draw_faults", "read_faults", "write_faults"]
 
@@ -53,16 +52,7 @@ def draw_faults(system: System, duration: float, seed: int) -> tuple[Fault, ...]
 
 def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
     """Read a failure trace (CSV: machine, start, end) for the machines of a system."""
-    found: list[Fault] = []
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            table = csv.reader(file)
-            if next(table, None) != COLUMNS:
-                raise InputError(f"{path}: expected a first line {','.join(COLUMNS)}")
-            for number, row in enumerate(table, start=2):
-                found.append(_fault(row, system, f"{path}, line {number}"))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+    found = read_rows(path, COLUMNS, lambda row, where: _fault(row, system, where))
     found.sort(key=lambda fault: fault.start)
     last = dict.fromkeys(range(len(system.machines)), 0.0)
     for fault in found:
@@ -75,20 +65,12 @@ def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
 
 def write_faults(path: str | PathLike[str], faults: tuple[Fault, ...], system: System) -> None:
     """Write a failure trace, to be read or edited."""
-    try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            table = csv.writer(file)
-            table.writerow(COLUMNS)
-            for fault in faults:
-                name = system.machines[fault.machine]
-                table.writerow([name, repr(float(fault.start)), repr(float(fault.end))])
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    names = system.machines
+    rows = [[names[each.machine], repr(each.start), repr(each.end)] for each in faults]
+    write_rows(path, [COLUMNS, *rows])
 
 
 def _fault(row: list[str], system: System, where: str) -> Fault:
-    if len(row) != len(COLUMNS):
-        raise InputError(f"{where}: {len(row)} fields; expected {', '.join(COLUMNS)}")
     if row[0] not in system.machines:
         raise InputError(f"{where}: no machine {row[0]!r}; there are {', '.join(system.machines)}")
     try:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Distribution, InputError, System
+from .rows import read_rows, write_rows
 
 __all__ = ["JobList"]
 
@@ -63,16 +62,7 @@ class JobList:
     @classmethod
     def read(cls, path: str | PathLike[str], system: System) -> Self:
         """Read a job list (CSV: time, class, work) for the classes of a system."""
-        rows = []
-        try:
-            with Path(path).open(newline="", encoding="utf-8-sig") as file:
-                table = csv.reader(file)
-                if next(table, None) != COLUMNS:
-                    raise InputError(f"{path}: expected a first line {','.join(COLUMNS)}")
-                for number, row in enumerate(table, start=2):
-                    rows.append(_job(row, system, f"{path}, line {number}"))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"{path} cannot be read: {error}") from None
+        rows = read_rows(path, COLUMNS, lambda row, where: _job(row, system, where))
         if not rows:
             raise InputError(f"{path}: no job in it")
         rows.sort(key=lambda row: row[0])
@@ -80,14 +70,9 @@ class JobList:
 
     def write(self, path: str | PathLike[str], system: System) -> None:
         """Write the list, to be read or edited."""
-        try:
-            with Path(path).open("w", newline="", encoding="utf-8") as file:
-                table = csv.writer(file)
-                table.writerow(COLUMNS)
-                for time, i, work in zip(self.times, self.task_classes, self.works, strict=True):
-                    table.writerow([repr(float(time)), system.classes[i], repr(float(work))])
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        jobs = zip(self.times, self.task_classes, self.works, strict=True)
+        rows = [[repr(float(at)), system.classes[i], repr(float(work))] for at, i, work in jobs]
+        write_rows(path, [COLUMNS, *rows])
 
     def at(self, times: Floats) -> JobList:
         """Return the same jobs at other times."""
@@ -112,8 +97,6 @@ def _of(shapes: Any, i: int) -> Distribution:
 
 
 def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]:
-    if len(row) != len(COLUMNS):
-        raise InputError(f"{where}: {len(row)} fields; expected {', '.join(COLUMNS)}")
     time, name, work = row
     if name not in system.classes:
         raise InputError(f"{where}: no class {name!r}; there are {', '.join(system.classes)}")

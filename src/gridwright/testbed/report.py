@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..catalogue import results_of
 from ..grid import Statistics
 from ..grid.job import Stage
+from ..model import InputError
 from ..simulation import replicate
 from .experiment import Experiment
 from .run import Run
@@ -77,6 +78,8 @@ class Report(NamedTuple):
 
 def report(run: Run, *, expected: bool = True) -> Report:
     """Set a run beside its twin, what is to be expected of it, and what was published."""
+    if run.until == 0:
+        raise InputError(f"{run.name} has not begun: there is nothing to set beside anything")
     return Report(
         run,
         run.statistics(),
@@ -101,10 +104,13 @@ def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectati
     def mean_response(horizon: float, own: np.random.SeedSequence) -> float:
         found = replicate(system, policy, horizon=horizon, seed=own)
         done = found.responded > 0
+        if not done.any():
+            return float("nan")
         return float(np.average(found.response[done], weights=found.responded[done]))
 
     means = [mean_response(length, own) for own in seeds[1:]]
-    low, high = np.quantile(means, [0.025, 0.975])
+    known = [mean for mean in means if mean == mean] or [float("nan")]
+    low, high = np.quantile(known, [0.025, 0.975])
     return Expectation(mean_response(LONG, seeds[0]), float(low), float(high))
 
 

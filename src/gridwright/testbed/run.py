@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from ..grid import Journal, Mapper, Statistics, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
 from ..model import InputError, System
-from ..model.file import document
 from .adjuster import Adjuster, real_rates, warnings
 from .calibrate import calibrate
 from .conduct import Conduct
@@ -39,9 +40,16 @@ class Run:
             self.journal.close()
             raise InputError(f"{path} is the journal of a grid, not of an experiment")
         self.about = about
-        self.experiment = Experiment(**about["experiment"])
         self.jobs = JobList.from_json(about["jobs"])
         self.faults = tuple(Fault(*fault) for fault in about["faults"])
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What is tested. A policy of the user's is read from its file again."""
+        try:
+            return Experiment(**self.about["experiment"])
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
 
     @property
     def number(self) -> int:
@@ -52,6 +60,11 @@ class Run:
     def system(self) -> System:
         """The system that was imposed."""
         return self.experiment.system
+
+    @property
+    def name(self) -> str:
+        """How it is called: run 3, or the path of its journal."""
+        return f"run {self.number}" if self.number else str(self.path)
 
     @property
     def until(self) -> float:
@@ -73,6 +86,11 @@ class Run:
     def find(cls, name: str | int) -> Self:
         """Find a run by its number, or by the path of its journal."""
         if isinstance(name, str) and not name.isdigit():
+            if not Path(name).is_file():
+                raise InputError(
+                    f"no run {name!r}; expected a number that 'gridwright runs' lists, or the path "
+                    "of a journal"
+                )
             return cls(Path(name))
         path = _folder() / f"{int(name)}.sqlite"
         if not path.is_file():
@@ -82,6 +100,12 @@ class Run:
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
+
+    def discard(self) -> None:
+        """Throw the run away, journal and all."""
+        self.close()
+        for ending in ("", "-wal", "-shm", "-lock"):
+            Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -115,11 +139,7 @@ def conduct(
     if isinstance(run, Experiment):
         run = new_run(run, path=path, jobs=jobs, faults=faults)
     elif run.state != "stopped":
-        raise InputError(f"run {run.number} is {run.state}; only one that was stopped goes on")
-    run.journal.claim()
-    chosen = executor or _executor(run.experiment)
-    run.about["machines"] = list(chosen.machines)  # a cluster's have names of their own
-    run.journal.describe(machines=run.about["machines"])
+        raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
     adjuster = _adjuster(run.experiment)
     if run.experiment.iterations is not None:
         given = run.experiment.iterations
@@ -127,10 +147,16 @@ def conduct(
         real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
         for line in warnings(run.system, real):
             warn(line)
+    run.journal.claim()
+    chosen = executor or _executor(run)
+    run.journal.describe(machines=chosen.machines)  # a cluster's have names of their own
+    run.about = run.journal.about
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
-        asyncio.run(conducting.run())
+        asyncio.run(_until_stopped(conducting))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except TimeoutError:
         raise InputError("the machines of the experiment did not come up") from None
     finally:
@@ -139,6 +165,16 @@ def conduct(
         raise InputError(f"the run has stopped: {conducting.broken}")
     run.journal.describe(ended=run.experiment.duration)
     return run
+
+
+async def _until_stopped(conducting: Conduct) -> None:
+    """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
+    task = asyncio.create_task(conducting.run())
+    if threading.current_thread() is threading.main_thread():
+        pressed = iter([task.cancel])
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
+    await task
 
 
 def _folder() -> Path:
@@ -162,7 +198,7 @@ def new_run(
         kind="run",
         origin=time.time(),
         unit=experiment.time_unit,
-        experiment=_words(experiment),
+        experiment=experiment.words(),
         policy=str(experiment.chosen_policy()),
         classes=list(experiment.system.classes),
         machines=machines,
@@ -187,14 +223,8 @@ def _next_path() -> Path:
             number += 1
 
 
-def _words(experiment: Experiment) -> dict[str, Any]:
-    """Say an experiment in full: its system too, so that no file is needed to read it again."""
-    words: dict[str, Any] = json.loads(experiment.model_dump_json(exclude_unset=True))
-    words["system"] = document(experiment.system)
-    return words
-
-
-def _executor(experiment: Experiment) -> Executor:
+def _executor(run: Run) -> Executor:
+    experiment = run.experiment
     names = experiment.machine_names()
     if experiment.executor == "local":
         from ..grid.executors.local import LocalExecutor
@@ -202,7 +232,9 @@ def _executor(experiment: Experiment) -> Executor:
         return LocalExecutor(names, prediction=experiment.prediction)
     from ..grid.executors.dask import DaskExecutor
 
-    wanted = [each.address for each in experiment.listed()] or len(names)
+    wanted: int | list[str] = names if experiment.listed() else len(names)
+    if run.journal.count():  # it goes on where it was
+        wanted = run.about["machines"]
     security = experiment.tls.security() if experiment.tls is not None else None
     prediction = experiment.prediction
     return DaskExecutor(experiment.address, wanted, security=security, prediction=prediction)
