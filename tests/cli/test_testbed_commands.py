@@ -96,7 +96,8 @@ class Command:
 
 
 @pytest.fixture
-def gw(capsys: pytest.CaptureFixture[str]) -> Command:
+def gw(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.delenv("COLUMNS", raising=False)  # a page, and not a narrow terminal
     return Command(capsys)
 
 

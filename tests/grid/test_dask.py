@@ -67,6 +67,7 @@ class Cluster:
         said = self.process.stdout.readline()
         if not said:
             self.process.stdout.close()
+            self.home.cleanup()
             raise InputError(f"it ended with status {self.process.wait()}")
         self.address: str = json.loads(said)["address"]
         self.port = self.address.rpartition(":")[2]

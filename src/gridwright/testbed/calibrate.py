@@ -82,7 +82,7 @@ def calibrate(
     with TemporaryDirectory(prefix="gridwright-") as folder:
         path = Path(folder) / "calibration.sqlite"
         # A class for each machine, which only that machine can run: any policy sends it there.
-        options: dict[str, Any] = {"rates": np.eye(len(names)), "learns": False}
+        options: dict[str, Any] = {"rates": np.eye(len(names)), "corrections": False}
         with (
             Grid("fcfs", executor=executor, classes=names, journal=path, **options) as grid,
             closing(Journal(path)) as journal,

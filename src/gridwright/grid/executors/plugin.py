@@ -44,6 +44,8 @@ class _Machine:
     key: str = ""
     """The Dask task that it is running."""
     started: float = 0.0
+    owed: bool = False
+    """Whether its start is to be said as soon as it starts."""
     answer: asyncio.Future[tuple[float, bytes, str] | None] | None = None
     stopped: bool = False
     """Whether its process was killed on purpose, to stop a job."""
@@ -138,7 +140,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             if not wanted or machine.away or machine.process is None:
                 return None
             loop = asyncio.get_running_loop()
-            machine.key, machine.started = key, 0.0
+            machine.key, machine.started, machine.owed = key, 0.0, False
             machine.answer = loop.create_future()
             machine.process.run(job, attempt, work)
             early = loop.call_later(SOON, self._say_started, machine, job, attempt)
@@ -201,6 +203,8 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     def _hear(self, machine: _Machine, kind: str, *rest: Any) -> None:
         if kind == "started":
             machine.started = rest[2]
+            if machine.owed:
+                self._say_started(machine, rest[0], rest[1])
         elif machine.answer is not None and not machine.answer.done():
             machine.answer.set_result(rest[2:])
 
@@ -217,6 +221,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 self.say("up", machine.number)
 
     def _say_started(self, machine: _Machine, job: int, attempt: int) -> None:
+        machine.owed = not machine.started  # it is still importing what it needs
         if machine.started:
             self.say("started", machine.number, job, attempt, machine.started)
 
