@@ -49,7 +49,7 @@ class Tls(Record):
 class Experiment(Record):
     """A test of a policy on real machines.
 
-    Parameters
+    Attributes
     ----------
     system
         A name of the catalogue, the path of a system file, or a system in itself.

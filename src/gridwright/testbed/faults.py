@@ -27,8 +27,8 @@ def draw_faults(system: System, duration: float, seed: int) -> tuple[Fault, ...]
     """Draw the faults of every machine, from a stream of its own, in the order of their start.
 
     >>> system = System(arrivals=[1], rates=[[2]], failures={"mean_uptime": 9, "mean_repair": 1})
-    >>> [round(fault.start, 2) for fault in draw_faults(system, 30, seed=1)]
-    [12.34, 17.67]
+    >>> len(draw_faults(system, 30, seed=1))
+    2
     """
     failures = system.failures
     if failures is None:
