@@ -17,7 +17,8 @@ demo: setup
 	$(BIN)/gridwright demo
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses auto
+	@# One more than there are processors: many tests wait for processes.
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) $(BIN)/python -m pytest --numprocesses auto
 
 lint: setup
 	$(BIN)/ruff check .

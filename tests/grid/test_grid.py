@@ -133,7 +133,7 @@ def test_a_machine_that_freezes_is_given_up_and_its_late_answer_counts_for_nothi
         return "done"
 
     executor = LocalExecutor(["a", "b"])
-    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "corrections": False}
+    options: dict[str, Any] = {"rates": [[1.0, 1.0]], "timeout": 3, "corrections": False}
     with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
         grid.pause("b")
         future = grid.submit(note, 0.2)
@@ -155,7 +155,7 @@ def test_a_machine_that_freezes_is_given_up_and_its_late_answer_counts_for_nothi
 
 
 def test_a_time_out_ends_with_its_job(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[1.0]], "timeout": 0.3, "on_timeout": "fail"}
+    options: dict[str, Any] = {"rates": [[0.02]], "timeout": 0.3, "on_timeout": "fail"}
     with Grid(
         "fcfs", machines=1, journal=tmp_path / "j.sqlite", corrections=False, **options
     ) as grid:
@@ -189,7 +189,7 @@ def test_policies_see_the_time_since_the_grid_began(tmp_path: Path) -> None:
 
 
 def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[10.0]], "timeout": 3, "on_timeout": "fail"}
+    options: dict[str, Any] = {"rates": [[1.0]], "timeout": 3, "on_timeout": "fail"}
     with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", **options) as grid:
         future = grid.submit(time.sleep, 1000)
         with pytest.raises(JobFailedError, match="more than 3 times what was expected"):
