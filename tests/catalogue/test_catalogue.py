@@ -25,6 +25,7 @@ def test_the_catalogue_is_what_the_script_makes_of_the_published_data(tmp_path: 
     kept = {
         path.relative_to(shipped): path.read_text()
         for path in [*shipped.rglob("*.toml"), *shipped.rglob("*.jsonl")]
+        if path.parent.name != "experiments"  # which are written by hand
     }
     assert made == kept
 

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from gridwright.experiments import Store
-from gridwright.reproduction import Laboratory, Scale, Target, Verdict, choose, reproduce, summary
+from gridwright.reproduction import (
+    Laboratory,
+    Scale,
+    Target,
+    Verdict,
+    choose,
+    journalled,
+    reproduce,
+    summary,
+)
 from gridwright.reproduction.page import write_page
 
 NOWHERE = "tcp://127.0.0.1:9"
@@ -90,12 +99,18 @@ def test_errata_of_what_is_not_run_are_told() -> None:
     assert "known erratum: class 1 under Gcmu differs by 0.11" in outcome.judgement.reason
 
 
+@pytest.fixture(autouse=True)
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    journalled._known.cache_clear()
+
+
 def test_a_difference_of_the_model_is_no_erratum_of_a_testbed_run() -> None:
     (found,) = reproduce(part("3.16", case=6, platform="testbed", metric="W_mean"))
     (outcome,) = found.outcomes
     assert outcome.judgement == (
         Verdict.not_run,
-        "a run on real machines; the testbed is not there yet",
+        "no run of it yet: 'gridwright run MGST-6 --policy lpas_dg' makes one",
     )
 
 
@@ -115,4 +130,4 @@ def test_the_page(tmp_path: Path, laboratory: Laboratory) -> None:
     assert "## A:2.1" in page
     assert "| 2.D | LPAS | mean number | (10.55, 10.59) | 10." in page
     assert "10 replications of 1/20 of the published length" in page
-    assert "Not run: a run on real machines; the testbed is not there yet" in page
+    assert "Not run: no run of it yet: 'gridwright run MGST-1 --policy fcfs' makes one" in page

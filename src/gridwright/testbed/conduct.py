@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from time import time as wall_clock
@@ -176,6 +175,9 @@ class Conduct:
     def _prepare(self, job: Job, work: bytes) -> bytes:
         if self.adjuster is None:
             return work
+        import cloudpickle
+
         share = float(self.experiment.system.mean_availability[job.machine])
         size = float(self.jobs.works[job.number])
-        return pickle.dumps(self.adjuster.call(job.task_class, job.machine, size, share))
+        call = self.adjuster.call(job.task_class, job.machine, size, share)
+        return bytes(cloudpickle.dumps(call))  # the loop goes by value: a worker imports nothing
