@@ -24,9 +24,11 @@ from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
 from ..model.explanation import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
+from .definition import check_failures
 from .draft import check_policy, system_of
+from .saved import OWN, load_experiment
 
-__all__ = ["Runs", "experiment_of", "open_journal", "zipped"]
+__all__ = ["Runs", "check_size", "experiment_of", "open_journal", "zipped"]
 
 MOST_AT_ONCE = 4
 MOST_JOBS = 200_000
@@ -55,15 +57,23 @@ def experiment_of(
         if system is not None:
             made = system_of(system)
             found = Experiment(**{"name": made.name, "policy": "fcfs", **given, "system": made})
+        elif name.startswith(OWN):
+            found = load_experiment(name.removeprefix(OWN)).replace(**given)
         elif name in experiment_names():
             found = Experiment.find(name).replace(**given)
         else:
             raise InputError(f"no experiment {name[:80]!r}{did_you_mean(name, experiment_names())}")
     except ValidationError as error:
         raise InputError(explain(error, Experiment)) from None
+    return check_size(found)
+
+
+def check_size(found: Experiment) -> Experiment:
+    """Return an experiment, unless it would be too large to run here."""
     jobs = found.duration * float(found.system.arrival_rates.sum())
     if jobs > MOST_JOBS:
         raise InputError(f"about {jobs:,.0f} jobs; expected at most {MOST_JOBS:,}")
+    check_failures(found)
     if found.system.shape[1] > MOST_MACHINES:
         raise InputError(f"{found.system.shape[1]} machines; at most {MOST_MACHINES} run here")
     return found

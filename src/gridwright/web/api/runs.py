@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -12,21 +13,27 @@ from ...grid import event_page, job_page, machine_states, queues, request
 from ...grid.statistics import statistics
 from ...testbed import Experiment, Overview, Run, report
 from ..answer import plain
-from ..running import Runs, experiment_of, open_journal, zipped
+from ..definition import experiment_from
+from ..running import Runs, check_size, experiment_of, open_journal, zipped
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
 __all__ = ["describe_experiment", "run_routes"]
 
-Verb = Literal["pause", "resume", "drain", "ping", "kill", "fail", "impose"]
+Verb = Literal["pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=0, le=1000)]
 
 
 class Starting(Body):
-    """An experiment of the catalogue, or a system of one's own, and what is to be different."""
+    """An experiment, or a system of one's own, and what is to be different.
+
+    An experiment is named as the catalogue has it, ``own: NAME`` where it was saved, or it stands
+    in ``definition``; then nothing is different.
+    """
 
     experiment: str = ""
+    definition: dict[str, Any] | None = None
     system: SystemGiven | None = None
     policy: str | None = None
     time_unit: Positive | None = None
@@ -42,9 +49,13 @@ class Starting(Body):
 
 
 class Asking(Body):
-    """What an operator's word needs: time units of a failure; a share, and for how long."""
+    """What an operator's word needs: time units of a failure; a share, and for how long.
+
+    To predict, a mode (weekly, recursive, fixed) or a table of it and its parameters.
+    """
 
     values: Annotated[tuple[float, ...], Field(max_length=2)] = ()
+    prediction: str | dict[str, Any] | None = None
 
 
 def run_routes(runs: Runs) -> APIRouter:
@@ -78,7 +89,11 @@ def run_routes(runs: Runs) -> APIRouter:
     def start(given: Starting) -> dict[str, Any]:
         """Start a run as a process of its own."""
         words = given.model_dump()
-        experiment = experiment_of(words.pop("experiment"), **words)
+        definition = words.pop("definition")
+        if definition is not None:
+            experiment = check_size(experiment_from(definition))
+        else:
+            experiment = experiment_of(words.pop("experiment"), **words)
         return plain(known(runs.start(experiment))._asdict())
 
     @routes.get("/runs/{number}", tags=["runs"], responses=MISSING)
@@ -170,9 +185,11 @@ def run_routes(runs: Runs) -> APIRouter:
 
     @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
-        """Step in: pause, resume, drain, ping, kill, fail or impose."""
+        """Step in: pause, resume, drain, ping, kill, fail, impose or predict."""
         known(number)
         values = " ".join(f"{value:g}" for value in given.values)
+        if verb == "predict":
+            values = json.dumps(given.prediction)
         with open_journal(number) as journal:
             return {"answer": request(journal, verb, machine, values)}
 
