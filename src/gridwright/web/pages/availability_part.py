@@ -104,16 +104,15 @@ class AvailabilityPart:
             share, period = self._share(), as_number(str(self.period.value or "1e9"))
             way = self._prediction()
 
-            def ask() -> int:
+            def ask() -> None:
                 with open_journal(int(number)) as journal:
                     for name in names:
                         request(journal, "impose", name, f"{share:g} {period:g}")
                         if way is not None:
                             request(journal, "predict", name, json.dumps(way))
-                return len(names)
 
-            sent = await background.io_bound(ask)
-            tell(f"sent to {sent} machines of run {number}", "positive")
+            await background.io_bound(ask)
+            tell(f"run {number}: sent to {', '.join(names)}", "positive")
         except (InputError, ValueError) as error:
             tell(error)
 

@@ -132,9 +132,11 @@ class Cells:
             put(str(event.value or ""))
             self.check()
 
-        made = ui.input("" if cell else label, value=value, on_change=typed)
-        made.props("dense debounce=250 hide-bottom-space").props["aria-label"] = label
+        made = ui.input(None if cell else label, value=value, on_change=typed)
+        made.props("dense debounce=250").props["aria-label"] = label
         made.without_auto_validation()  # the model's own words stay
+        if cell:
+            made.props("hide-bottom-space")  # many in a table; elsewhere there is room for words
         return made.classes("gw-cell" if cell else "w-64")
 
     def choice(
@@ -155,5 +157,5 @@ class Cells:
 
         known = options if value in options else {**options, value: value}
         made = ui.select(known, label=label, value=value, on_change=chosen, with_input=search)
-        made.props("dense hide-bottom-space options-dense").classes("w-64")
+        made.props("dense options-dense").classes("w-64")
         return made.without_auto_validation()

@@ -26,6 +26,8 @@ from .system_part import SystemPart
 
 __all__ = ["define_page"]
 
+BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] gap-4 items-start"
+"""Columns whose widths do not depend on what is in them: nothing jumps from part to part."""
 PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
 
 
@@ -42,8 +44,8 @@ class Editor:
     def __init__(self, cells: Cells, desk: Desk) -> None:
         self.cells, self.desk = cells, desk
         self._tools()
-        with ui.row().classes("w-full gap-4 items-start"):
-            with ui.card().classes("max-w-full"):
+        with ui.element("div").classes(BESIDE):
+            with ui.card().classes("min-w-0"):
                 self._parts()
                 self.general = ui.label().classes("text-negative gw-steady").props("role=alert")
             self.allocation = AllocationCard()
@@ -70,7 +72,7 @@ class Editor:
 
     def _chooser(self, label: str, options: dict[str, str], load: Any) -> None:
         made = ui.select(options, label=label, with_input=True, on_change=lambda e: load(e.value))
-        made.classes("w-64")
+        made.classes("w-52")
 
     def _parts(self) -> None:
         makers: dict[str, Any] = {

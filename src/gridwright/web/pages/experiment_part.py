@@ -42,7 +42,7 @@ class ExperimentPart:
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.inputs: dict[Step, Any] = {}
-        self.place = ui.column().classes("gap-3 w-full")
+        self.place = ui.column().classes("gap-1 w-full")
 
     def lay_out(self) -> None:
         """Draw the fields anew."""
@@ -90,7 +90,7 @@ class ExperimentPart:
 
     def _group(self, title: str) -> ui.row:
         ui.label(title).classes("font-bold").props("role=heading aria-level=3")
-        return ui.row().classes("gap-x-4 gap-y-2 items-end w-full")
+        return ui.row().classes("gap-x-4 gap-y-0 items-start w-full")
 
     def _number(self, key: str, label: str) -> None:
         cells = self.cells.form.cells

@@ -38,6 +38,7 @@ class MachinePart:
                 ".srs,.txt,.csv",
                 self.upload,
                 "a machine a line: its address, or address; credential; minutes; iterations",
+                dense=True,
             )
             ui.button("Calibrate", on_click=self.calibrate).props("outline dense").tooltip(
                 "measures how fast this computer runs the loop: the machines selected, or all"
@@ -242,10 +243,10 @@ def show_rows(table: ui.table, rows: list[dict[str, str]]) -> None:
         table.selected = [row for row in rows if row["machine"] in names]
 
 
-def pick_file(label: str, accepted: str, upload: Any, about: str) -> None:
+def pick_file(label: str, accepted: str, upload: Any, about: str, *, dense: bool = False) -> None:
     """Make a button that asks for a file."""
     taken = ui.upload(auto_upload=True, on_upload=upload).classes("hidden")
     taken.props(f'accept="{accepted}" max-file-size={LARGEST}')
     taken.on("rejected", lambda: tell(f"a text file, of at most {LARGEST:,} bytes"))
-    pick = ui.button(label).props("outline").tooltip(about)
+    pick = ui.button(label).props("outline dense" if dense else "outline").tooltip(about)
     pick.on("click", js_handler=f"() => getElement({taken.id}).$refs.qRef.pickFiles()")

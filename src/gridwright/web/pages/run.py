@@ -12,6 +12,7 @@ from ...model import InputError
 from ..desk import Desk
 from ..draft import document_of
 from ..running import experiment_of
+from ..saved import OWN, saved_experiments
 from .frame import figure, frame, system_choices, system_named, tell
 from .live import Live
 from .policy_form import PolicyForm
@@ -84,8 +85,9 @@ class Starter:
         self.desk = desk
         systems = {f"system {name}": label for name, label in system_choices().items()}
         names = {name: f"{name} (experiment)" for name in experiment_names()}
+        own = {f"{OWN}{name}": f"{name} (your own, as defined)" for name in saved_experiments()}
         self.what = ui.select(
-            names | systems, label="Experiment or system", value="MGST-1", with_input=True
+            own | names | systems, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
         self.policy = PolicyForm(["lpas_dg"], ("push", "pull"), several=False)
         with ui.row().classes("gap-2 items-end"):
@@ -139,6 +141,8 @@ class Starter:
         }
         if not what:
             raise InputError("choose an experiment or a system")
+        if what.startswith(OWN):
+            return experiment_of(what)
         if what.startswith("system "):
             chosen = system_named(what.removeprefix("system "))
             return experiment_of(system=document_of(chosen), **changes)
