@@ -215,4 +215,4 @@ def test_what_was_defined_is_run_and_stepped_into(page: Any, server: Any) -> Non
     box = page.get_by_role("combobox", name="Experiment or system")
     box.click()
     box.fill("whole")
-    expect(page.get_by_role("option", name="whole (your own, as defined)")).to_be_visible()
+    expect(page.get_by_role("option", name="whole (saved experiment)")).to_be_visible()

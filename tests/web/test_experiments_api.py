@@ -54,17 +54,17 @@ def test_one_is_written_read_kept_and_thrown_away(api: Any) -> None:
     again = api.post("/experiments/read", {"text": toml})["definition"]
     assert again == tomllib.loads(toml)
     assert api.post("/experiments/read", {"text": "8, 3\n4, 10"})["definition"]["system"]["rates"]
-    assert api.get("/saved/experiments") == []
-    api("PUT", "/saved/experiments/mine", json={"definition": again})
-    assert api.get("/saved/experiments") == ["mine"]
-    assert api.get("/saved/experiments/mine")["toml"] == toml
-    api("PUT", "/saved/experiments/..evil", 422, json={"definition": again})
-    api("PUT", "/saved/experiments/mine", 422, json={"definition": {**again, "seed": -1}})
-    found = experiment_of("own: mine", duration=5.0)  # as a run knows it
+    assert api.get("/experiments/own") == []
+    api("PUT", "/experiments/own/mine", json={"definition": again})
+    assert api.get("/experiments/own") == ["mine"]
+    assert api.get("/experiments/own/mine")["toml"] == toml
+    api("PUT", "/experiments/own/..evil", 422, json={"definition": again})
+    api("PUT", "/experiments/own/mine", 422, json={"definition": {**again, "seed": -1}})
+    found = experiment_of(own="mine", duration=5.0)  # as a run knows it
     assert (found.name, found.policy, found.duration) == ("mine", "kpb:k=1", 5)
-    assert api("DELETE", "/saved/experiments/mine") == {"removed": "mine"}
-    api("DELETE", "/saved/experiments/mine", 404)
-    api.get("/saved/experiments/mine", 404)
+    assert api("DELETE", "/experiments/own/mine") == {"removed": "mine"}
+    api("DELETE", "/experiments/own/mine", 404)
+    api.get("/experiments/own/mine", 404)
 
 
 def test_failure_periods(api: Any) -> None:

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridwright import InputError, load
 from gridwright.catalogue import experiment_names
 from gridwright.testbed import Experiment, Fault, Listed, parse_machines
 from gridwright.web.definition import definition_of, experiment_from
+from gridwright.web.draft import document_of, system_of
 from gridwright.web.form import TRACE, FaultCells, Form
 
 WHOLE: dict[str, Any] = {
@@ -96,6 +98,16 @@ def test_a_list_names_the_columns() -> None:
     assert "pw" not in str(found)
     form.list_machines([Listed("x")])
     assert form.document()["failures"] == [["x", 3.5, 4]]
+
+
+def test_chains_are_kept_as_they_are() -> None:
+    form = Form.of({"system": document_of(load("Wisnesky:1"))})
+    assert form.names() == []
+    assert system_of(form.document()["system"]) == load("Wisnesky:1")
+    form.sheet.add_machine()
+    form.sheet.add_class()
+    with pytest.raises(InputError, match="no table of machines"):
+        form.list_machines([Listed("x")])
 
 
 def test_a_trace_is_taken() -> None:

@@ -130,6 +130,8 @@ class Form:
 
     def list_machines(self, listed: Sequence[Listed]) -> None:
         """Have a column for each machine of a list, with its speed where the list tells it."""
+        if not self.sheet.rates:
+            raise InputError("a system of chains has no table of machines")
         while len(self.sheet.groups) < len(listed):
             self.sheet.add_machine()
         while len(self.sheet.groups) > len(listed):

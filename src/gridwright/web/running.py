@@ -26,7 +26,7 @@ from ..model.explanation import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
 from .definition import check_failures
 from .draft import check_policy, system_of
-from .saved import OWN, load_experiment
+from .own import load_own
 
 __all__ = ["Runs", "check_size", "experiment_of", "open_journal", "zipped"]
 
@@ -42,9 +42,9 @@ CHANGES = (
 
 
 def experiment_of(
-    name: str = "", system: str | dict[str, Any] | None = None, **changes: Any
+    name: str = "", system: str | dict[str, Any] | None = None, own: str = "", **changes: Any
 ) -> Experiment:
-    """Make an experiment of one of the catalogue, or of a system, with some changes."""
+    """Make an experiment of one of the catalogue, one's own, or of a system; with some changes."""
     given = {key: value for key, value in changes.items() if value is not None}
     unknown = set(given) - set(CHANGES)
     if unknown:
@@ -54,11 +54,11 @@ def experiment_of(
     if given.get("failures", "none") not in ("none", "generated"):
         raise InputError(f"failures is {given['failures'][:40]!r}; expected none or generated")
     try:
-        if system is not None:
+        if own:
+            found = load_own(own).replace(**given)
+        elif system is not None:
             made = system_of(system)
             found = Experiment(**{"name": made.name, "policy": "fcfs", **given, "system": made})
-        elif name.startswith(OWN):
-            found = load_experiment(name.removeprefix(OWN)).replace(**given)
         elif name in experiment_names():
             found = Experiment.find(name).replace(**given)
         else:

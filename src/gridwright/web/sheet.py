@@ -8,6 +8,8 @@ from typing import Any
 __all__ = ["Sheet", "as_number", "as_text", "as_whole"]
 
 MOST_ALIKE = 10_000
+CHAINS = {"template", "templates", "random_templates"}
+"""Of a system whose jobs are chains: it has no table of rates, and is edited as a file."""
 
 
 @dataclass
@@ -36,6 +38,8 @@ class Sheet:
         [['8', '3'], ['4', '10']]
         """
         words = dict(document)
+        if "rates" not in words and CHAINS & set(words):
+            return cls(name=str(words.pop("name", "")), rest=words)
         rates = _rows(words.pop("rates", None)) or [[""]]
         width = max(map(len, rates))
         sheet = cls(
@@ -70,6 +74,8 @@ class Sheet:
         >>> Sheet.of({"arrivals": [5], "rates": [["x"]]}).document()
         {'rates': [['x']], 'arrivals': [5.0]}
         """
+        if not self.rates:
+            return {"name": self.name, **self.rest}
         words: dict[str, Any] = {"rates": [[as_number(cell) for cell in row] for row in self.rates]}
         if self.name:
             words["name"] = self.name
@@ -108,6 +114,8 @@ class Sheet:
 
     def add_class(self) -> None:
         """Add a row like the last."""
+        if not self.rates:
+            return
         self.classes.append("")
         self.arrivals.append(self.arrivals[-1] if self.arrivals else "1")
         self.rates.append(list(self.rates[-1]))
@@ -115,6 +123,8 @@ class Sheet:
 
     def add_machine(self) -> None:
         """Add a column like the last."""
+        if not self.rates:
+            return
         self.groups.append("")
         self.counts.append("")
         self.availability.append("")

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import Field
 
-from ...model import InputError
 from ...testbed import parse_machines, rows_of, spells
 from ..answer import plain
 from ..definition import (
@@ -18,7 +17,8 @@ from ..definition import (
     experiment_mistakes,
     read_definition,
 )
-from ..saved import load_experiment, remove_experiment, save_experiment, saved_experiments
+from ..own import load_own, own_experiments
+from ..saved import remove_saved, save_experiment
 from .parts import MISSING, WRONG, Body, missing
 from .systems import Text
 
@@ -87,33 +87,24 @@ def experiment_routes() -> APIRouter:
             for each in parse_machines(given.text, "the list")
         ]
 
-    @routes.get("/saved/experiments")
-    def list_saved() -> list[str]:
-        """List the experiments that were saved; ``own: NAME`` is what a run knows them by."""
-        return saved_experiments()
-
-    @routes.get("/saved/experiments/{name}", responses=MISSING)
+    @routes.get("/experiments/own/{name}", responses=MISSING)
     def one_saved(name: str) -> dict[str, Any]:
         """Show an experiment that was saved."""
-        if name not in saved_experiments():
+        if name not in own_experiments():
             raise missing("such experiment")
-        found = load_experiment(name)
+        found = load_own(name)
         return {"definition": plain(definition_of(found)), "toml": found.to_toml()}
 
-    @routes.put("/saved/experiments/{name}", responses=WRONG)
+    @routes.put("/experiments/own/{name}", responses=WRONG)
     def keep(name: str, given: Defined) -> dict[str, str]:
         """Save an experiment with its system; what was there of that name makes way."""
         save_experiment(experiment_from(given.definition), name)
         return {"saved": name}
 
-    @routes.delete("/saved/experiments/{name}", responses=MISSING)
+    @routes.delete("/experiments/own/{name}", responses=MISSING)
     def throw_away(name: str) -> dict[str, str]:
         """Throw away an experiment that was saved."""
-        try:
-            known = remove_experiment(name)
-        except InputError:
-            known = False
-        if not known:
+        if not (name in own_experiments() and remove_saved(name)):
             raise missing("such experiment")
         return {"removed": name}
 

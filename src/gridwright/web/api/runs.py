@@ -14,6 +14,7 @@ from ...grid.statistics import statistics
 from ...testbed import Experiment, Overview, Run, report
 from ..answer import plain
 from ..definition import experiment_from
+from ..own import own_experiments
 from ..running import Runs, check_size, experiment_of, open_journal, zipped
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
@@ -26,14 +27,14 @@ Limit = Annotated[int, Query(ge=0, le=1000)]
 
 
 class Starting(Body):
-    """An experiment, or a system of one's own, and what is to be different.
-
-    An experiment is named as the catalogue has it, ``own: NAME`` where it was saved, or it stands
-    in ``definition``; then nothing is different.
-    """
+    """An experiment of the catalogue, one that was saved, or a system, and what is different."""
 
     experiment: str = ""
-    definition: dict[str, Any] | None = None
+    own: Annotated[str, Field(description="An experiment that was saved on the page.")] = ""
+    definition: Annotated[
+        dict[str, Any] | None,
+        Field(description="What an experiment file would say; then nothing is different."),
+    ] = None
     system: SystemGiven | None = None
     policy: str | None = None
     time_unit: Positive | None = None
@@ -72,6 +73,11 @@ def run_routes(runs: Runs) -> APIRouter:
     def list_experiments() -> list[str]:
         """List the experiments of the catalogue."""
         return list(experiment_names())
+
+    @routes.get("/experiments/own", tags=["experiments"])
+    def list_own() -> list[str]:
+        """List the experiments that were saved on the page."""
+        return own_experiments()
 
     @routes.get("/experiments/{name}", tags=["experiments"], responses=MISSING)
     def one_experiment(name: str) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class AvailabilityPart:
         self.weights.set_visibility(self.mode.value == "weekly")
 
     def _runs(self) -> None:
-        going = [each for each in self.desk.runs.all() if each.state == "running"]
+        going = [each for each in self.desk.runs.all() if each.state in ("running", "paused")]
         options = {each.run: f"run {each.run}: {each.name or each.system}" for each in going}
         if self.run.options != options:
             kept = self.run.value if self.run.value in options else next(iter(options), None)

@@ -13,8 +13,9 @@ from ...testbed import Experiment
 from ..definition import definition_of, fits_a_testbed, read_definition
 from ..desk import Desk
 from ..draft import document_of, read_text
+from ..own import load_own, own_experiments
 from ..running import check_size
-from ..saved import OWN, load_experiment, save, save_experiment, saved_experiments
+from ..saved import OWN, save, save_experiment
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
 from .cells import Cells
@@ -55,7 +56,7 @@ class Editor:
     def _tools(self) -> None:
         with ui.row().classes("items-end gap-2"):
             self._chooser("Load a system", system_choices(), self.load)
-            own = {f"{OWN}{name}": f"{name} (saved)" for name in saved_experiments()}
+            own = {f"{OWN}{name}": f"{name} (saved)" for name in own_experiments()}
             published = {name: name for name in experiment_names()}
             self._chooser("Load an experiment", own | published, self.load_experiment)
             pick_file(
@@ -120,7 +121,7 @@ class Editor:
             return
         try:
             own = name.startswith(OWN)
-            found = load_experiment(name.removeprefix(OWN)) if own else Experiment.find(name)
+            found = load_own(name.removeprefix(OWN)) if own else Experiment.find(name)
             self._take(definition_of(found))
         except InputError as error:
             tell(error)

@@ -46,7 +46,7 @@ class FaultPart:
     def lay_out(self) -> None:
         """Draw it anew."""
         names = self.cells.form.names()
-        kept = self.chosen.value if self.chosen.value in names else names[0]
+        kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
         self.chosen.set_options(names, value=kept)
         self._periods()
 
@@ -55,7 +55,7 @@ class FaultPart:
         form = self.cells.form
         names = form.names()
         if self.chosen.options != names:
-            self.chosen.set_options(names, value=names[0])
+            self.chosen.set_options(names, value=next(iter(names), None))
         used = form.cells["failures"] == TRACE
         faults = self._faults()
         self.words.text = (

@@ -54,7 +54,7 @@ class MachinePart:
     def lay_out(self) -> None:
         """Draw it anew."""
         names = self.cells.form.names()
-        kept = self.chosen.value if self.chosen.value in names else names[0]
+        kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
         self.chosen.set_options(names, value=kept)
         self._details()
 
@@ -63,7 +63,7 @@ class MachinePart:
         form = self.cells.form
         names = form.names()
         if self.chosen.options != names:
-            self.chosen.set_options(names, value=names[0])
+            self.chosen.set_options(names, value=next(iter(names), None))
         rows = []
         for name, place in zip(names, form.sheet.machines(), strict=True):
             speed = self._speed(place)

@@ -11,13 +11,15 @@ from ...catalogue import experiment_names
 from ...model import InputError
 from ..desk import Desk
 from ..draft import document_of
+from ..own import own_experiments
 from ..running import experiment_of
-from ..saved import OWN, saved_experiments
 from .frame import figure, frame, system_choices, system_named, tell
 from .live import Live
 from .policy_form import PolicyForm
 
 __all__ = ["run_list", "run_page", "watch_page"]
+
+SAVED = "saved "
 
 
 def run_page(desk: Desk) -> None:
@@ -85,7 +87,7 @@ class Starter:
         self.desk = desk
         systems = {f"system {name}": label for name, label in system_choices().items()}
         names = {name: f"{name} (experiment)" for name in experiment_names()}
-        own = {f"{OWN}{name}": f"{name} (your own, as defined)" for name in saved_experiments()}
+        own = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own_experiments()}
         self.what = ui.select(
             own | names | systems, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
@@ -141,8 +143,8 @@ class Starter:
         }
         if not what:
             raise InputError("choose an experiment or a system")
-        if what.startswith(OWN):
-            return experiment_of(what)
+        if what.startswith(SAVED):
+            return experiment_of(own=what.removeprefix(SAVED))
         if what.startswith("system "):
             chosen = system_named(what.removeprefix("system "))
             return experiment_of(system=document_of(chosen), **changes)

@@ -41,7 +41,9 @@ class SystemPart:
         self.inputs = {}
         with self.place:
             self.cells.field("Name of the system", sheet.name, lambda v: setattr(sheet, "name", v))
-            if len(sheet.groups) > WIDEST:
+            if not sheet.rates:
+                ui.label("Its jobs are chains, which have no table here: import a file.")
+            elif len(sheet.groups) > WIDEST:
                 ui.label(f"{len(sheet.groups)} columns are too many to type: import a file.")
             else:
                 self._table(sheet)
