@@ -113,6 +113,10 @@ class Form:
         """Return the place of a machine by its name."""
         return dict(zip(self.names(), self.sheet.machines(), strict=True)).get(name)
 
+    def said(self, place: Place) -> MachineCells:
+        """Return what is said of a machine, only to be read."""
+        return self.machines.get(place) or MachineCells()
+
     def machine(self, place: Place) -> MachineCells:
         """Return the cells of a machine, to be read or changed."""
         return self.machines.setdefault(place, MachineCells())

@@ -47,7 +47,6 @@ class AvailabilityPart:
             self.run = ui.select({}, label="Run").props("dense").classes("w-64")
             ui.button("Send to the run", on_click=self.send).props("outline")
         self._show()
-        self._runs()
         ui.timer(2.0, self._runs)
 
     def lay_out(self) -> None:
@@ -56,8 +55,8 @@ class AvailabilityPart:
     def refresh(self) -> None:
         """Show what holds for each machine."""
         form, rows = self.cells.form, []
-        for name, place in zip(form.names(), form.sheet.machines(), strict=True):
-            cells = form.machine(place)
+        for name, place in self.cells.shown().items():
+            cells = form.said(place)
             share = cells.availability or form.sheet.availability[place[0]] or "1"
             way = cells.prediction or form.prediction
             rows.append({"machine": name, "availability": share, "prediction": _words(way)})
@@ -145,8 +144,9 @@ class AvailabilityPart:
         self.weight.set_visibility(self.mode.value == "recursive")
         self.weights.set_visibility(self.mode.value == "weekly")
 
-    def _runs(self) -> None:
-        going = [each for each in self.desk.runs.all() if each.state in ("running", "paused")]
+    async def _runs(self) -> None:
+        known = await background.io_bound(self.desk.runs.all) or []
+        going = [each for each in known if each.state in ("running", "paused")]
         options = {each.run: f"run {each.run}: {each.name or each.system}" for each in going}
         if self.run.options != options:
             kept = self.run.value if self.run.value in options else next(iter(options), None)

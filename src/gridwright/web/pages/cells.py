@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
 from copy import deepcopy
+from itertools import islice
 from typing import Any, Protocol
 
 from nicegui import events, ui
@@ -13,13 +14,17 @@ from ...model.explanation import Mistake
 from ...testbed import Experiment
 from ..definition import experiment_from, experiment_mistakes
 from ..draft import system_of
-from ..form import Form
+from ..form import Form, Place
 from .frame import tell
 
 __all__ = ["Cells", "Part", "Step"]
 
 Step = tuple[int | str, ...]
 """Where a cell stands in the document."""
+MOST_SHOWN = 300
+"""Machines; a system may have thousands."""
+SHORT = 26
+"""Letters of a label that a narrow field has room for."""
 FIRST = {
     "system": {"name": "my system", "arrivals": [5, 8], "rates": [[8, 3], [4, 10]]},
     "corrections": False,
@@ -56,6 +61,11 @@ class Cells:
     def experiment(self) -> Experiment:
         """Return the experiment; what is wrong with it is told in one line."""
         return experiment_from(self.form.document())
+
+    def shown(self) -> dict[str, Place]:
+        """Return the machines that tables and lists have room for."""
+        pairs = zip(self.form.names(), self.form.sheet.machines(), strict=True)
+        return dict(islice(pairs, MOST_SHOWN))
 
     def remember(self) -> None:
         """Note how things are, for undo."""
@@ -136,8 +146,9 @@ class Cells:
         made.props("dense debounce=250").props["aria-label"] = label
         made.without_auto_validation()  # the model's own words stay
         if cell:
-            made.props("hide-bottom-space")  # many in a table; elsewhere there is room for words
-        return made.classes("gw-cell" if cell else "w-64")
+            return made.props("hide-bottom-space").classes("gw-cell").style("width: 5rem")
+        made.props("bottom-slots")  # room for words, so that nothing jumps when they come
+        return made.classes("w-48" if len(label) < SHORT else "w-64")
 
     def choice(
         self,
@@ -157,5 +168,5 @@ class Cells:
 
         known = options if value in options else {**options, value: value}
         made = ui.select(known, label=label, value=value, on_change=chosen, with_input=search)
-        made.props("dense options-dense").classes("w-64")
+        made.props("dense options-dense bottom-slots").classes("w-64")
         return made.without_auto_validation()

@@ -45,7 +45,7 @@ class FaultPart:
 
     def lay_out(self) -> None:
         """Draw it anew."""
-        names = self.cells.form.names()
+        names = list(self.cells.shown())
         kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
         self.chosen.set_options(names, value=kept)
         self._periods()
@@ -53,7 +53,7 @@ class FaultPart:
     def refresh(self) -> None:
         """Draw the bars, and say how long the machines are up and down."""
         form = self.cells.form
-        names = form.names()
+        names = list(self.cells.shown())
         if self.chosen.options != names:
             self.chosen.set_options(names, value=next(iter(names), None))
         used = form.cells["failures"] == TRACE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 from nicegui import events, ui
 
 from ...model import InputError
@@ -29,7 +30,9 @@ class MachinePart:
         self.cells, self.desk = cells, desk
         self.inputs: dict[Step, Any] = {}
         self.real: list[ui.label] = []
-        self.watched = desk.calibrator.last
+        last = desk.calibrator.last  # the page may have been loaded again in the middle of it
+        ours = last is not None and cells.kept.get("calibration") == last.number
+        self.watched = last if ours else None
         with ui.row().classes("gap-2"):
             ui.button("Add a machine", on_click=self.add).props("outline dense")
             ui.button("Remove those selected", on_click=self.remove).props("outline dense")
@@ -46,6 +49,7 @@ class MachinePart:
             ui.button("Stop calibrating", on_click=desk.calibrator.close).props("outline dense")
         self.progress = ui.label().classes("gw-steady gw-quiet").props("role=status")
         self.table = machine_table(COLUMNS, "Machines")
+        self.more = ui.label().classes("gw-quiet")
         self.chosen = ui.select([], label="Rates and speed of machine", on_change=self._details)
         self.chosen.classes("w-64").props("dense")
         self.place = ui.column().classes("gap-2 max-w-full")
@@ -53,7 +57,7 @@ class MachinePart:
 
     def lay_out(self) -> None:
         """Draw it anew."""
-        names = self.cells.form.names()
+        names = list(self.cells.shown())
         kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
         self.chosen.set_options(names, value=kept)
         self._details()
@@ -61,16 +65,19 @@ class MachinePart:
     def refresh(self) -> None:
         """Show the machines, and how the rates imposed on them compare with the real ones."""
         form = self.cells.form
-        names = form.names()
+        known = self.cells.shown()
+        names = list(known)
         if self.chosen.options != names:
             self.chosen.set_options(names, value=next(iter(names), None))
         rows = []
-        for name, place in zip(names, form.sheet.machines(), strict=True):
+        for name, place in known.items():
             speed = self._speed(place)
-            address = form.machine(place).address
+            address = form.said(place).address
             shown = "" if speed is None else f"{speed.per_second:,.0f}"
             rows.append({"machine": name, "address": address, "speed": shown})
         show_rows(self.table, rows)
+        number = len(form.sheet.machines())
+        self.more.text = f"The first {len(rows)} of {number:,}." if number > len(rows) else ""
         self._show_real()
 
     def selected(self) -> list[Place]:
@@ -107,6 +114,7 @@ class MachinePart:
         names = [row["machine"] for row in self.table.selected] or self.cells.form.names()
         try:
             self.watched = self.desk.calibrator.start(names)
+            self.cells.kept["calibration"] = self.watched.number
         except InputError as error:
             tell(error)
 
@@ -122,6 +130,7 @@ class MachinePart:
         if not watched.is_over:
             return
         self.watched = None
+        self.cells.kept.pop("calibration", None)
         if watched.found is not None:
             self.cells.act(lambda: self._take(watched.found))
 
@@ -182,7 +191,7 @@ class MachinePart:
                     self.inputs["system", "assumed", "rates", i, column] = made
 
     def _speed(self, place: Place) -> Calibration | None:
-        cells = self.cells.form.machine(place)
+        cells = self.cells.form.said(place)
         rounds, seconds = as_number(cells.iterations), as_number(cells.seconds)
         try:
             return Calibration(iterations=rounds, seconds=seconds)
@@ -200,23 +209,17 @@ class MachinePart:
             experiment = self.cells.experiment()
             if speed is not None and experiment.iterations is not None:
                 rates = real_rates([speed], experiment.iterations, experiment.time_unit)
-                column = [float(rate[0]) for rate in rates] * len(words)
-                words = [figure(rate) for rate in column[: len(words)]]
-                advice = _advice(self.cells.system, place[0], column[: len(words)])
+                real = np.full(self.cells.system.shape, np.inf)  # of the others nothing is said
+                machine = self.cells.form.sheet.machines().index(place)
+                real[:, machine] = rates[:, 0]
+                words = [figure(rate) for rate in real[:, machine]]
+                found = warnings(self.cells.system, real)
+                advice = found[0] if found else "None is imposed beyond four times the real one."
         except InputError:
             pass
         for label, text in zip(self.real, words, strict=True):
             label.text = text
         self.advice.text = advice
-
-
-def _advice(system: Any, column: int, real: list[float]) -> str:
-    alone = system.replace(
-        rates=system.rates[:, [column]], groups=[system.groups[column]], counts=[1],
-        availability=(), arrivals=system.arrival_rates, failures=None, assumed=None,
-    )  # fmt: skip
-    found = warnings(alone, [[rate] for rate in real])
-    return found[0] if found else "No rate is imposed beyond four times the real one."
 
 
 def machine_table(columns: dict[str, str], label: str) -> ui.table:
