@@ -115,8 +115,8 @@ def test_one_file_says_it_all(tmp_path: Path) -> None:
         calibrations=[{"iterations": 500, "seconds": 0.1}] * 2,
         failures=[["2", 3.5, 4], ["1", 1, 2]],
         resolution=1,
-        prediction=["weekly", {"mode": "recursive", "c": 0.3}],
-        corrections={"overhead": False},
+        prediction=["weekly", {"mode": "fixed", "availability": 0.5, "period": float("inf")}],
+        corrections={"overhead": False, "every_time": None},
     )
     file = tmp_path / "mine.toml"
     file.write_text(made.to_toml())

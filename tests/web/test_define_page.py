@@ -121,7 +121,9 @@ def part(page: Any, name: str) -> None:
 def test_an_experiment_is_defined_beside_the_system(page: Any, server: Any, tmp_path: Path) -> None:
     page.goto(server.url)
     cell(page, "Name of the system").fill("whole")
-    part(page, "Experiment")
+    page.get_by_role("tab", name="System").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
     cell(page, "Seconds of a time unit").fill("-1")
     expect(page.get_by_text("time_unit is -1.0; expected a number > 0")).to_be_visible()
     button(page, "Undo").click()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,28 +23,13 @@ from .adjuster import Calibration
 from .faults import Fault, FaultsGiven, check_faults, draw_faults, read_faults
 from .generator import JobList
 from .machines import Listed, read_machines
+from .tls import Tls
 
 __all__ = ["Experiment"]
 
 
 def _corrections(value: Any) -> Any:
     return corrections_of(value) if isinstance(value, bool | dict) else value
-
-
-class Tls(Record):
-    """Files for a cluster that speaks TLS: what it may be trusted by, and who we are."""
-
-    ca_file: str
-    cert: str
-    key: str
-
-    def security(self) -> dict[str, str]:
-        """Return it in Dask's words."""
-        return {
-            "tls_ca_file": self.ca_file,
-            "tls_client_cert": self.cert,
-            "tls_client_key": self.key,
-        }
 
 
 class Experiment(Record):
@@ -269,12 +253,13 @@ class Experiment(Record):
         <BLANKLINE>
         <BLANKLINE>
         """
-        words = {key: value for key, value in self.words().items() if value is not None}
+        words = self.words()
         return format_toml({**words, "system": words.pop("system")})
 
     def words(self) -> dict[str, Any]:
         """Say it in full: with its system, so that no file of one is needed, and whole paths."""
-        words: dict[str, Any] = json.loads(self.model_dump_json(exclude_unset=True))
+        unsaid: Any = {"exclude_unset": True, "exclude": {"system"}}
+        words = _stated(self.model_dump(mode="json", **unsaid))
         words["system"] = document(self.system)
         return _seen_from(Path.cwd(), words)
 
@@ -296,6 +281,13 @@ def _seen_from(folder: Path, words: dict[str, Any]) -> dict[str, Any]:
         if is_path:
             found[key] = str(folder / value)
     return found
+
+
+def _stated(words: Any) -> Any:
+    """Return what is said, without what is said to be nothing: a file has no word for that."""
+    if isinstance(words, dict):
+        return {key: _stated(value) for key, value in words.items() if value is not None}
+    return [_stated(each) for each in words] if isinstance(words, list) else words
 
 
 def _system(value: Any) -> Any:
