@@ -231,20 +231,19 @@ CHAINS = gw.System(
 
 
 def real() -> Figure:
-    """Draw the mean response so far of a run on real processes, and of its twin."""
-    figure, (panel,) = panels()
+    """Draw the mean response of every class of a run on real processes, and of its twin."""
+    figure, (panel,) = panels(height=2.4)
     experiment = Experiment(
-        system="MGST.HiHi:1", policy="lpas_dg", time_unit=1.0, duration=30, corrections=False
+        system="MGST.HiHi:1", policy="lpas_dg", time_unit=1.0, duration=40, corrections=False
     )
     with TemporaryDirectory() as folder, conduct(experiment, path=Path(folder) / "run") as run:
-        jobs = [kept.job for kept in run.journal.jobs(contents=False)]
-        ended = sorted((job.ended, job.ended - job.submitted) for job in jobs if job.ended > 0)
-        times, responses = np.array(ended).T
-        so_far = np.cumsum(responses) / np.arange(1, len(responses) + 1)
-        expected = twin(run).overall.response
-    panel.plot(times, so_far, color=COLOURS[1], label="real processes, mean so far")
-    panel.axhline(expected, color=COLOURS[0], ls="--", label="its simulated twin, over all")
-    panel.set(xlabel="time units (a second each)", ylabel="mean response time", ylim=(0, None))
+        sides = {"real processes": run.statistics(), "simulated twin": twin(run)}
+    for k, (name, found) in enumerate(sides.items()):
+        means = [found.overall, *found.classes.values()]
+        places = np.arange(len(means)) + 0.4 * k - 0.2
+        panel.bar(places, [each.response for each in means], 0.38, color=COLOURS[k], label=name)
+    panel.set_xticks(range(len(means)), ["all jobs", *(f"class {name}" for name in found.classes)])
+    panel.set(ylabel="mean response time")
     panel.legend(frameon=False)
     return figure
 
