@@ -129,19 +129,20 @@ def conduct(
     jobs: JobList | None = None,
     faults: tuple[Fault, ...] | None = None,
     executor: Executor | None = None,
+    adjuster: Adjuster | None = None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> Run:
     """Conduct an experiment on real machines; given a run that was stopped, go on with it.
 
-    Jobs and faults are those of the experiment, unless others are given. ``warn`` is told of
-    rates that are imposed on machines which are in truth much slower.
+    Jobs, faults, machines and what is run on them are those of the experiment, unless others are
+    given. ``warn`` is told of rates that are imposed on machines which are in truth much slower.
     """
     run = experiment
     if isinstance(run, Experiment):
         run = new_run(run, path=path, jobs=jobs, faults=faults)
     elif run.state != "stopped":
         raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
-    adjuster = _adjuster(run.experiment)
+    adjuster = adjuster or _adjuster(run.experiment)
     if run.experiment.iterations is not None:
         given = run.experiment.iterations
         rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
