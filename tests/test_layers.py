@@ -16,7 +16,7 @@ LAYERS = [  # from the bottom up
     {"policies"},
     {"simulation", "grid"},
     {"experiments", "testbed"},
-    {"reproduction"},
+    {"reproduction", "traces"},
     {"plots"},
     {"report"},
     {"web"},

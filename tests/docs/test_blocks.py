@@ -5,6 +5,10 @@
   stands for anything;
 - ``python`` blocks without a title are sessions, checked as doctests;
 - ``sh`` blocks hold ``make`` commands, whose targets must exist.
+
+A page with ``<!-- needs traces -->`` is skipped, visibly, where the archives' traces are not in
+``../shared/traces``; where they are, its blocks find them in ``traces``. A block after
+``<!-- takes minutes -->`` is run where ``GRIDWRIGHT_DOCS=all`` is set.
 """
 
 import doctest
@@ -22,11 +26,16 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+ARCHIVES = ROOT.parent / "shared" / "traces"
+NEEDS, SLOW = "<!-- needs traces -->", "<!-- takes minutes -->"
+
+
 class Block(NamedTuple):
     language: str
     title: str
     text: str
     line: int
+    slow: bool = False
 
 
 def blocks(page: Path) -> list[Block]:
@@ -36,7 +45,8 @@ def blocks(page: Path) -> list[Block]:
         language, _, rest = match["info"].partition(" ")
         title = re.search(r'title="([^"]+)"', rest)
         line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(language, title[1] if title else "", match["text"], line))
+        slow = text[: match.start()].rstrip().endswith(SLOW)
+        found.append(Block(language, title[1] if title else "", match["text"], line, slow))
     return found
 
 
@@ -47,8 +57,14 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    if NEEDS in page.read_text("utf-8"):
+        if not ARCHIVES.is_dir():
+            pytest.skip("the archives' traces are not in ../shared/traces")
+        (tmp_path / "traces").symlink_to(ARCHIVES)
     session: dict[str, object] = {}
     for block in blocks(page):
+        if block.slow and os.environ.get("GRIDWRIGHT_DOCS") != "all":
+            continue
         where = f"{page.name}, line {block.line}"
         if block.title:
             (tmp_path / block.title).write_text(block.text, "utf-8")

@@ -205,3 +205,17 @@ def test_nothing_waits_that_an_idle_machine_would_take() -> None:
     assert book.jobs[0].stage == Stage.waiting
     (word,) = book.machine_up(6.0, 0)
     assert word == Send(0, 0, 2), "it comes before the one that was submitted later"
+
+
+def test_machines_that_go_or_come_together_do_so_at_once() -> None:
+    book = Book(find("mct"), np.ones((1, 3)), [1.0])
+    for number in range(6):
+        book.submit(float(number) / 10, number, 0)
+    said = book.machines_down(1.0, [0, 1])
+    assert [word for word in said if isinstance(word, Send)] == []
+    assert [job.lost for job in book.jobs.values()] == [1, 1, 0, 0, 0, 0], "none was moved twice"
+    assert len(book.own[2]) == 5
+    book.machines_down(2.0, [2])
+    assert book.classes[0].waiting == 6
+    book.machines_up(3.0, [0, 1, 2])
+    assert book.machines["backlog"].tolist() == [2, 2, 2]

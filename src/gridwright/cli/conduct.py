@@ -1,4 +1,4 @@
-"""``gridwright run`` and ``gridwright replay``: policies on real machines."""
+"""``gridwright run``: policies on real machines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ import typer
 from .argument import Json
 from .output import StoppedError, print_json
 from .run import writable
-from .runs import Number, picture, show_report
+from .runs import picture, show_report
 
 if TYPE_CHECKING:
     from ..grid import Mapper
     from ..testbed import Experiment, Run
 
-__all__ = ["replay", "run"]
+__all__ = [
+    "Address",
+    "Executor",
+    "Expect",
+    "Unit",
+    "conduct_and_show",
+    "given_options",
+    "run",
+]
 
 Policy = Annotated[
     str | None,
@@ -93,7 +101,7 @@ def run(
 
     if (experiment is None) == (resume is None):
         raise InputError("expected an EXPERIMENT, or --resume RUN")
-    given = _given(
+    given = given_options(
         policy=policy,
         executor=executor,
         address=address,
@@ -105,34 +113,16 @@ def run(
     if resume is not None:
         if given or save_jobs or save_failures:
             raise InputError("--resume goes on as before: of the options only --json, --no-expect")
-        _conduct(Run.find(resume), {}, json=json, expect=expect)
+        conduct_and_show(Run.find(resume), {}, json=json, expect=expect)
         return
     chosen = Experiment.find(str(experiment), **given)
     if save_jobs or save_failures:
         _save(chosen, save_jobs, save_failures, json=json)
         return
-    _conduct(chosen, {}, json=json, expect=expect)
+    conduct_and_show(chosen, {}, json=json, expect=expect)
 
 
-def replay(
-    number: Number,
-    policy: Policy = None,
-    executor: Executor = None,
-    address: Address = None,
-    time_unit: Unit = None,
-    expect: Expect = True,
-    json: Json = False,
-) -> None:
-    """Run the same jobs and failures once more, under another policy or on other machines."""
-    from ..testbed import Run
-
-    with Run.find(number) as old:
-        given = _given(policy=policy, executor=executor, address=address, time_unit=time_unit)
-        chosen, same = old.experiment.replace(**given), {"jobs": old.jobs, "faults": old.faults}
-    _conduct(chosen, same, json=json, expect=expect)
-
-
-def _given(**changes: Any) -> dict[str, Any]:
+def given_options(**changes: Any) -> dict[str, Any]:
     """Return the options that were given; an address is that of a cluster."""
     from ..model import InputError
 
@@ -162,7 +152,10 @@ def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json:
         print(f"{each['path']}: {each['count']} {what}")
 
 
-def _conduct(what: Experiment | Run, same: dict[str, Any], *, json: bool, expect: bool) -> None:
+def conduct_and_show(
+    what: Experiment | Run, same: dict[str, Any], *, json: bool, expect: bool
+) -> None:
+    """Conduct an experiment, or go on with a run, and show how it fared."""
     from ..model import InputError
     from ..testbed import Run, conduct, new_run, report
 

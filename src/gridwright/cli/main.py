@@ -14,7 +14,7 @@ from .adversary import adversary
 from .allocate import allocate
 from .availability import availability
 from .calibrate import calibrate
-from .conduct import replay
+from .characterise import characterise
 from .conduct import run as run_experiment
 from .contest import contest
 from .demo import demo
@@ -22,6 +22,7 @@ from .machines import app as machines
 from .optimum import optimum
 from .output import StoppedError
 from .policies import policies
+from .replay import replay
 from .reproduce import reproduce
 from .runs import app as runs
 from .runs import export
@@ -51,6 +52,7 @@ app.command()(adversary)
 app.command()(reproduce)
 app.command()(calibrate)
 app.command()(availability)
+app.command()(characterise)
 app.command("run")(run_experiment)
 app.add_typer(runs, name="runs")
 app.command()(replay)

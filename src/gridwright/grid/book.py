@@ -111,15 +111,28 @@ class Book(Ledger):
 
         One that is only silent may still answer.
         """
+        return self.machines_down(now, [machine], silent=silent)
+
+    def machines_down(
+        self, now: float, machines: Sequence[int], *, silent: bool = False
+    ) -> list[Instruction]:
+        """Note that machines are gone, all at once: no job is moved from one to another."""
         self.now = now
-        m = self.machines[machine]
-        if not m.up:
+        gone = [machine for machine in machines if self.machines[machine].up]
+        if not gone:
             return []
-        m.up = False
-        self._expect(machine)
+        for machine in gone:
+            self.machines[machine].up = False
+            self._expect(machine)
+            self.mechanism.gone(machine)
         self.pending = self.policy.planner is not None
+        for lost in [self._empty(machine, silent=silent) for machine in gone]:
+            self.mechanism.returned(lost)
+        return self._answer()
+
+    def _empty(self, machine: int, *, silent: bool) -> int:
+        """Let the jobs of a machine that is gone wait; return the class of what it ran, or −1."""
         lost = self.running[machine]
-        self.mechanism.gone(machine)
         if lost is not None:
             if not silent:
                 self.out.append(Cancel(lost.number, machine, lost.attempt))
@@ -130,26 +143,32 @@ class Book(Ledger):
         for job in self.own[machine]:
             self.put(job)
         self.own[machine].clear()
+        m = self.machines[machine]
         m.serving, m.backlog, m.work = -1, 0, 0.0
-        self.mechanism.returned(lost.task_class if lost is not None else -1)
-        return self._answer()
+        return lost.task_class if lost is not None else -1
 
     def machine_up(
         self, now: float, machine: int, availability: float | None = None
     ) -> list[Instruction]:
         """Note that a machine is there, or there again."""
+        if not self.machines[machine].up and availability is not None:
+            self.machines[machine].availability = availability
+        return self.machines_up(now, [machine])
+
+    def machines_up(self, now: float, machines: Sequence[int]) -> list[Instruction]:
+        """Note that machines are there, all at once: none has what waits to itself."""
         self.now = now
-        m = self.machines[machine]
-        if m.up:
+        back = [machine for machine in machines if not self.machines[machine].up]
+        if not back:
             return []
-        m.up = True
-        self.free[machine] = self.heard_free[machine] = now
-        if availability is not None:
-            m.availability = availability
-        self._believe(machine)
+        for machine in back:
+            self.machines[machine].up = True
+            self.free[machine] = self.heard_free[machine] = now
+            self._believe(machine)
         self.pending = self.policy.planner is not None
-        if not self.closed[machine]:
-            self.mechanism.freed(machine)
+        for machine in back:
+            if not self.closed[machine]:
+                self.mechanism.freed(machine)
         return self._answer()
 
     def believe(

@@ -6,6 +6,7 @@ from .calibration import draw_calibration
 from .contest import draw_contest
 from .figure import FORMATS
 from .heatmap import draw_allocation
+from .replay import draw_replays
 from .reproduction import can_draw, draw_reproduction
 from .result import draw_results
 from .run import draw_run
@@ -20,6 +21,7 @@ __all__ = [
     "draw_availability",
     "draw_calibration",
     "draw_contest",
+    "draw_replays",
     "draw_reproduction",
     "draw_results",
     "draw_run",

@@ -1,0 +1,257 @@
+"""What a trace is like: how jobs arrive, how long they are, who sends them, how machines fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import allocate
+from ..model import Failures, Heterogeneity, InputError, System, heterogeneity
+from .account import Account
+from .failure_trace import FailureTrace
+from .fit import Fitted, fit
+from .job_trace import JobTrace
+from .machines import Machines, machines_for, system_of
+from .throughput import Throughputs
+from .workload import Workload, workload
+
+__all__ = [
+    "Character",
+    "ClassCharacter",
+    "FailureCharacter",
+    "characterise",
+    "characterise_failures",
+    "throughput_system",
+]
+
+HOUR = 3600.0
+
+
+class ClassCharacter(NamedTuple):
+    """The jobs of one class."""
+
+    name: str
+    jobs: int
+    share: float
+    """Their share of all work."""
+    rate: float
+    """Jobs a second."""
+    gaps: Fitted
+    works: Fitted
+
+
+@dataclass(frozen=True)
+class Character:
+    """What a trace of jobs is like."""
+
+    read: Account
+    """Rows of the file."""
+    used: Account
+    """Jobs of the trace."""
+    length: float
+    busy: float
+    """How many machines of speed 1 it would keep busy."""
+    serial: float
+    """The share of jobs that ran on one processor."""
+    gaps: Fitted
+    works: Fitted
+    peak: float
+    """Jobs in the busiest hour ÷ those in a mean hour."""
+    dispersion: float
+    """Variance ÷ mean of the number of jobs in an hour: 1 for Poisson arrivals."""
+    classes: tuple[ClassCharacter, ...]
+    system: System
+    heterogeneity: Heterogeneity
+
+    @property
+    def load(self) -> float:
+        """The load of the system under the best allocation."""
+        return allocate(self.system).load
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as ``--json`` prints it."""
+        return {
+            "rows": self.read.as_json(),
+            "jobs": self.used.as_json(),
+            "length": self.length,
+            "busy": self.busy,
+            "serial": self.serial,
+            "interarrival": self.gaps.as_json(),
+            "work": self.works.as_json(),
+            "peak_hour": self.peak,
+            "dispersion_of_hours": self.dispersion,
+            "classes": [
+                {
+                    **each._asdict(),
+                    "gaps": each.gaps.as_json(),
+                    "works": each.works.as_json(),
+                }
+                for each in self.classes
+            ],
+            "machines": list(self.system.machines),
+            "rates": self.system.rates.tolist(),
+            "load": self.load,
+            "heterogeneity": {**self.heterogeneity._asdict(), "name": self.heterogeneity.name},
+        }
+
+
+def characterise(
+    trace: JobTrace,
+    classes: str = "",
+    *,
+    machines: str = "",
+    processors: str = "times",
+    start: float = 0.0,
+    end: float = np.inf,
+    load: float | None = None,
+    failures: Failures | None = None,
+    name: str = "",
+) -> Character:
+    """Say what a trace of jobs is like, and make a system of it.
+
+    The options are those of `workload`, `machines_for` and `system_of`.
+
+    >>> trace = JobTrace({"submit": [0, 60, 120, 180, 400], "run_time": [9, 5, 7, 8, 6]})
+    >>> found = characterise(trace, "run_time:1", machines="2x1")
+    >>> round(found.gaps.mean), round(found.works.mean), found.system
+    (100, 7, System('': 1 class, 2 machines, arrivals [0.0124688]))
+    """
+    work = workload(trace, classes, processors=processors, start=start, end=end)
+    per_class = tuple(_class(work, i) for i in range(len(work.classes)))
+    system = system_of(
+        work,
+        machines_for(work, machines),
+        name=name,
+        load=load,
+        failures=failures,
+        execution=tuple(each.works.distribution for each in per_class),
+        interarrival=tuple(each.gaps.distribution for each in per_class),
+    )
+    width = trace.numbers("processors")
+    peak, dispersion = _hours(work)
+    return Character(
+        read=trace.account,
+        used=work.account,
+        length=work.length,
+        busy=work.busy,
+        serial=float((width[width > 0] <= 1).mean()) if (width > 0).any() else float("nan"),
+        gaps=fit(np.diff(work.times)),
+        works=fit(work.works),
+        peak=peak,
+        dispersion=dispersion,
+        classes=per_class,
+        system=system,
+        heterogeneity=heterogeneity(system),
+    )
+
+
+def _class(work: Workload, i: int) -> ClassCharacter:
+    own = work.task_classes == i
+    works = work.works[own]
+    return ClassCharacter(
+        work.classes[i],
+        int(own.sum()),
+        float(works.sum() / work.works.sum()),
+        float(own.sum() / work.length),
+        fit(np.diff(work.times[own])),
+        fit(works),
+    )
+
+
+def _hours(work: Workload) -> tuple[float, float]:
+    whole = int(work.length // HOUR)
+    if whole < 2:
+        return float("nan"), float("nan")
+    counts = np.bincount((work.times // HOUR).astype(int), minlength=whole)[:whole]
+    mean = counts.mean()
+    return (float(counts.max() / mean), float(counts.var() / mean)) if mean else (np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class FailureCharacter:
+    """What a failure trace is like."""
+
+    read: Account
+    nodes: int
+    down: int
+    """Times that a node was down, overlapping ones as one."""
+    up: Fitted
+    repair: Fitted
+    availability: float
+    """The share of time up, between the first and the last time down of each node."""
+    most: int
+    """Times down of the node that was down most often."""
+
+    def failures(self) -> Failures:
+        """Return the failures of a system with such machines; its time unit is a second."""
+        if not (self.up.mean > 0 and self.repair.mean > 0):
+            raise InputError(
+                "the failure trace does not say how long nodes are up between failures"
+            )
+        return Failures(
+            mean_uptime=self.up.mean,
+            mean_repair=self.repair.mean,
+            uptime=self.up.distribution,
+            repair=self.repair.distribution,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as ``--json`` prints it."""
+        return {
+            "rows": self.read.as_json(),
+            "nodes": self.nodes,
+            "times_down": self.down,
+            "up": self.up.as_json(),
+            "repair": self.repair.as_json(),
+            "availability": self.availability,
+            "most_times_down": self.most,
+        }
+
+
+def characterise_failures(trace: FailureTrace) -> FailureCharacter:
+    """Say what a failure trace is like.
+
+    >>> trace = FailureTrace(["a"] * 3, [0, 100, 200], [10, 110, 210], [False] * 3)
+    >>> characterise_failures(trace).availability
+    0.857...
+    """
+    node, _, _ = trace.down()
+    up, repair = trace.spells()
+    total = float(up.sum() + repair.sum())
+    return FailureCharacter(
+        trace.account,
+        len(trace.nodes),
+        len(repair),
+        fit(up),
+        fit(repair),
+        float(up.sum() / total) if total > 0 else float("nan"),
+        int(np.bincount(node).max(initial=0)),
+    )
+
+
+def throughput_system(
+    found: Throughputs, *, devices: int | None = None, load: float | None = None, name: str = ""
+) -> System:
+    """Return a system with such rates, a machine of each kind, and as much of every job type.
+
+    A job of any type takes an hour on average on a machine that is faster than none and slower
+    than none: rates are relative to their mean. The load is 0.8 unless given.
+    """
+    own = found.on(devices)
+    steps: NDArray[np.float64] = own.steps
+    size = len(own.types)
+    work = Workload(
+        np.zeros(size),
+        np.arange(size),
+        np.full(size, HOUR),
+        np.full(size, "", dtype=object),
+        own.types,
+        HOUR,
+        own.account,
+    )
+    speeds = steps / steps.mean(axis=1, keepdims=True)
+    machines = Machines(own.kinds, (1,) * len(own.kinds), speeds, relative=True)
+    return system_of(work, machines, name=name, load=load)

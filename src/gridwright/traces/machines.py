@@ -1,0 +1,185 @@
+"""The machines that a trace is replayed on, and the system they and its jobs are."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import allocate
+from ..catalogue import load
+from ..model import Failures, InputError, System
+from .read import read_trace
+from .task_class import apart
+from .throughput import Throughputs
+from .workload import Workload
+
+__all__ = ["Machines", "machines_for", "system_of"]
+
+Floats = NDArray[np.float64]
+USUAL = 10
+"""Partitions of a trace that are machines, unless so many are asked for."""
+USUAL_LOAD = 0.8
+"""The load, where speeds are relative and no load is given."""
+PRIOR = 10.0
+"""Jobs that a class must have run on a partition for its speed there to be half believed."""
+SPEEDS = re.compile(r"(?:(\d{1,6})\s*x\s*)?(\d+(?:\.\d*)?(?:e[+-]?\d+)?)")
+
+
+class Machines(NamedTuple):
+    """Kinds of machines, how many there are of each, and how fast each runs each class."""
+
+    groups: tuple[str, ...]
+    counts: tuple[int, ...]
+    speeds: Floats
+    """[class, kind]: 1 takes as long as the trace says; 0: it cannot run it."""
+    relative: bool = False
+    """Whether they say only how fast machines are compared with each other."""
+
+
+def machines_for(work: Workload, text: str = "") -> Machines:
+    """Return the machines that a text names.
+
+    - ``trace``, ``trace:20``: the partitions of the trace with most of the work, each one machine.
+      Its speed is its share of the work; how much faster or slower it is for a class is told by
+      how long jobs of the class ran there;
+    - ``4x1,2x2.5``: four machines of speed 1 and two of speed 2.5;
+    - a system, by name or file, or a table of throughputs: its matrix of rates, row by row for the
+      classes in their order.
+
+    Without a text, those of the trace where it has partitions; else so many of speed 1 that they
+    are busy for some 80 % of the time.
+    """
+    text = text or _usual(work)
+    head, _, count = text.partition(":")
+    if head.strip() == "trace":
+        return _of_trace(work, _count(count))
+    if all(SPEEDS.fullmatch(word.strip()) for word in text.split(",")):
+        return _of_speeds(work, text)
+    names, counts, matrix = _matrix(text)
+    if len(matrix) < len(work.classes):
+        raise InputError(
+            f"{text} has {len(matrix)} classes, and the trace {len(work.classes)}; ask for fewer, "
+            f"such as --classes user:{len(matrix)}"
+        )
+    rates = matrix[: len(work.classes)]
+    able = np.any(rates > 0, axis=0)
+    rates, counts = rates[:, able], tuple(np.array(counts)[able].tolist())
+    mean = np.average(rates, axis=1, weights=counts)[:, None]
+    kinds = tuple(name for name, runs in zip(names, able.tolist(), strict=True) if runs)
+    if (mean <= 0).any():
+        raise InputError(f"{text}: a class of the trace can run nowhere")
+    return Machines(kinds, counts, rates / mean, relative=True)
+
+
+def _usual(work: Workload) -> str:
+    if len(set(work.partitions.tolist())) > 1:
+        return "trace"
+    return f"{min(max(ceil(work.busy / USUAL_LOAD), 1), 1000)}x1"
+
+
+def _count(text: str) -> int:
+    if not text:
+        return USUAL
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= 1000):
+        raise InputError(f"trace:{text}; expected a number of machines from 1 to 1000")
+    return int(text)
+
+
+def _of_speeds(work: Workload, text: str) -> Machines:
+    names, counts, speeds = [], [], []
+    for word in text.split(","):
+        match = SPEEDS.fullmatch(word.strip())
+        assert match is not None
+        count, speed = int(match[1] or 1), float(match[2])
+        if not (0 < count <= 100_000 and 1e-9 < speed < 1e9):
+            raise InputError(f"{word.strip()!r}: expected machines such as 4x2.5: 4 of speed 2.5")
+        names.append(f"speed {speed:g}")
+        counts.append(count)
+        speeds.append(speed)
+    matrix = np.tile(np.array(speeds), (len(work.classes), 1))
+    return Machines(apart(names), tuple(counts), matrix)
+
+
+def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
+    if Path(text).is_file() and not text.endswith(".toml"):
+        found = read_trace(text)
+        if not isinstance(found, Throughputs):
+            raise InputError(f"{text}: expected a table of throughputs, or a system")
+        one = found.on()
+        return one.kinds, (1,) * len(one.kinds), one.steps
+    system = load(text)
+    if system.has_chains:
+        raise InputError(f"{text}: jobs of a trace are no chains of applications")
+    return system.groups, system.counts, np.array(system.rates)
+
+
+def _of_trace(work: Workload, most: int) -> Machines:
+    values = sorted(set(work.partitions.tolist()))
+    number = {value: k for k, value in enumerate(values)}
+    codes = np.array([number[place] for place in work.partitions.tolist()])
+    if len(values) < 2:
+        raise InputError(
+            "the trace does not say on which machines its jobs ran; give some: --machines 4x1,2x2.5"
+        )
+    carried = np.bincount(codes, work.works)
+    chosen = np.lexsort((np.arange(len(values)), -carried))[:most]
+    speeds = carried[chosen] / carried[chosen].mean() * _affinity(work, codes)[:, chosen]
+    names = tuple(values[k] for k in chosen)
+    return Machines(names, (1,) * len(chosen), speeds, relative=True)
+
+
+def _affinity(work: Workload, place: NDArray[np.int64]) -> Floats:
+    """Return how much faster than elsewhere each class ran in each place [class, place].
+
+    It is the ratio of geometric means, drawn towards 1 where few jobs tell of it.
+    """
+    shape = len(work.classes), int(place.max()) + 1
+    pair = work.task_classes * shape[1] + place
+    logs = np.log(work.works)
+    size = shape[0] * shape[1]
+    count = np.bincount(pair, minlength=size).reshape(shape)
+    total = np.bincount(pair, logs, minlength=size).reshape(shape)
+    mean = total.sum(axis=1) / count.sum(axis=1)
+    gap = mean[:, None] - total / np.maximum(count, 1)
+    return np.exp(np.where(count > 0, gap, 0.0) * count / (count + PRIOR))
+
+
+def system_of(
+    work: Workload,
+    machines: Machines,
+    *,
+    name: str = "",
+    load: float | None = None,
+    failures: Failures | None = None,
+    execution: Any = "exponential",
+    interarrival: Any = "exponential",
+) -> System:
+    """Return the system that a workload and machines make; its time unit is a second.
+
+    Given a ``load``, all machines are made faster or slower alike, so that the best allocation
+    would just keep them busy for that share of the time. Machines of which only relative speeds are
+    known have a load of 0.8 unless one is given.
+    """
+    if load is None and machines.relative:
+        load = USUAL_LOAD
+    system = System(
+        name=name,
+        classes=work.classes,
+        groups=machines.groups,
+        counts=machines.counts,
+        arrivals=work.arrivals,
+        rates=machines.speeds / work.means[:, None],
+        failures=failures,
+        execution=execution,
+        interarrival=interarrival,
+    )
+    if load is None:
+        return system
+    if not 0 < load < 100:
+        raise InputError(f"a load of {load:g}; expected a number > 0, such as 0.8")
+    return system.replace(rates=system.rates * (allocate(system).load / load))

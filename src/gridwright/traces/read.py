@@ -1,0 +1,98 @@
+"""Any trace: which format a file is in is told by its first lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+from ..model import InputError
+from .failure_trace import FailureTrace
+from .fta import parse_fta
+from .gwf import parse_gwf
+from .job_trace import JobTrace
+from .lanl import parse_lanl
+from .source import read_bytes, suffix
+from .swf import parse_swf
+from .throughput import Throughputs, parse_throughputs
+
+__all__ = ["FORMATS", "format_of", "read_failures", "read_jobs", "read_trace"]
+
+Trace = JobTrace | FailureTrace | Throughputs
+
+FORMATS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
+    "swf": ("Standard Workload Format", parse_swf),
+    "gwf": ("Grid Workloads Format", parse_gwf),
+    "fta": ("Failure Trace Archive, event trace", parse_fta),
+    "lanl": ("Los Alamos failure records", parse_lanl),
+    "throughputs": ("measured throughputs", parse_throughputs),
+}
+"""Formats by name: what they are called, and what reads them."""
+BY_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".tab": "fta"}
+
+
+def read_trace(path: str | PathLike[str]) -> Trace:
+    """Read a trace of any kind: of jobs, of failures, or measured throughputs.
+
+    What is wrong with rows stands in its ``account``. A file of which nothing can be used is an
+    error.
+    """
+    data = read_bytes(path)
+    name = format_of(data, suffix(path))
+    if name is None:
+        known = ", ".join(said for said, _ in FORMATS.values())
+        raise InputError(f"{path}: this is no trace; expected one of: {known}")
+    said, parse = FORMATS[name]
+    try:
+        found: Trace = parse(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not found.account.kept:
+        reasons = "; ".join(line.strip() for line in str(found.account).splitlines()[1:])
+        why = f" {reasons}" if reasons else ""
+        raise InputError(f"{path}: no row of it can be used ({said});{why or ' there is none'}")
+    return found
+
+
+def read_jobs(path: str | PathLike[str]) -> JobTrace:
+    """Read a trace of jobs."""
+    found = read_trace(path)
+    if not isinstance(found, JobTrace):
+        raise InputError(f"{path}: expected a trace of jobs (.swf, .gwf), not {_kind(found)}")
+    return found
+
+
+def read_failures(path: str | PathLike[str]) -> FailureTrace:
+    """Read a failure trace."""
+    found = read_trace(path)
+    if not isinstance(found, FailureTrace):
+        raise InputError(f"{path}: expected a failure trace, not {_kind(found)}")
+    return found
+
+
+def _kind(trace: Trace) -> str:
+    if isinstance(trace, JobTrace):
+        return "a trace of jobs"
+    return "failures" if isinstance(trace, FailureTrace) else "throughputs"
+
+
+def format_of(data: bytes, ending: str = "") -> str | None:
+    """Tell a format by the first lines of a file, else by what its name ends in."""
+    lines = [line for line in data[:65536].removeprefix(b"\xef\xbb\xbf").splitlines() if line]
+    for line in lines:
+        words = line.split()
+        if not words or line.startswith(b";"):
+            continue
+        if line.startswith(b"System,") or b"Prob Started" in line:
+            return "lanl"
+        if line.startswith(b"job type,"):
+            return "throughputs"
+        if b"event_start_time" in line:
+            return "fta"
+        if b"SubmitTime" in line:
+            return "gwf"
+        if line.startswith(b"#"):
+            continue
+        by_width = {18: "swf", 29: "gwf", 9: "fta"}
+        return BY_SUFFIX.get(ending, by_width.get(len(words)))
+    return BY_SUFFIX.get(ending)

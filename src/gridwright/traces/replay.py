@@ -1,0 +1,243 @@
+"""Replay: a trace's own jobs and failures under a policy, in the time of the model.
+
+The book of the grid is driven by a heap of events. It is the same book that runs real jobs, and a
+test holds its decisions equal to the simulator's, event by event. What the simulator would draw
+(arrivals, work, failures, repairs) comes from the trace.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..grid import Book, Send
+from ..model import InputError, System
+from ..policies import Policy
+from ..policies import find as find_policy
+from ..testbed import Fault, JobList
+
+__all__ = ["Replay", "replay"]
+
+Floats = NDArray[np.float64]
+ARRIVAL, END, REPAIR, FAILURE = 3, 0, 1, 2
+"""What happens first of what happens at once: a machine that is free takes what then comes."""
+GLANCES = 200
+"""How often the number of jobs is noted, at equal times."""
+SHORT = 10.0
+"""Seconds below which a job counts as no shorter: slowdown is bounded, as usual for such logs."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How the jobs of a trace have fared under a policy. Times are in seconds."""
+
+    policy: Policy
+    system: System
+    jobs: JobList
+    started: Floats
+    """When each job last began, nan if it never did."""
+    ended: Floats
+    """When each job was done, nan if it never was."""
+    machines: NDArray[np.int64]
+    """Where each job ran last, −1 for nowhere."""
+    lost: int
+    """How often a machine went down with a job, which then began anew."""
+    busy: Floats
+    """Seconds that each machine worked, on what was lost too."""
+    refusals: int
+    times: Floats
+    numbers: NDArray[np.int64]
+    """Jobs in the system at these times."""
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Which jobs were done."""
+        return ~np.isnan(self.ended)
+
+    @property
+    def responses(self) -> Floats:
+        """From arrival to end, of those that were done."""
+        return (self.ended - self.jobs.times)[self.done]
+
+    @property
+    def slowdowns(self) -> Floats:
+        """Response ÷ the time that the last attempt took, for short jobs ÷ 10 s; at least 1."""
+        ran = np.maximum((self.ended - self.started)[self.done], SHORT)
+        return np.maximum(self.responses / ran, 1.0)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The jobs together."""
+        finished = int(self.done.sum())
+        if not finished:
+            return {"finished": 0, "unfinished": len(self.jobs), "lost": self.lost}
+        waits = (self.started - self.jobs.times)[self.done]
+        middle, most = np.quantile(self.responses, [0.5, 0.95])
+        return {
+            "finished": finished,
+            "unfinished": len(self.jobs) - finished,
+            "lost": self.lost,
+            "mean_response": float(self.responses.mean()),
+            "median_response": float(middle),
+            "response_95": float(most),
+            "mean_wait": float(waits.mean()),
+            "mean_slowdown": float(self.slowdowns.mean()),
+            "makespan": float(np.nanmax(self.ended)),
+            "utilisation": float(self.busy.mean() / np.nanmax(self.ended)),
+        }
+
+    @property
+    def by_class(self) -> Floats:
+        """The mean response of each class, nan where none was done."""
+        kind = self.jobs.task_classes[self.done]
+        size = len(self.system.classes)
+        count = np.bincount(kind, minlength=size)
+        total = np.bincount(kind, self.responses, minlength=size)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as ``--json`` prints it."""
+        names = self.system.classes
+        return {
+            "policy": str(self.policy),
+            **self.figures,
+            "refusals": self.refusals,
+            "classes": dict(zip(names, self.by_class.tolist(), strict=True)),
+            "busy": dict(zip(self.system.machines, self.busy.tolist(), strict=True)),
+            "times": self.times.tolist(),
+            "numbers": self.numbers.tolist(),
+        }
+
+
+def replay(
+    system: System,
+    jobs: JobList,
+    policy: str | Policy,
+    faults: Sequence[Fault] = (),
+    *,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Replay:
+    """Replay jobs and failures under a push or a pull policy, until all that can be done is.
+
+    A policy believes the rates and arrival rates of the system. A job whose machine fails begins
+    anew. Availabilities are taken at their means.
+
+    >>> system = System(arrivals=[0.1], rates=[[1, 0.5]])
+    >>> run = replay(system, JobList([0, 1, 2], [0, 0, 0], [4, 4, 4]), "fcfs", [Fault(0, 3, 5)])
+    >>> run.ended.tolist(), run.machines.tolist(), run.lost
+    ([9.0, 9.0, 13.0], [0, 1, 0], 1)
+    """
+    return _Stage(system, jobs, find_policy(policy) if isinstance(policy, str) else policy).play(
+        faults, progress
+    )
+
+
+class _Stage:
+    """A replay as it goes on."""
+
+    def __init__(self, system: System, jobs: JobList, policy: Policy) -> None:
+        if policy.kind not in ("push", "pull"):
+            raise InputError(
+                f"{policy.name} is a {policy.kind} policy; traces are replayed under push and "
+                "pull policies"
+            )
+        believed = system.believed
+        self.system, self.jobs, self.policy = system, jobs, policy
+        self.book = Book(
+            policy, believed.nominal, believed.arrival_rates, believed.mean_availability
+        )
+        self.rates = system.effective.tolist()
+        self.works = jobs.works.tolist()
+        self.classes = jobs.task_classes.tolist()
+        self.events: list[tuple[float, int, int, int]] = []
+        self.started = np.full(len(jobs), np.nan)
+        self.ended = np.full(len(jobs), np.nan)
+        self.where = np.full(len(jobs), -1)
+        self.busy = np.zeros(system.shape[1])
+        self.lost = 0
+
+    def play(self, faults: Sequence[Fault], progress: Callable[[float], None]) -> Replay:
+        self.events = [(at, ARRIVAL, k, 0) for k, at in enumerate(self.jobs.times.tolist())]
+        for fault in faults:
+            self.events.append((fault.start, FAILURE, fault.machine, 0))
+            if fault.end < np.inf:
+                self.events.append((fault.end, REPAIR, fault.machine, 0))
+        heapq.heapify(self.events)
+        every, told = max(len(self.jobs) // 100, 1), 0
+        finished = 0
+        while self.events and finished < len(self.jobs):
+            now, kind, number, attempt = heapq.heappop(self.events)
+            if kind == END:
+                finished += self._end(now, number, attempt)
+                if finished >= told + every:
+                    told = finished
+                    progress(finished / len(self.jobs))
+            else:
+                self._happen(now, kind, number)
+            self.book.decisions.clear()
+            self.book.changed.clear()
+        return self._result()
+
+    def _happen(self, now: float, kind: int, number: int) -> None:
+        if kind == ARRIVAL:
+            said = self.book.submit(now, number, self.classes[number])
+        elif kind == REPAIR:
+            said = self.book.machines_up(now, self._together(now, kind, number))
+        else:
+            said = self.book.machines_down(now, self._together(now, kind, number))
+            for job, _, machine in self.book.losses:
+                self.lost += 1
+                self.busy[machine] += now - self.started[job]
+                self.started[job] = np.nan
+            self.book.losses.clear()
+        self._carry_out(now, said)
+
+    def _together(self, now: float, kind: int, first: int) -> list[int]:
+        """Return all machines to which the same happens at the same time."""
+        found = [first]
+        while self.events and self.events[0][:2] == (now, kind):
+            found.append(heapq.heappop(self.events)[2])
+        return found
+
+    def _end(self, now: float, job: int, attempt: int) -> int:
+        said = self.book.finished(now, job, attempt)
+        if said is None:  # it went down with its machine
+            return 0
+        self.ended[job] = now
+        self.busy[self.where[job]] += now - self.started[job]
+        del self.book.jobs[job]
+        self._carry_out(now, said)
+        return 1
+
+    def _carry_out(self, now: float, said: Sequence[Any]) -> None:
+        for word in said:
+            if isinstance(word, Send):
+                job, machine, attempt = word
+                time = self.works[job] / self.rates[self.classes[job]][machine]
+                self.started[job], self.where[job] = now, machine
+                heapq.heappush(self.events, (now + time, END, job, attempt))
+
+    def _result(self) -> Replay:
+        ended = self.ended[~np.isnan(self.ended)]
+        until = max(float(ended.max(initial=0.0)), float(self.jobs.times.max(initial=0.0)))
+        times = np.linspace(0.0, until, GLANCES + 1)
+        numbers = np.searchsorted(np.sort(self.jobs.times), times, side="right")
+        numbers = numbers - np.searchsorted(np.sort(ended), times, side="right")
+        return Replay(
+            self.policy,
+            self.system,
+            self.jobs,
+            self.started,
+            self.ended,
+            self.where,
+            self.lost,
+            self.busy,
+            self.book.refusals,
+            times,
+            numbers,
+        )

@@ -1,0 +1,119 @@
+"""Measured throughputs: how many steps a second job types make on machines of several kinds."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import InputError
+from .account import LARGEST, Account, fields
+from .job_trace import shortest
+from .source import read_bytes, write_text
+from .swf import number_of
+
+__all__ = ["Throughputs", "parse_throughputs", "read_throughputs", "write_throughputs"]
+
+TYPE, DEVICES = "job type", "gpus"
+
+
+class Throughputs(NamedTuple):
+    """A matrix of measured rates [job type, kind of machine]; 0 where it does not run."""
+
+    types: tuple[str, ...]
+    devices: tuple[int, ...]
+    """How many devices a job of each row has at once."""
+    kinds: tuple[str, ...]
+    steps: NDArray[np.float64]
+    account: Account
+
+    def on(self, devices: int | None = None) -> Throughputs:
+        """Return the rows of jobs with so many devices, else the fewest, that some kind can run."""
+        if devices is None:
+            devices = min(self.devices, default=1)
+        chosen = [
+            k
+            for k, count in enumerate(self.devices)
+            if count == devices and (self.steps[k] > 0).any()
+        ]
+        if not chosen:
+            known = ", ".join(map(str, sorted(set(self.devices))))
+            raise InputError(f"no job type with {devices} devices; there are those with {known}")
+        steps = self.steps[chosen]
+        able = np.any(steps > 0, axis=0)
+        return Throughputs(
+            tuple(self.types[k] for k in chosen),
+            (devices,) * len(chosen),
+            tuple(kind for kind, runs in zip(self.kinds, able.tolist(), strict=True) if runs),
+            steps[:, able],
+            self.account,
+        )
+
+
+def read_throughputs(path: str | PathLike[str]) -> Throughputs:
+    """Read a table of throughputs (CSV); odd rows are accounted for, not guessed at."""
+    try:
+        return parse_throughputs(read_bytes(path))
+    except InputError as error:
+        where = "" if str(error).startswith(str(path)) else f"{path}: "
+        raise InputError(f"{where}{error}") from None
+
+
+def parse_throughputs(data: bytes) -> Throughputs:
+    r"""Read the text of such a table.
+
+    >>> found = parse_throughputs(b"job type,gpus,old,new\nvision,1,2,9.5\nspeech,1,4\n")
+    >>> print(found.account)
+    2 rows: 1 kept, 1 left out
+      1 × not 4 fields (line 3: 3 fields)
+    """
+    table = csv.reader(StringIO(data.decode("utf-8-sig", "replace").replace("\0", ""), newline=""))
+    account = Account()
+    types, devices, steps = [], [], []
+    try:
+        names = [name.strip() for name in next(table, [])]
+        if names[:2] != [TYPE, DEVICES] or len(names) < 3 or len(set(names)) < len(names):
+            raise InputError(f"expected a first line '{TYPE},{DEVICES},' and kinds of machines")
+        for row in table:
+            if not "".join(row).strip():
+                continue
+            why, what = _wrong(row, names)
+            if why:
+                account.skip(why, table.line_num, what)
+                continue
+            types.append(row[0].strip())
+            devices.append(int(row[1]))
+            steps.append([float(word) for word in row[2:]])
+    except csv.Error as error:
+        raise InputError(f"line {table.line_num}: {error}") from None
+    account.kept = len(types)
+    matrix = np.array(steps, dtype=float).reshape(-1, len(names) - 2)
+    return Throughputs(tuple(types), tuple(devices), tuple(names[2:]), matrix, account)
+
+
+def _wrong(row: list[str], names: list[str]) -> tuple[str, str]:
+    if len(row) != len(names):
+        return f"not {len(names)} fields", fields(len(row))
+    if not (row[1].strip().isascii() and row[1].strip().isdigit() and len(row[1]) < 10):
+        return "not a number", f"{DEVICES} is {row[1][:20]!r}"
+    for name, word in zip(names[2:], row[2:], strict=True):
+        value = number_of(word)
+        if value is None:
+            return "not a number", f"{name} is {word[:20]!r}"
+        if not (value == 0 or 1 / LARGEST < value < LARGEST):
+            return "out of range", f"{name} is {word[:20]!r}"
+    return "", ""
+
+
+def write_throughputs(path: str | PathLike[str], found: Throughputs) -> None:
+    """Write such a table; reading it gives an equal one."""
+    out = StringIO(newline="")
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow([TYPE, DEVICES, *found.kinds])
+    for name, devices, steps in zip(found.types, found.devices, found.steps.tolist(), strict=True):
+        table.writerow([name, devices, *map(shortest, steps)])
+    write_text(path, out.getvalue())

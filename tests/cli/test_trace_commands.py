@@ -1,0 +1,151 @@
+"""Whole-program tests of characterise and of replay on traces."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright import System
+from gridwright.cli.main import run
+from gridwright.policies import find
+from gridwright.simulation import replicate
+
+SAMPLES = Path(__file__).parents[1] / "traces" / "samples"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with the hand-made traces, and with nothing else."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    for file in SAMPLES.iterdir():
+        shutil.copy(file, tmp_path)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def said_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    return json.loads(said(capsys, *words, "--json"))
+
+
+def test_characterise_writes_a_system(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(
+        capsys, "characterise", "lab.swf", "--classes", "user", "--failures", "event_trace.tab",
+        "-o", "lab.toml",
+    )  # fmt: skip
+    assert "10 rows: 7 kept, 3 left out" in out
+    assert "1 × took no time (line 10)" in out
+    assert "written: lab.toml" in out
+    system = System.from_file("lab.toml")
+    assert system.groups == ("window.lab", "door.lab")
+    assert system.failures is not None
+    seed = np.random.SeedSequence(1)
+    options: dict[str, Any] = {"horizon": 1000.0, "seed": seed, "interpreted": True}
+    assert replicate(system, find("gcmu"), **options).tasks > 5
+
+
+def test_characterise_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = said_json(capsys, "characterise", "lab.swf", "--from", "1m", "--to", "5m")
+    assert (
+        jobs["jobs"]["kept"] + sum(each["count"] for each in jobs["jobs"]["skipped"].values()) == 10
+    )
+    assert {each["name"] for each in jobs["classes"]} == {"group 1", "group 2"}
+    failures = said_json(capsys, "characterise", "event_trace.tab")
+    assert failures["times_down"] == 3
+    assert said_json(capsys, "characterise", "failures.csv")["nodes"] == 3
+    rates = said_json(capsys, "characterise", "throughputs.csv", "-o", "gpu.toml")
+    assert rates["machines"] == ["old", "new"]
+    assert System.from_file("gpu.toml").shape == (3, 2)
+
+
+@pytest.mark.parametrize("name", ["lab.swf", "grid.gwf", "workflow.gwf", "failures.csv"])
+def test_characterise_shows_every_kind(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "0 left out" in said(capsys, "characterise", name)
+
+
+def test_throughputs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "3 job types on 2 kinds of machines" in said(capsys, "characterise", "throughputs.csv")
+
+
+def test_replay_compares_policies(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(
+        capsys, "replay", "lab.swf", "--policy", "fcfs,mct", "--machines", "1x1,1x3",
+        "--failures", "event_trace.tab", "--csv", "jobs.csv", "--plot", "lab.svg",
+    )  # fmt: skip
+    assert "lab: 7 jobs in" in out
+    assert "Failures:" in out
+    assert [line.split()[0] for line in out.splitlines() if line.startswith(("fcfs", "mct"))] == [
+        "fcfs",
+        "mct",
+    ]
+    assert len(Path("jobs.csv").read_text("utf-8").splitlines()) == 15
+    assert Path("lab.svg").stat().st_size > 1000
+
+
+def test_replay_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    found = said_json(
+        capsys, "replay", "lab.swf", "--policy", "gcmu", "--scale", "2", "--load", "0.5",
+        "--classes", "run_time:2", "--failures", "failures.csv", "--failures-from", "2001-03-01",
+        "--failures-scale", "0.01", "--nodes", "worst",
+    )  # fmt: skip
+    assert found["load"] == pytest.approx(0.5)
+    assert found["policies"][0]["finished"] == 7
+    assert found["failures"]["nodes"] == ["7.0", "7.1"]
+    assert found["length"] == 522
+    assert len(found["classes"]) == 2
+
+
+def test_a_trace_becomes_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    said(
+        capsys, "replay", "lab.swf", "--policy", "fcfs", "--save", "lab", "--machines", "2x100",
+        "--failures", "event_trace.tab",
+    )  # fmt: skip
+    words = ["run", "lab/experiment.toml", "--time-unit", "0.004", "--no-expect"]
+    found = said_json(capsys, *words)
+    assert found["name"] == "experiment"
+    overall = found["statistics"]["overall"]
+    assert overall["arrived"] == overall["finished"] + overall["unfinished"] == 7
+
+
+def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    found = said_json(
+        capsys, "replay", "lab.swf", "--policy", "gcmu", "--machines", "2x100", "--time-unit",
+        "0.004", "--executor", "local",
+    )  # fmt: skip
+    assert found["statistics"]["overall"]["arrived"] == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["characterise", "none.swf"], "none.swf: there is no such file"),
+        (["characterise", "lab.swf", "--classes", "colour"], "no classes by 'colour'"),
+        (["characterise", "event_trace.tab", "-o", "x.toml"], "alone makes no system"),
+        (["characterise", "lab.swf", "-o", "no/x.toml"], "cannot be written there"),
+        (["replay", "event_trace.tab"], "expected a trace of jobs"),
+        (["replay", "lab.swf", "--policy", "fcsf"], "did you mean 'fcfs'"),
+        (["replay", "lab.swf", "--policy", "mm"], "traces are replayed under push and pull"),
+        (["replay", "lab.swf", "--from", "soon"], "'soon' is no moment"),
+        (["replay", "lab.swf", "--to", "0"], "an end after the start"),
+        (["replay", "lab.swf", "--failures", "lab.swf"], "expected a failure trace"),
+        (["replay", "lab.swf", "--machines", "nowhere"], "nowhere"),
+        (["replay", "lab.swf", "--executor", "local"], "one policy at a time"),
+        (["replay", "lab.swf", "--save", "x"], "one policy at a time"),
+        (["replay", "3", "--load", "0.5"], "--load is for traces, and '3' is no file of one"),
+        (["replay", "nothing.swf"], "no run 'nothing.swf'"),
+    ],
+)
+def test_wrong_input_is_told_in_one_line(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert told in shown.err
+    assert shown.err.count("\n") == 1
