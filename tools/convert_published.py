@@ -50,8 +50,8 @@ def main() -> None:
     lines = [json.dumps(cell, ensure_ascii=False) + "\n" for cell in results["cell"]]
     (folder / "results.jsonl").write_text("".join(lines), "utf-8")
     (folder / "tables.toml").write_text(format_toml(_tables(results)), "utf-8")
-    remarks = (PUBLISHED / "remarks.toml").read_text("utf-8")
-    (folder / "remarks.toml").write_text(remarks, "utf-8")
+    for name in ("remarks.toml", "errata.toml"):
+        (folder / name).write_text((PUBLISHED / name).read_text("utf-8"), "utf-8")
 
 
 def _tables(results: Table) -> Table:

@@ -218,9 +218,11 @@ def test_demo(gridwright: Run, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "capacity λ* 1.5034" in done.stdout
     assert "Best: lpas_dg" in done.stdout
-    for picture in ("allocation.png", "policies.png"):
-        assert f"gridwright-demo/{picture}" in done.stdout
-        assert (tmp_path / "gridwright-demo" / picture).stat().st_size > 10_000
+    assert "MGST.HiHi:1 on 6 local processes" in done.stdout
+    assert "gridwright-demo/report.html" in done.stdout
+    text = (tmp_path / "gridwright-demo" / "report.html").read_text("utf-8")
+    assert text.count("data:image/svg+xml;base64,") == 5
+    assert not list((tmp_path / "gridwright-demo").glob("*.sqlite"))
 
 
 def test_a_failure_that_is_not_the_users_has_status_1(

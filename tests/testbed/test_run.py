@@ -1,5 +1,6 @@
 """Runs on real processes: what happens is what was to happen, and nothing is lost."""
 
+import asyncio
 import csv
 import signal
 from collections import Counter
@@ -154,3 +155,13 @@ def test_a_run_that_is_not_there(tmp_path: Path) -> None:
     Journal(tmp_path / "grid.sqlite").close()
     with pytest.raises(InputError, match="journal of a grid, not of an experiment"):
         Run(tmp_path / "grid.sqlite")
+
+
+def test_a_run_in_a_notebook_where_a_loop_runs_already(tmp_path: Path) -> None:
+    chosen = Experiment.find("MGST-1", time_unit=0.1, duration=3)
+
+    async def cell() -> float:
+        with conduct(chosen, path=tmp_path / "run.sqlite") as run:
+            return twin(run).overall.response / run.statistics().overall.response
+
+    assert 0.2 < asyncio.run(cell()) < 2

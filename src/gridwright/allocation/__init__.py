@@ -2,6 +2,7 @@
 
 from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
+from .description import as_json, kinds_of
 from .planner import grouped, interior, prices, vertex, weights
 from .room import Room, Situation, make_room
 from .verdict import Verdict, verdict
@@ -13,10 +14,12 @@ __all__ = [
     "Situation",
     "Verdict",
     "allocate",
+    "as_json",
     "change",
     "grouped",
     "groups_of",
     "interior",
+    "kinds_of",
     "make_room",
     "prices",
     "situation",

@@ -2,15 +2,17 @@
 
 from .entry import Entry, cite, entries, find, find_or_read, load
 from .experiment import experiment_names, experiment_path
-from .result import Cell, Remark, Table, remarks_on, results, results_of, tables
+from .result import Cell, Erratum, Remark, Table, errata, remarks_on, results, results_of, tables
 
 __all__ = [
     "Cell",
     "Entry",
+    "Erratum",
     "Remark",
     "Table",
     "cite",
     "entries",
+    "errata",
     "experiment_names",
     "experiment_path",
     "find",

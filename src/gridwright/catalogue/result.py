@@ -6,7 +6,17 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["Cell", "Remark", "Table", "remarks_on", "results", "results_of", "tables"]
+__all__ = [
+    "Cell",
+    "Erratum",
+    "Remark",
+    "Table",
+    "errata",
+    "remarks_on",
+    "results",
+    "results_of",
+    "tables",
+]
 
 Cell = dict[str, Any]
 """One printed cell; ``published/README.md`` tells what its fields mean."""
@@ -69,6 +79,25 @@ class Remark(NamedTuple):
     kind: str
     """``erratum``: it contradicts its own source; ``difference``: it is not reproduced."""
     text: str
+
+
+class Erratum(NamedTuple):
+    """Something that is wrong in a source itself."""
+
+    source: str
+    """Its key: A, K, S, D or W."""
+    text: str
+
+
+@cache
+def errata() -> tuple[Erratum, ...]:
+    """Return what was found to be wrong in the sources.
+
+    >>> errata()[0].source
+    'A'
+    """
+    found = tomllib.loads((files(__package__) / "errata.toml").read_text("utf-8"))
+    return tuple(Erratum(**each) for each in found["erratum"])
 
 
 @cache

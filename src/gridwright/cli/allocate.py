@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from ..allocation import Allocation
 
 __all__ = ["allocate", "show_allocation"]
-
-MOST_KINDS = 8
-"""Kinds of machines up to which the gain of one more is told for each."""
 
 
 def allocate(
@@ -51,46 +48,12 @@ def allocate(
 
         draw_allocation(allocation, picture)
     if json:
+        from ..allocation import as_json
         from .output import print_json
 
         print_json(as_json(allocation))
     else:
         show_allocation(allocation, before)
-
-
-def as_json(allocation: Allocation) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
-    from ..allocation import verdict
-
-    said = verdict(allocation)
-    return {
-        "system": allocation.system.name,
-        "capacity": allocation.capacity,
-        "load": allocation.load,
-        "method": allocation.method,
-        "allocation": allocation.shares.tolist(),
-        "routing": allocation.routing.tolist(),
-        "classes": list(allocation.system.classes),
-        "machines": list(allocation.system.machines),
-        "down": [allocation.system.machines[j] for j in allocation.down],
-        "left_out": list(allocation.left_out),
-        "long_run_capacity": allocation.long_run_capacity,
-        "stabilisable": said.stabilisable,
-        "verdict": said.words,
-        "class_prices": allocation.class_prices.tolist(),
-        "machine_prices": allocation.machine_prices.tolist(),
-        "efficiencies": allocation.efficiencies.tolist(),
-        "loads": allocation.loads.tolist(),
-        "one_more_adds": {
-            allocation.system.machines[j]: allocation.gain(j) for j in _kinds(allocation)
-        },
-        "bottleneck_classes": list(allocation.bottleneck_classes),
-        "bottleneck_machines": list(allocation.bottleneck_machines),
-        "information": {
-            "lpas": {"machines": allocation.information(), "discount": allocation.discount()},
-            "lpas_2k": {"machines": allocation.information(2), "discount": allocation.discount(2)},
-        },
-    }
 
 
 def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:
@@ -139,24 +102,12 @@ def _prices(allocation: Allocation) -> str:
     )
 
 
-def _kinds(allocation: Allocation) -> list[int]:
-    """Return the first machine of each kind; of many kinds, those with the highest prices."""
-    from ..allocation import groups_of
-
-    if allocation.capacity <= 0:
-        return []
-    groups = groups_of(allocation.system.nominal).tolist()
-    firsts = [groups.index(g) for g in range(max(groups) + 1)]
-    if len(firsts) <= MOST_KINDS:
-        return firsts
-    dearest = sorted(firsts, key=lambda j: -allocation.machine_prices[j])
-    return sorted(dearest[:MOST_KINDS])
-
-
 def _one_more(allocation: Allocation) -> str:
     """Say what one more machine of each kind would add to the capacity."""
+    from ..allocation import kinds_of
+
     machines = allocation.system.machines
-    kinds = [(machines[j], 100 * allocation.gain(j)) for j in _kinds(allocation)]
+    kinds = [(machines[j], 100 * allocation.gain(j)) for j in kinds_of(allocation)]
     added = ", ".join(f"{gain:.1f} % if like {name}" for name, gain in kinds)
     return f"One more machine would add to the capacity: {added}."
 

@@ -1,28 +1,40 @@
-"""``gridwright demo``: the main job, from a published system to a picture."""
+"""``gridwright demo``: the main job, from a published system to real processes and a report."""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..grid import Mapper, Statistics
+    from ..testbed import Run
 
 __all__ = ["demo"]
 
 SYSTEM = "3.A:alpha1:5"
 POLICIES = ("fcfs", "gcmu", "lpas_dg")
 HORIZON = 1000.0
+EXPERIMENT = "MGST-1"
+TIME_UNIT = 0.5
+DURATION = 20.0
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option(help="The folder for the pictures.", metavar="FOLDER")
+        Path, typer.Option(help="The folder for the report.", metavar="FOLDER")
     ] = Path("gridwright-demo"),
 ) -> None:
-    """Solve a published system, System 3.A, then simulate three policies on it."""
+    """Solve a published system, simulate three policies on it, then run them for real."""
+    from contextlib import ExitStack
+    from tempfile import TemporaryDirectory
+
     from ..allocation import allocate
     from ..catalogue import load
     from ..experiments import compare
     from ..model import InputError
-    from ..plots import draw_allocation, draw_results
+    from ..report import write_demonstration
     from .allocate import show_allocation
     from .output import console
     from .run import progress_bar
@@ -32,14 +44,52 @@ def demo(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--output {output} cannot be made: {error.strerror}") from None
+    out = console()
     allocation = allocate(load(SYSTEM))
     show_allocation(allocation)
-    picture = output / "allocation.png"
-    draw_allocation(allocation, picture)
-    console().print(f"\nThe allocation as a heat map: {picture}\n", markup=False)
+    out.print("")
     with progress_bar() as report:
         found = compare(SYSTEM, POLICIES, horizon=HORIZON, replications=10, progress=report)
     show_comparison(found, reference="gcmu")
-    picture = output / "policies.png"
-    draw_results(found.results, picture)
-    console().print(f"\nThe comparison as a picture: {picture}", markup=False)
+    with TemporaryDirectory() as folder, ExitStack() as open_runs:
+        trials = [_try(policy, Path(folder)) for policy in POLICIES]
+        for run, _ in trials:
+            open_runs.enter_context(run)
+        _show(trials)
+        path = output / "report.html"
+        write_demonstration(allocation, found, trials, path)
+    out.print(f"\nEverything, with pictures: {path}", markup=False)
+
+
+def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
+    """Run a small setting on local processes, and its twin."""
+    from ..testbed import Experiment, conduct, twin
+    from .run import progress_bar
+
+    more = {"time_unit": TIME_UNIT, "duration": DURATION}
+    chosen = Experiment.find(EXPERIMENT, policy=policy, **more)
+    with progress_bar() as report:
+
+        def watch(mapper: Mapper) -> None:
+            share = min(mapper.now() / DURATION, 1.0)
+            report(policy, share, note="on local processes")
+
+        run = conduct(chosen, path=folder / f"{policy}.sqlite", watch=watch)
+    return run, twin(run)
+
+
+def _show(trials: list[tuple[Run, Statistics]]) -> None:
+    from .output import console, show, table
+
+    out, first = console(), trials[0][0]
+    out.print(
+        f"\n[bold]{first.system.name}[/bold] on {len(first.system.machines)} local processes: "
+        f"{DURATION:g} time units of {TIME_UNIT:g} s, the same jobs for every policy\n"
+    )
+    rows = table("policy", ">jobs finished", ">response time", ">of its simulated twin", ">gap")
+    for run, simulated in trials:
+        real, twin = run.statistics().overall, simulated.overall
+        gap = f"{100 * (real.response / twin.response - 1):+.1f} %"
+        figures = (f"{real.response:.3f}", f"{twin.response:.3f}", gap)
+        rows.add_row(str(run.about["policy"]), str(real.finished), *figures)
+    show(out, rows)

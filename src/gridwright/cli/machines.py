@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,22 +114,13 @@ def _name(path: Path) -> str:
 def _ask(
     verb: str, machine: str, run: str | None, *, json: bool, patience: float = PATIENCE
 ) -> None:
-    from ..model import InputError
+    from ..grid import request
 
     journal = _journal(run)
     try:
-        number = journal.ask(verb, machine)
-        began = time.monotonic()
-        while (answer := journal.answered(number)) is None:
-            if not journal.is_claimed():
-                raise InputError("the grid has ended before it answered")
-            if time.monotonic() - began > patience:
-                raise InputError(f"the grid did not answer within {patience:g} seconds")
-            time.sleep(0.05)
+        answer = request(journal, verb, machine, patience=patience)
     finally:
         journal.close()
-    if answer.startswith("error: "):
-        raise InputError(answer.removeprefix("error: "))
     if json:
         seconds = float(answer) if verb == "ping" else None
         print_json({"machine": machine, "did": verb, "answer": answer, "seconds": seconds})

@@ -29,6 +29,7 @@ from .runs import export
 from .simulate import compare, simulate
 from .sweep import sweep
 from .systems import systems
+from .ui import ui
 from .workers import workers
 
 __all__ = ["app", "main"]
@@ -59,6 +60,7 @@ app.command()(export)
 app.add_typer(machines, name="machines")
 app.command()(workers)
 app.command()(demo)
+app.command()(ui)
 
 
 def main() -> None:

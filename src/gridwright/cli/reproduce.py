@@ -56,6 +56,10 @@ def reproduce(
             help="Write everything as a page (Markdown), figures beside it.", metavar="PATH"
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write everything as one HTML file, figures inside.", metavar="PATH"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Reproduce published tables and figures, each number beside ours with a verdict."""
@@ -70,6 +74,7 @@ def reproduce(
         _list(chosen, json)
         return
     writable(page, "--page")
+    writable(report, "--report")
     if plots is not None and not plots.is_dir():
         writable(plots, "--plots")
         if plots.exists():
@@ -77,12 +82,12 @@ def reproduce(
     scale = QUICK if quick else FULL if full else PUBLISHED
     begin = perf_counter()
     needed = len(runs_of(chosen))
-    with progress_bar() as report:
+    with progress_bar() as tell_of:
         laboratory = Laboratory(scale, seed, threads, on, kept_results(fresh=fresh))
 
         def tell(what: object, done: float) -> None:
             share = (len(laboratory.results) + done) / max(needed, 1)
-            report("reproduce", min(share, 1.0), note=str(what))
+            tell_of("reproduce", min(share, 1.0), note=str(what))
 
         laboratory.show = tell
         found = [each for target in chosen for each in run(target, laboratory=laboratory)]
@@ -93,6 +98,10 @@ def reproduce(
         from ..reproduction import write_page
 
         write_page(found, laboratory, page)
+    if report is not None:
+        from ..report import write_reproduction
+
+        write_reproduction(found, laboratory, report, seconds)
     if json:
         from .output import print_json
 

@@ -6,8 +6,9 @@ from .grid import Grid, JobFuture
 from .job import Cancel, Job, Send, Stage
 from .journal import Journal
 from .mapper import JobFailedError, Mapper, Settings
+from .paging import JobPage, Queues, event_page, job_page, queues
 from .statistics import Statistics, statistics
-from .watching import MachineState, find_running, machine_states
+from .watching import MachineState, find_running, machine_states, request
 
 __all__ = [
     "Book",
@@ -17,15 +18,21 @@ __all__ = [
     "Job",
     "JobFailedError",
     "JobFuture",
+    "JobPage",
     "Journal",
     "MachineState",
     "Mapper",
+    "Queues",
     "Send",
     "Settings",
     "Stage",
     "Statistics",
     "corrections_of",
+    "event_page",
     "find_running",
+    "job_page",
     "machine_states",
+    "queues",
+    "request",
     "statistics",
 ]

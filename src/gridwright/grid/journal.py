@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -131,12 +132,15 @@ class Journal:
         """Make this journal ours to write, until it is closed or this process ends."""
         if self.path == IN_MEMORY or self._lock is not None:
             return
-        lock = open(f"{self.path}-lock", "w")  # noqa: SIM115
+        lock = open(f"{self.path}-lock", "a")  # noqa: SIM115
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.close()
             raise InputError(f"{self.path}: another grid is writing this journal") from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()} {socket.gethostname()}")
+        lock.flush()
         self._lock = lock
 
     def release(self) -> None:
@@ -156,10 +160,22 @@ class Journal:
         except OSError:
             return True
 
+    def owner(self) -> int | None:
+        """Return the process on this computer that is writing this journal, if one is."""
+        if not self.is_claimed():
+            return None
+        number, _, where = Path(f"{self.path}-lock").read_text().partition(" ")
+        return int(number) if where == socket.gethostname() and number.isdigit() else None
+
     @property
     def about(self) -> dict[str, Any]:
         """What the grid is: its origin, time unit, policy, classes and machines."""
-        rows = self._database.execute("SELECT key, value FROM about")
+        return self.told()
+
+    def told(self, *keys: str) -> dict[str, Any]:
+        """Return some of what the grid is, or all: the jobs of a long run are a long text."""
+        where = f"WHERE key IN ({', '.join('?' * len(keys))})" if keys else ""
+        rows = self._database.execute(f"SELECT key, value FROM about {where}", keys)
         return {key: json.loads(value) for key, value in rows}
 
     def describe(self, **words: Any) -> None:
@@ -221,6 +237,10 @@ class Journal:
         """Return columns of a table, in the order of its rows."""
         words = ", ".join(columns)
         return list(self._database.execute(f"SELECT {words} FROM {name} ORDER BY rowid"))
+
+    def select(self, words: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return what a query finds."""
+        return list(self._database.execute(f"SELECT {words}", values))
 
     def last(self) -> float:
         """Return when something last happened."""

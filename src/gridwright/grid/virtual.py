@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-__all__ = ["VirtualLoop", "run_virtually"]
+__all__ = ["VirtualLoop", "run_apart", "run_virtually"]
 
 T = TypeVar("T")
 
@@ -54,5 +55,27 @@ def run_virtually(coroutine: Coroutine[Any, Any, T]) -> T:
     >>> run_virtually(hour())
     3600.0
     """
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(coroutine)
+
+    def run() -> T:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            return runner.run(coroutine)
+
+    return run_apart(run)
+
+
+def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
+    """Call what runs an event loop, in a thread of its own where a loop runs already: a notebook.
+
+    ``stop`` is called when Ctrl-C is pressed meanwhile.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1) as thread:
+        future = thread.submit(run)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            stop()
+            raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from ..model import InputError
 from .journal import Journal, home
 
-__all__ = ["MachineState", "find_running", "machine_states"]
+__all__ = ["MachineState", "find_running", "machine_states", "request"]
 
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
 """What an event makes of a machine."""
@@ -57,7 +58,7 @@ def find_running(which: str | None = None) -> list[Journal]:
 
 def machine_states(journal: Journal) -> list[MachineState]:
     """Read off a journal how its machines are."""
-    names = list(journal.about.get("machines", ()))
+    names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
     readings: dict[str, float] = {}
     for entry in journal.events(*STATES, "availability", "timed out"):
@@ -70,16 +71,37 @@ def machine_states(journal: Journal) -> list[MachineState]:
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
             states[entry.machine] = (state, entry.time)
     names += [name for name in states if name not in names]
-    rows = journal.table("job", "machine", "stage", "number")
+    counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
+    running = dict(journal.select(counted.format("min(number)"), ("sent",)))
+    finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
     losses = Counter(entry.machine for entry in journal.events("lost"))
     return [
         MachineState(
             name,
             *states.get(name, ("not yet up", 0.0)),
-            next((row[2] for row in rows if row[0] == name and row[1] == "sent"), None),
-            sum(row[0] == name and row[1] == "finished" for row in rows),
+            running.get(name),
+            finished.get(name, 0),
             losses.get(name, 0),
             readings.get(name),
         )
         for name in names
     ]
+
+
+def request(
+    journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
+) -> str:
+    """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
+    if not journal.is_claimed():
+        raise InputError("the grid is not running")
+    number = journal.ask(verb, machine, value)
+    began = time.monotonic()
+    while (answer := journal.answered(number)) is None:
+        if not journal.is_claimed():
+            raise InputError("the grid has ended before it answered")
+        if time.monotonic() - began > patience:
+            raise InputError(f"the grid did not answer within {patience:g} seconds")
+        time.sleep(0.05)
+    if answer.startswith("error: "):
+        raise InputError(answer.removeprefix("error: "))
+    return answer

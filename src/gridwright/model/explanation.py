@@ -1,14 +1,14 @@
 """From a validation error to one line: where the value stands, what it is, what was expected."""
 
 from datetime import date, time
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from .error import did_you_mean
 
-__all__ = ["explain"]
+__all__ = ["Mistake", "explain", "mistakes"]
 
 EXPECTED = {
     "bool_type": "true or false",
@@ -35,6 +35,21 @@ def explain(error: ValidationError, record: type[BaseModel]) -> str:
     unknown = [each for each in errors if each["type"] == "extra_forbidden"]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return _sentence((unknown or errors)[0], record) + more
+
+
+class Mistake(NamedTuple):
+    """Something that is wrong in a record: where, and what."""
+
+    place: tuple[int | str, ...]
+    words: str
+
+
+def mistakes(error: ValidationError, record: type[BaseModel]) -> list[Mistake]:
+    """Say of every error where it is, step by step, and what it is."""
+    return [
+        Mistake(tuple(step for step in each["loc"] if not _is_tag(step)), _sentence(each, record))
+        for each in error.errors(include_url=False)
+    ]
 
 
 def _sentence(error: ErrorDetails, record: type[BaseModel]) -> str:

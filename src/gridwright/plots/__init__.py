@@ -11,6 +11,7 @@ from .reproduction import can_draw, draw_reproduction
 from .result import draw_results
 from .run import draw_run
 from .sweep import draw_sweep
+from .testbed import draw_testbed
 
 __all__ = [
     "FORMATS",
@@ -25,4 +26,5 @@ __all__ = [
     "draw_results",
     "draw_run",
     "draw_sweep",
+    "draw_testbed",
 ]

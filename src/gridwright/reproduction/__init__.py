@@ -2,6 +2,7 @@
 
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import label, picture_of, shortened, write_page
+from .reading import Row, Section, read_page, section_of, shipped_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict
@@ -13,15 +14,20 @@ __all__ = [
     "Laboratory",
     "Outcome",
     "Reproduction",
+    "Row",
     "Run",
     "Scale",
+    "Section",
     "Target",
     "Verdict",
     "choose",
     "label",
     "picture_of",
+    "read_page",
     "reproduce",
     "runs_of",
+    "section_of",
+    "shipped_page",
     "shortened",
     "summary",
     "targets",

@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from ..model import InputError
 from .adjuster import Calibration
 
-__all__ = ["Credential", "Listed", "read_machines", "read_rates", "write_machines"]
+__all__ = [
+    "Credential",
+    "Listed",
+    "parse_machines",
+    "parse_rates",
+    "read_machines",
+    "read_rates",
+    "write_machines",
+]
 
 FIELDS = "address; credential; minutes; iterations"
 TINY, HUGE = 1e-20, 1e20
@@ -78,10 +86,21 @@ class Listed:
 
 def read_machines(path: str | PathLike[str]) -> tuple[Listed, ...]:
     """Read a machine list; blank lines and lines that begin with # say nothing."""
+    return parse_machines(_text(Path(path)), str(path))
+
+
+def parse_machines(text: str, path: str) -> tuple[Listed, ...]:
+    r"""Read a machine list from a text: four fields a line, or the address alone.
+
+    >>> [each.address for each in parse_machines("a\nb; ; 1; 500", "the list")]
+    ['a', 'b']
+    """
     found: dict[str, tuple[int, Listed]] = {}
-    for number, line in _lines(Path(path)):
+    for number, line in _lines(text):
         where = f"{path}, line {number}"
         fields = [field.strip() for field in line.split(";")]
+        if len(fields) == 1:
+            fields += ["", "", ""]
         if len(fields) != 4:
             raise InputError(f"{where}: {len(fields)} fields; expected 4: {FIELDS}")
         address, secret, minutes, iterations = fields
@@ -120,28 +139,41 @@ def write_machines(path: str | PathLike[str], machines: Iterable[Listed]) -> Non
 
 def read_rates(path: str | PathLike[str]) -> NDArray[np.float64]:
     """Read rates [class, machine]: a row a line, its entries separated by commas."""
+    return parse_rates(_text(Path(path)), str(path))
+
+
+def parse_rates(text: str, name: str) -> NDArray[np.float64]:
+    r"""Read rates from a text; the name is for messages.
+
+    >>> parse_rates("2.2, 7\n1, 0.5", "rates")
+    array([[2.2, 7. ],
+           [1. , 0.5]])
+    """
     rows: list[list[float]] = []
     first = 0
-    for number, line in _lines(Path(path)):
-        where = f"{path}, line {number}"
+    for number, line in _lines(text):
+        where = f"{name}, line {number}"
         row = [_rate(word.strip(), where, k) for k, word in enumerate(line.split(","), start=1)]
         first = first or number
         if rows and len(row) != len(rows[0]):
             raise InputError(f"{where}: {len(row)} rates; expected {len(rows[0])}, as line {first}")
         rows.append(row)
     if not rows:
-        raise InputError(f"{path}: no rates in it; expected a row for each class: 2.2, 7, 10.25")
+        raise InputError(f"{name}: no rates in it; expected a row for each class: 2.2, 7, 10.25")
     return np.array(rows)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Return the lines of a file that say something, numbered from 1."""
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file; expected UTF-8") from None
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Return the lines that say something, numbered from 1."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line

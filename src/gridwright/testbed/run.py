@@ -15,6 +15,7 @@ from typing import Self
 from ..grid import Journal, Mapper, Statistics, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
+from ..grid.virtual import run_apart
 from ..model import InputError, System
 from .adjuster import Adjuster, real_rates, warnings
 from .calibrate import calibrate
@@ -128,19 +129,20 @@ def conduct(
     jobs: JobList | None = None,
     faults: tuple[Fault, ...] | None = None,
     executor: Executor | None = None,
+    adjuster: Adjuster | None = None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> Run:
     """Conduct an experiment on real machines; given a run that was stopped, go on with it.
 
-    Jobs and faults are those of the experiment, unless others are given. ``warn`` is told of
-    rates that are imposed on machines which are in truth much slower.
+    Jobs, faults, machines and what is run on them are those of the experiment, unless others are
+    given. ``warn`` is told of rates that are imposed on machines which are in truth much slower.
     """
     run = experiment
     if isinstance(run, Experiment):
         run = new_run(run, path=path, jobs=jobs, faults=faults)
     elif run.state != "stopped":
         raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
-    adjuster = _adjuster(run.experiment)
+    adjuster = adjuster or _adjuster(run.experiment)
     if run.experiment.iterations is not None:
         given = run.experiment.iterations
         rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
@@ -154,7 +156,11 @@ def conduct(
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
-        asyncio.run(_until_stopped(conducting))
+        stops: list[Callable[[], object]] = []
+        run_apart(
+            lambda: asyncio.run(_until_stopped(conducting, stops)),
+            lambda: [stop() for stop in stops],
+        )
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except TimeoutError:
@@ -167,12 +173,13 @@ def conduct(
     return run
 
 
-async def _until_stopped(conducting: Conduct) -> None:
+async def _until_stopped(conducting: Conduct, stops: list[Callable[[], object]]) -> None:
     """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
     task = asyncio.create_task(conducting.run())
+    loop = asyncio.get_running_loop()
+    stops.append(lambda: loop.call_soon_threadsafe(task.cancel))
     if threading.current_thread() is threading.main_thread():
         pressed = iter([task.cancel])
-        loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
     await task
 
@@ -242,7 +249,7 @@ def _executor(run: Run) -> Executor:
 
 def _adjuster(experiment: Experiment) -> Adjuster:
     """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
-    calibrations = [each.calibration for each in experiment.listed() if each.calibration]
+    calibrations = list(experiment.known_speeds())
     if experiment.job == "spin" and not calibrations and experiment.executor == "local":
         (measured,) = calibrate(1, repeats=3).calibrations()
         calibrations = [measured] * len(experiment.system.machines)

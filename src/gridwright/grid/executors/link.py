@@ -64,17 +64,14 @@ class Link:
             async with asyncio.timeout(2 * PATIENCE):
                 await self._connect()
         except (OSError, ValueError, TypeError) as error:
+            await self._leave()
             raise unreachable(self.address, error) from None
         self.spawn(self._stay())
 
     async def close(self) -> None:
         """Leave, whatever state things are in."""
         self.closing = True
-        for _ in range(3):  # Dask swallows being cancelled here and there
-            if self.tasks:
-                for task in self.tasks:
-                    task.cancel()
-                await asyncio.wait(self.tasks, timeout=ANSWER)
+        await _end(self.tasks)
         await self._leave()
 
     def spawn(self, what: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -173,12 +170,26 @@ class Link:
             self._changed.set()
 
     async def _leave(self) -> None:
-        client, self.client = self.client, None
-        if client is not None:
-            with suppress(Exception):
-                for topic in (self.topic, "all"):
-                    client.unsubscribe_topic(topic)
-            with suppress(Exception):
-                async with asyncio.timeout(ANSWER):
-                    # as if something had gone wrong: it waits for nobody then
-                    await client.__aexit__(ConnectionError, None, None)
+        """Close the client; if this is itself cut short, whoever leaves next does it."""
+        if (client := self.client) is None:
+            return
+        with suppress(Exception):
+            for topic in (self.topic, "all"):
+                client.unsubscribe_topic(topic)
+        # either may be about to connect again, and would then think itself open
+        making = [getattr(client, each, None) for each in ("_started", "_handle_report_task")]
+        await _end({task for task in making if isinstance(task, asyncio.Task)})
+        with suppress(Exception):
+            async with asyncio.timeout(ANSWER):
+                # as if something had gone wrong: it waits for nobody then
+                await client.__aexit__(ConnectionError, None, None)
+        self.client = None
+
+
+async def _end(tasks: set[asyncio.Task[Any]]) -> None:
+    """Cancel tasks; Dask swallows being cancelled here and there."""
+    for _ in range(3):
+        if going := {task for task in tasks if not task.done()}:
+            for task in going:
+                task.cancel()
+            await asyncio.wait(going, timeout=ANSWER)

@@ -1,0 +1,20 @@
+"""One's own functions on real processes, placed by a policy."""
+
+from math import factorial
+
+import gridwright as gw
+
+
+def digits(n):
+    """Count the digits of a factorial."""
+    return len(str(factorial(n)))
+
+
+if __name__ == "__main__":
+    with gw.Grid("pas_dg", machines=2, journal=":memory:") as grid:
+        small = grid.map(digits, range(10), task_class="small")
+        large = grid.map(digits, [1000, 1500], task_class="large")
+        print([each.result() for each in small])
+        print([each.result() for each in large])
+        figures = grid.statistics()
+        print({name: each.finished for name, each in figures.classes.items()})

@@ -1,0 +1,19 @@
+"""What a journal is good for: the next start knows what was done, and what was not."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import gridwright as gw
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder) / "jobs.sqlite"
+        grid = gw.Grid("fcfs", machines=1, journal=journal)
+        first = grid.submit(abs, -7)
+        print("done:", first.result())
+        grid.submit(time.sleep, 60)
+        grid.submit(abs, -8)
+        grid.close()  # as if somebody had pulled the plug
+        with gw.Grid("fcfs", machines=1, journal=journal) as grid:
+            print("still to do:", len(grid.unfinished))

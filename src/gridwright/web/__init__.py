@@ -1,0 +1,1 @@
+"""The web page and its REST API: show and start things, hold no logic."""

@@ -1,0 +1,29 @@
+"""What the routes have in common: parts of requests, and answers for what is not there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import HTTPException, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["MISSING", "WRONG", "Body", "Number", "SystemGiven", "missing"]
+
+Number = Annotated[int, Path(ge=1, le=10**9)]
+SystemGiven = Annotated[
+    str | dict[str, Any],
+    Field(description="A name of the catalogue, or what a system file would say, as an object."),
+]
+WRONG: dict[int | str, dict[str, Any]] = {422: {"description": "Wrong input, in one line."}}
+MISSING: dict[int | str, dict[str, Any]] = {**WRONG, 404: {"description": "There is none."}}
+
+
+class Body(BaseModel):
+    """The body of a request; a key that nobody knows is refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def missing(what: str) -> HTTPException:
+    """Say that something is not there."""
+    return HTTPException(404, f"there is no {what}")

@@ -1,0 +1,75 @@
+"""The published tables beside ours, as they were last reproduced."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fastapi import APIRouter
+
+from ...reproduction import Section, read_page
+from ..answer import plain
+from ..reproducing import Reruns
+from .parts import MISSING, Body, missing
+
+__all__ = ["published", "published_routes"]
+
+
+class Again(Body):
+    """How a table is to be run again."""
+
+    quick: bool = True
+
+
+@cache
+def published() -> tuple[str, dict[str, Section]]:
+    """Return at which scale the tables were made, and the tables by name."""
+    made, sections = read_page()
+    return made, {section.name: section for section in sections}
+
+
+def published_routes(reruns: Reruns) -> APIRouter:
+    """Make the routes of the published tables."""
+    routes = APIRouter(tags=["published"])
+
+    @routes.get("/published")
+    def list_tables() -> dict[str, Any]:
+        """List the tables with a count of the verdicts."""
+        made, sections = published()
+        tables = [
+            {"name": each.name, "about": each.about, "summary": each.summary()}
+            for each in sections.values()
+        ]
+        return {"made": made, "tables": tables}
+
+    @routes.get("/published/{name}", responses=MISSING)
+    def one_table(name: str) -> dict[str, Any]:
+        """Show a table: every printed cell beside ours, with the verdict."""
+        found = published()[1].get(name)
+        if found is None:
+            raise missing("such table")
+        return found.as_json()
+
+    @routes.post("/published/{name}/rerun", status_code=202, responses=MISSING)
+    def run_again(name: str, given: Again) -> dict[str, Any]:
+        """Run a table again in the background, on much shorter runs unless told otherwise."""
+        return plain(reruns.start(name, quick=given.quick).as_json())
+
+    @routes.get("/published/{name}/rerun", responses=MISSING)
+    def how_far(name: str) -> dict[str, Any]:
+        """Say how far a table is that is run again, and what came of it."""
+        found = reruns.find(name)
+        if found is None:
+            raise missing("such table that was run again")
+        return plain(found.as_json())
+
+    @routes.post("/published/{name}/rerun/stop", responses=MISSING)
+    def stop(name: str) -> dict[str, Any]:
+        """End early what is run again."""
+        found = reruns.find(name)
+        if found is None:
+            raise missing("such table that was run again")
+        found.stop()
+        return plain(found.as_json())
+
+    return routes

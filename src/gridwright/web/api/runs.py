@@ -1,0 +1,214 @@
+"""Experiments, and runs of them on real machines."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from ...catalogue import experiment_names
+from ...grid import event_page, job_page, machine_states, queues, request
+from ...grid.statistics import statistics
+from ...testbed import Experiment, Overview, Run, report
+from ..answer import plain
+from ..definition import experiment_from
+from ..own import own_experiments
+from ..running import Runs, check_size, experiment_of, open_journal, zipped
+from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
+
+__all__ = ["describe_experiment", "run_routes"]
+
+Verb = Literal["pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
+Positive = Annotated[float, Field(gt=0, le=1e9)]
+Offset = Annotated[int, Query(ge=0, le=10**9)]
+Limit = Annotated[int, Query(ge=0, le=1000)]
+
+
+class Starting(Body):
+    """An experiment of the catalogue, one that was saved, or a system, and what is different."""
+
+    experiment: str = ""
+    own: Annotated[str, Field(description="An experiment that was saved on the page.")] = ""
+    definition: Annotated[
+        dict[str, Any] | None,
+        Field(description="What an experiment file would say; then nothing is different."),
+    ] = None
+    system: SystemGiven | None = None
+    policy: str | None = None
+    time_unit: Positive | None = None
+    duration: Positive | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    corrections: bool | None = None
+    failures: Literal["none", "generated"] | None = None
+    timeout: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    on_timeout: Literal["resubmit", "wait", "fail", "duplicate"] | None = None
+    detection: Literal["immediate", "timeout"] | None = None
+    resolution: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    job: Literal["wait", "spin"] | None = None
+
+
+class Asking(Body):
+    """What an operator's word needs: time units of a failure; a share, and for how long.
+
+    To predict, a mode (weekly, recursive, fixed) or a table of it and its parameters.
+    """
+
+    values: Annotated[tuple[float, ...], Field(max_length=2)] = ()
+    prediction: str | dict[str, Any] | None = None
+
+
+def run_routes(runs: Runs) -> APIRouter:
+    """Make the routes of experiments and runs."""
+    routes = APIRouter()
+
+    def known(number: int) -> Overview:
+        found = runs.find(number)
+        if found is None:
+            raise missing(f"run {number}")
+        return found
+
+    @routes.get("/experiments", tags=["experiments"])
+    def list_experiments() -> list[str]:
+        """List the experiments of the catalogue."""
+        return list(experiment_names())
+
+    @routes.get("/experiments/own", tags=["experiments"])
+    def list_own() -> list[str]:
+        """List the experiments that were saved on the page."""
+        return own_experiments()
+
+    @routes.get("/experiments/{name}", tags=["experiments"], responses=MISSING)
+    def one_experiment(name: str) -> dict[str, Any]:
+        """Show an experiment."""
+        if name not in experiment_names():
+            raise missing("such experiment")
+        return describe_experiment(Experiment.find(name))
+
+    @routes.get("/runs", tags=["runs"])
+    def list_runs() -> list[dict[str, Any]]:
+        """List the runs, the latest first, whoever started them."""
+        return [plain(each._asdict()) for each in runs.all()]
+
+    @routes.post("/runs", tags=["runs"], status_code=202, responses=WRONG)
+    def start(given: Starting) -> dict[str, Any]:
+        """Start a run as a process of its own."""
+        words = given.model_dump()
+        definition = words.pop("definition")
+        if definition is not None:
+            experiment = check_size(experiment_from(definition))
+        else:
+            experiment = experiment_of(words.pop("experiment"), **words)
+        return plain(known(runs.start(experiment))._asdict())
+
+    @routes.get("/runs/{number}", tags=["runs"], responses=MISSING)
+    def one_run(number: Number) -> dict[str, Any]:
+        """Show a run with its statistics."""
+        found = known(number)
+        answer = {**found._asdict(), "said": runs.said(number), "statistics": None}
+        if found.state != "unreadable":
+            with open_journal(number) as journal:
+                answer["statistics"] = statistics(journal, found.time_units).as_json()
+        return plain(answer)
+
+    @routes.get("/runs/{number}/report", tags=["runs"], responses=MISSING)
+    def whole_report(number: Number) -> dict[str, Any]:
+        """Set a run beside its twin, with the causes of the gap; this takes a while."""
+        known(number)
+        with Run.find(number) as run:
+            return plain(report(run, expected=False).as_json())
+
+    @routes.get("/runs/{number}/jobs", tags=["runs"], responses=MISSING)
+    def jobs(
+        number: Number,
+        offset: Offset = 0,
+        limit: Limit = 50,
+        sort: str = "number",
+        descending: bool = False,
+        task_class: str = "",
+        machine: str = "",
+        stage: str = "",
+    ) -> dict[str, Any]:
+        """Return a page of a run's jobs."""
+        known(number)
+        filters = {"class": task_class, "machine": machine, "stage": stage}
+        with open_journal(number) as journal:
+            page = job_page(
+                journal, offset=offset, limit=limit, sort=sort, descending=descending, **filters
+            )
+        return plain(page._asdict())
+
+    @routes.get("/runs/{number}/events", tags=["runs"], responses=MISSING)
+    def events(number: Number, offset: Offset = 0, limit: Limit = 50) -> list[dict[str, Any]]:
+        """Return what happened in a run, the latest first."""
+        known(number)
+        with open_journal(number) as journal:
+            found = event_page(journal, offset=offset, limit=limit)
+            return [plain(each._asdict()) for each in found]
+
+    @routes.get("/runs/{number}/machines", tags=["runs"], responses=MISSING)
+    def machines(number: Number) -> list[dict[str, Any]]:
+        """Say how the machines of a run are."""
+        known(number)
+        with open_journal(number) as journal:
+            return [plain(each._asdict()) for each in machine_states(journal)]
+
+    @routes.get("/runs/{number}/queues", tags=["runs"], responses=MISSING)
+    def queue_lengths(number: Number) -> dict[str, Any]:
+        """Count the jobs that wait, and those in the system, over time."""
+        known(number)
+        with open_journal(number) as journal:
+            return plain(queues(journal)._asdict())
+
+    @routes.get(
+        "/runs/{number}/export",
+        tags=["runs"],
+        responses={**MISSING, 200: {"content": {"application/zip": {}}}},
+        response_class=Response,
+    )
+    def export(number: Number) -> Response:
+        """Return the tables of a run for a spreadsheet, in one zip file."""
+        known(number)
+        with Run.find(number) as run:
+            page = zipped(run)
+        named = {"content-disposition": f'attachment; filename="run-{number}.zip"'}
+        return Response(page, media_type="application/zip", headers=named)
+
+    @routes.post("/runs/{number}/stop", tags=["runs"], responses=MISSING)
+    def stop(number: Number) -> dict[str, Any]:
+        """Stop a run; it can be resumed."""
+        known(number)
+        runs.stop(number)
+        return plain(known(number)._asdict())
+
+    @routes.post("/runs/{number}/resume", tags=["runs"], responses=MISSING)
+    def resume(number: Number) -> dict[str, Any]:
+        """Go on with a run that was stopped."""
+        known(number)
+        runs.resume(number)
+        return plain(known(number)._asdict())
+
+    @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
+    def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
+        """Step in: pause, resume, drain, ping, kill, fail, impose or predict."""
+        known(number)
+        values = " ".join(f"{value:g}" for value in given.values)
+        if verb == "predict":
+            values = json.dumps(given.prediction)
+        with open_journal(number) as journal:
+            return {"answer": request(journal, verb, machine, values)}
+
+    return routes
+
+
+def describe_experiment(experiment: Experiment) -> dict[str, Any]:
+    """Say what an experiment is; of its system only the size."""
+    words = experiment.model_dump(mode="json", exclude={"system", "tls"})
+    classes, machines = experiment.system.shape
+    words["system"] = {
+        "name": experiment.system.name,
+        "classes": classes,
+        "machines": machines,
+    }
+    return plain(words)

@@ -1,0 +1,97 @@
+"""Systems: those of the catalogue, and one's own, checked and allocated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from ...allocation import allocate, as_json, change
+from ...catalogue import entries, find
+from ...model import InputError
+from ..answer import plain
+from ..draft import document_of, find_mistakes, read_text, system_of
+from .parts import MISSING, WRONG, Body, SystemGiven, missing
+
+__all__ = ["system_routes"]
+
+
+class Allocating(Body):
+    """A system, and the machines that are switched off in it."""
+
+    system: SystemGiven
+    method: str = "grouped"
+    down: tuple[str, ...] = ()
+
+
+class Text(Body):
+    """The text of a system file, or a matrix of rates."""
+
+    text: str
+
+
+def system_routes() -> APIRouter:
+    """Make the routes of systems."""
+    routes = APIRouter(tags=["systems"])
+
+    @routes.get("/systems")
+    def list_systems() -> list[dict[str, Any]]:
+        """List the catalogue."""
+        return [
+            {
+                "name": each.name,
+                "where": each.where,
+                "shape": each.shape,
+                "has_capacity": each.has_capacity,
+            }
+            for each in entries()
+        ]
+
+    @routes.get("/systems/{name}", responses=MISSING)
+    def one_system(name: str) -> dict[str, Any]:
+        """Show a system of the catalogue."""
+        try:
+            entry = find(name)
+        except InputError as error:
+            raise missing(f"such system: {error}") from None
+        document = None if entry.parts is None else document_of(entry.system)
+        return {
+            "name": entry.name,
+            "where": entry.where,
+            "note": entry.note,
+            "horizon": entry.horizon,
+            "down": list(entry.down),
+            "document": plain(document),
+            "toml": None if entry.parts is None else entry.system.to_toml(),
+        }
+
+    @routes.post("/systems/validate", responses=WRONG)
+    def validate(document: dict[str, Any]) -> dict[str, Any]:
+        """Check what a system file would say; mistakes are told place by place."""
+        found = find_mistakes(document)
+        return {
+            "valid": not found,
+            "mistakes": [{"place": list(each.place), "words": each.words} for each in found],
+        }
+
+    @routes.post("/systems/read", responses=WRONG)
+    def read(given: Text) -> dict[str, Any]:
+        """Turn the text of a system file, or of a matrix of rates, into a document."""
+        return {"document": plain(read_text(given.text))}
+
+    @routes.post("/systems/toml", responses=WRONG)
+    def to_toml(document: dict[str, Any]) -> dict[str, str]:
+        """Write a document as a system file."""
+        return {"toml": system_of(document).to_toml()}
+
+    @routes.post("/systems/allocate", responses=WRONG)
+    def solve(given: Allocating) -> dict[str, Any]:
+        """Solve the allocation, and say what changes with machines that are switched off."""
+        system = system_of(given.system)
+        found = allocate(system, given.method, down=given.down)
+        answer = as_json(found)
+        if given.down:
+            answer["change"] = change(allocate(system, given.method), found)._asdict()
+        return plain(answer)
+
+    return routes

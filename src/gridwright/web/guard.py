@@ -1,0 +1,213 @@
+"""The guard: who may talk to the server at all, before anything else sees the request.
+
+A page on this computer is within reach of every web site that its user visits. So the name by which
+the server was called is checked (a site could point a name of its own at us), requests that another
+site's page makes are refused, and beyond this computer nobody gets in without the token.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from secrets import token_urlsafe
+from typing import Any
+from urllib.parse import urlsplit
+
+from .refusal import Refusal, refuse
+
+__all__ = ["COOKIE", "LARGEST", "Guard", "is_loopback"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "gridwright"
+LARGEST = 2_000_000
+"""Bytes of a request's body."""
+SAFE = ("GET", "HEAD", "OPTIONS")
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+        "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+        "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "same-origin",  # with none, forms of our own come without an origin
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""The page compiles its own templates, so its scripts may be inline; nothing comes from outside."""
+
+
+class Guard:
+    """An ASGI application around another one.
+
+    Parameters
+    ----------
+    app
+        What is guarded.
+    host
+        The address that the server listens on.
+    token
+        What must be shown to get in; empty: nothing, as on loopback.
+    largest
+        Bytes that the body of a request may have.
+    """
+
+    def __init__(
+        self, app: App, host: str = "127.0.0.1", token: str = "", largest: int = LARGEST
+    ) -> None:
+        self.app, self.largest = app, largest
+        self.names = {"localhost", host.lower()}
+        if not is_loopback(host):
+            self.names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        self._token = token
+        self._session = token_urlsafe(32)  # so that no cookie holds the token itself
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it with a refusal."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        headers = {
+            key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
+        }
+        refusal = self._check(scope, headers)
+        if refusal is not None:
+            await refuse(refusal, scope, receive, _with_headers(send))
+        elif scope["type"] == "websocket":
+            await self.app(scope, receive, send)
+        else:
+            body = _Body(receive, _with_headers(send), self.largest)
+            try:
+                await self.app(scope, body.receive, body.send)
+            except _TooLargeError:
+                if not body.answered:
+                    await refuse(self._too_large(), scope, receive, _with_headers(send))
+
+    def _check(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+        hosts = [value for key, value in scope["headers"] if key == b"host"]
+        if len(hosts) != 1 or not self._is_ours(headers["host"]):
+            return Refusal(400, "this server does not go by that name")
+        if _is_foreign(scope, headers):
+            return Refusal(403, "a page of another site may not ask this")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.largest:
+            return self._too_large()
+        if self._token and not self._is_known(headers) and scope["path"] != "/login":
+            return Refusal(401, "the token is needed: it was printed when the server started")
+        return None
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, f"a request has at most {self.largest:,} bytes")
+
+    def _is_ours(self, host: str) -> bool:
+        """Tell whether a name is one of ours; an address is, as no site can point it at us."""
+        name = _name(host)
+        if name in self.names:
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return bool(self._token) or address.is_loopback
+
+    def _is_known(self, headers: dict[str, str]) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.accepts(given.strip()):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return False
+        return cookie is not None and compare_digest(cookie.value.encode(), self._session.encode())
+
+    def accepts(self, token: str) -> bool:
+        """Tell whether this is the token."""
+        return bool(self._token) and compare_digest(token.encode(), self._token.encode())
+
+    @property
+    def session(self) -> str:
+        """What the cookie of somebody holds who has shown the token."""
+        return self._session
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this computer can reach an address.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _name(host: str) -> str:
+    """Cut the port off, and the brackets of an address."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _is_foreign(scope: Scope, headers: dict[str, str]) -> bool:
+    """Tell whether another site's page makes this request.
+
+    What is no browser says nothing of where it comes from, and is under nobody's spell.
+    """
+    origin = headers.get("origin")
+    if origin is not None:
+        return urlsplit(origin).netloc.lower() != headers["host"].lower()
+    site = headers.get("sec-fetch-site", "none")
+    if site in ("none", "same-origin"):
+        return False
+    followed = headers.get("sec-fetch-mode") == "navigate"  # a link to us, on some page
+    return not (scope["type"] == "http" and scope["method"] in SAFE and followed)
+
+
+class _TooLargeError(Exception):
+    """More was sent than is allowed."""
+
+
+class _Body:
+    """The body of a request, counted as it comes: who sends in pieces does not say how many."""
+
+    def __init__(self, receive: Receive, send: Send, largest: int) -> None:
+        self._receive, self._send, self._left = receive, send, largest
+        self.answered = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise _TooLargeError
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.answered = True
+            if self._left < 0:  # whatever else was said of a body that could not be read
+                message["status"] = 413
+        await self._send(message)
+
+
+def _with_headers(send: Send) -> Send:
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = {key.lower() for key, _ in message.get("headers", ())}
+            more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
+            message["headers"] = [*message.get("headers", ()), *more]
+        await send(message)
+
+    return answer

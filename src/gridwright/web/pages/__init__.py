@@ -1,0 +1,46 @@
+"""The pages: each a small module that shows what the Python API can do."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from ..desk import Desk
+from .define import define_page
+from .published import published_page
+from .run import run_page, watch_page
+from .simulate import simulate_page
+from .statistics import one_page, statistics_page
+
+__all__ = ["make_pages"]
+
+
+def make_pages(desk: Desk) -> None:
+    """Make every page known to NiceGUI."""
+
+    @ui.page("/")
+    async def define() -> None:
+        await define_page(desk)
+
+    @ui.page("/simulate")
+    def simulate() -> None:
+        simulate_page(desk)
+
+    @ui.page("/published")
+    def published() -> None:
+        published_page(desk)
+
+    @ui.page("/run")
+    def run() -> None:
+        run_page(desk)
+
+    @ui.page("/run/{number}")
+    def watch(number: int) -> None:
+        watch_page(desk, number)
+
+    @ui.page("/statistics")
+    def statistics() -> None:
+        statistics_page(desk)
+
+    @ui.page("/statistics/{number}")
+    def one(number: int) -> None:
+        one_page(desk, number)

@@ -1,0 +1,203 @@
+"""Define: a system and its experiment typed in, what is wrong with them, what they can bear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import app, events, ui
+from nicegui import run as background
+
+from ...catalogue import experiment_names, find
+from ...model import InputError
+from ...testbed import Experiment
+from ..definition import definition_of, fits_a_testbed, read_definition
+from ..desk import Desk
+from ..draft import document_of, read_text
+from ..own import load_own, own_experiments
+from ..running import check_size
+from ..saved import OWN, save, save_experiment
+from .allocation import AllocationCard
+from .availability_part import AvailabilityPart
+from .cells import Cells
+from .experiment_part import ExperimentPart
+from .fault_part import FaultPart
+from .frame import frame, system_choices, system_named, tell
+from .machine_part import MachinePart, pick_file
+from .system_part import SystemPart
+
+__all__ = ["define_page"]
+
+BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
+"""Columns whose widths do not depend on what is in them: nothing jumps from part to part."""
+PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
+
+
+async def define_page(desk: Desk) -> None:
+    """Show the page; what was typed before it was loaded again is there still."""
+    await ui.context.client.connected()
+    with frame("Define"):
+        Editor(Cells(app.storage.tab), desk)
+
+
+class Editor:
+    """The cells in their parts, and the allocation beside them."""
+
+    def __init__(self, cells: Cells, desk: Desk) -> None:
+        self.cells, self.desk = cells, desk
+        self._tools()
+        with ui.element("div").classes(BESIDE):
+            with ui.card().classes("min-w-0"):
+                self._parts()
+                self.general = ui.label().classes("text-negative gw-steady").props("role=alert")
+            self.allocation = AllocationCard()
+        cells.checked = self._checked
+        cells.lay_out()
+
+    def _tools(self) -> None:
+        with ui.row().classes("items-end gap-2"):
+            self._chooser("Load a system", system_choices(), self.load)
+            own = {f"{OWN}{name}": f"{name} (saved)" for name in own_experiments()}
+            published = {name: name for name in experiment_names()}
+            self._chooser("Load an experiment", own | published, self.load_experiment)
+            pick_file(
+                "Import a file",
+                ".toml,.csv,.mue,.txt",
+                self.upload,
+                "an experiment or a system (.toml), or rates (.csv, .mue)",
+            )
+            ui.button("Paste rates", on_click=self.paste).props("outline")
+            ui.button("Undo", on_click=self.cells.undo).props("outline")
+            ui.button("Save", on_click=self.save)
+            ui.button("Download TOML", on_click=self.download).props("outline")
+            ui.button("Run it", on_click=self.run).props("outline")
+
+    def _chooser(self, label: str, options: dict[str, str], load: Any) -> None:
+        made = ui.select(options, label=label, with_input=True, on_change=lambda e: load(e.value))
+        made.classes("w-52")
+
+    def _parts(self) -> None:
+        makers: dict[str, Any] = {
+            "System": lambda: SystemPart(self.cells),
+            "Experiment": lambda: ExperimentPart(self.cells),
+            "Machines": lambda: MachinePart(self.cells, self.desk),
+            "Failure periods": lambda: FaultPart(self.cells),
+            "Availability": lambda: AvailabilityPart(self.cells, self.desk),
+        }
+        with ui.tabs().props("dense no-caps align=left outside-arrows mobile-arrows") as tabs:
+            self.tabs = {name: ui.tab(name) for name in PARTS}
+        tabs.classes("max-w-full")
+        with ui.tab_panels(tabs, value="System", animated=False).classes("w-full"):
+            made = {}
+            for name in PARTS:
+                with ui.tab_panel(name).classes("p-0 pt-2 gap-2"):
+                    made[name] = makers[name]()
+        self.cells.parts = made
+
+    def _checked(self) -> None:
+        """Show what no cell can be blamed for, where mistakes are, and what the system can bear."""
+        inputs = {place for part in self.cells.parts.values() for place in part.inputs}
+        words = [each.words for each in self.cells.found if each.place not in inputs]
+        self.general.text = "; ".join(words[:3]) + (" …" if len(words) > 3 else "")
+        wrong = self.cells.wrong_parts()
+        for name, tab in self.tabs.items():
+            if (name in wrong) != ("alert" in tab.props):
+                tab.props("alert=negative") if name in wrong else tab.props(remove="alert")
+        self.allocation.show(self.cells.system)
+
+    def load(self, name: str | None) -> None:
+        """Take a system of the catalogue, or one that was saved."""
+        if not name:
+            return
+        try:
+            self._take({"system": document_of(system_named(name))})
+            for machine in () if name.startswith(OWN) else find(name).down:
+                self.allocation.switch_off(machine)
+        except InputError as error:
+            tell(error)
+
+    def load_experiment(self, name: str | None) -> None:
+        """Take an experiment, published or saved, with its system."""
+        if not name:
+            return
+        try:
+            own = name.startswith(OWN)
+            found = load_own(name.removeprefix(OWN)) if own else Experiment.find(name)
+            self._take(definition_of(found))
+        except InputError as error:
+            tell(error)
+
+    def _take(self, document: dict[str, Any]) -> None:
+        self.allocation.switch_on()
+        self.cells.take(document)
+
+    async def upload(self, event: events.UploadEventArguments) -> None:
+        """Take what a file says."""
+        try:
+            text = (await event.file.read()).decode("utf-8-sig")
+            self._take(read_definition(text, event.file.name))
+        except UnicodeDecodeError:
+            tell(f"{event.file.name} is not a text file; expected UTF-8")
+        except InputError as error:
+            tell(error)
+        event.sender.reset()  # type: ignore[attr-defined]
+
+    def paste(self) -> None:
+        """Ask for a matrix of rates from a spreadsheet."""
+        with ui.dialog() as dialog, ui.card().classes("w-96"):
+            ui.label("Rates from a spreadsheet: a row for each class")
+            box = ui.textarea("Rates").classes("w-full")
+
+            def take() -> None:
+                try:
+                    rates = read_text(str(box.value or ""), "the rates")
+                except InputError as error:
+                    tell(error)
+                    return
+                sheet = self.cells.form.sheet
+                old = sheet.document()
+                same = len(old["rates"]) == len(rates["rates"])
+                kept = {"arrivals": old["arrivals"]} if same and "arrivals" in old else {}
+                self._take({"system": {**rates, **kept, "name": sheet.name}})
+                dialog.close()
+
+            with ui.row():
+                ui.button("Take them", on_click=take)
+                ui.button("Cancel", on_click=dialog.close).props("flat")
+        dialog.open()
+
+    def save(self) -> None:
+        """Keep everything under the system's name; one that no testbed runs, as a system."""
+        name = self.cells.form.sheet.name
+        try:
+            system = self.cells.system
+            why = fits_a_testbed(system) if system is not None else ""
+            if system is not None and why:
+                save(system, name)
+                tell(f"{name} is saved as a system; Simulate offers it", "positive")
+                return
+            save_experiment(self.cells.experiment(), name)
+            tell(f"{name} is saved; Simulate and Run offer it", "positive")
+        except InputError as error:
+            tell(error)
+
+    def download(self) -> None:
+        """Hand everything over as one file."""
+        try:
+            system = self.cells.system
+            if system is not None and fits_a_testbed(system):
+                ui.download.content(system.to_toml(), "system.toml", "application/toml")
+                return
+            text = self.cells.experiment().to_toml()
+            ui.download.content(text, "experiment.toml", "application/toml")
+        except InputError as error:
+            tell(error)
+
+    async def run(self) -> None:
+        """Start a run of the experiment as it stands, and go where it can be watched."""
+        try:
+            experiment = check_size(self.cells.experiment())
+            number = await background.io_bound(self.desk.runs.start, experiment)
+        except InputError as error:
+            tell(error)
+            return
+        ui.navigate.to(f"/run/{number}")

@@ -1,0 +1,109 @@
+"""What every page has: the way to the others, light and dark, room for its content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from nicegui import ui
+
+from ...catalogue import entries
+from ...model import InputError, System
+from ..draft import system_of
+from ..saved import OWN, load_saved, saved_names
+
+__all__ = ["OWN", "figure", "frame", "system_choices", "system_named", "tell"]
+
+PAGES = {
+    "Define": "/",
+    "Simulate": "/simulate",
+    "Run": "/run",
+    "Statistics": "/statistics",
+    "Published": "/published",
+}
+STYLE = """
+.q-page-container { max-width: 1500px; margin: 0 auto; }
+.gw-nav a { padding: .5rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; }
+.gw-nav a[aria-current] { background: rgba(255,255,255,.2); font-weight: 600; }
+.gw-nav a:focus-visible, button:focus-visible { outline: 3px solid #f5a623; outline-offset: 2px; }
+.gw-scroll { overflow-x: auto; max-width: 100%; }
+table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+table.gw th, table.gw td { padding: .15rem .4rem; text-align: right; vertical-align: top; }
+table.gw caption { white-space: nowrap; text-align: left; }
+table.gw th { font-weight: 600; white-space: nowrap; }
+table.gw th[scope=row] { text-align: left; }
+.gw-cell { width: 6.2rem; }
+.q-table__container { max-width: 100%; }
+.q-field { max-width: 100%; }
+.gw-quiet { opacity: .75; }
+.gw-steady { min-height: 1.5rem; }
+"""
+
+
+@contextmanager
+def frame(title: str) -> Iterator[None]:
+    """Lay a page out; what is made inside is its content."""
+    ui.add_css(STYLE)
+    ui.page_title(f"{title} – Gridwright")
+    ui.colors(primary="#1f5f8b")
+    dark = ui.dark_mode(None)
+    with ui.header().classes("items-center gap-2 py-2"):
+        ui.label("Gridwright").classes("text-lg font-bold mr-2")
+        with ui.element("nav").classes("gw-nav flex flex-wrap").props('aria-label="Pages"'):
+            for name, path in PAGES.items():
+                link = ui.link(name, path)
+                if name == title:
+                    link.props("aria-current=page")
+        ui.space()
+        ui.button(icon="contrast", on_click=lambda: _turn(dark)).props(
+            'flat round dense color=white aria-label="Light or dark"'
+        )
+    ui.timer(0.01, lambda: _restore(dark), once=True)
+    with ui.column().classes("w-full p-2 sm:p-4 gap-4").props("role=main"):
+        ui.label(title).classes("text-2xl").props("role=heading aria-level=1")
+        yield
+
+
+IS_DARK = "document.body.classList.contains('body--dark')"
+
+
+async def _turn(dark: ui.dark_mode) -> None:
+    """Turn from light to dark or back, and have the browser remember it for the other pages."""
+    dark.value = not await ui.run_javascript(IS_DARK)
+    ui.run_javascript(f"localStorage.setItem('dark', '{dark.value}')")
+
+
+async def _restore(dark: ui.dark_mode) -> None:
+    with suppress(TimeoutError):  # somebody has gone to another page already
+        chosen = await ui.run_javascript("localStorage.getItem('dark')")
+        if chosen is not None:
+            dark.value = chosen == "True"
+
+
+def tell(error: Exception | str, kind: str = "negative") -> None:
+    """Show a line to the person."""
+    ui.notify(str(error), type=kind, position="top", timeout=8000, multi_line=True)  # type: ignore[arg-type]
+
+
+def figure(value: Any, form: str = ".4g") -> str:
+    """Write a number, or nothing where there is none."""
+    if value is None or value != value:
+        return ""
+    return f"{value:{form}}"
+
+
+def system_choices() -> dict[str, str]:
+    """List what a system can be chosen from: one's own first, then the catalogue."""
+    own = {f"{OWN}{name}": f"{name} (saved)" for name in saved_names()}
+    known = {each.name: f"{each.name} – {each.where}" for each in entries() if each.parts}
+    return own | known
+
+
+def system_named(name: str | None) -> System:
+    """Return a system by what it was chosen as."""
+    if not name:
+        raise InputError("no system is chosen")
+    if name.startswith(OWN):
+        return load_saved(name.removeprefix(OWN))
+    return system_of(name)

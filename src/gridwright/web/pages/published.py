@@ -1,0 +1,116 @@
+"""Published: every printed number beside ours, and whether they agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from ...model import InputError
+from ...reproduction import Verdict
+from ..api.published import published
+from ..desk import Desk
+from .frame import frame, tell
+
+__all__ = ["published_page"]
+
+EVERY = "all tables"
+MARKS = {"agrees": "✓", "differs": "✗", "errata": "!", "not printed": "·", "not run": "–"}
+"""A mark beside the word, for whom colours tell nothing."""
+BADGE = """
+<q-td :props="props">
+  <q-badge :color="{'✓': 'blue-8', '✗': 'orange-9', '!': 'purple-7'}[props.value[0]] || 'grey-7'">
+    {{ props.value }}
+  </q-badge>
+</q-td>
+"""
+"""Blue and orange: most colour-blind people tell them apart."""
+COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
+
+
+def published_page(desk: Desk) -> None:
+    """Show the page; of a table that was run again here, what came of that."""
+    made, shipped = published()
+    sections = dict(shipped)
+    with frame("Published"):
+        ui.label(made).classes("gw-quiet")
+        with ui.row().classes("w-full gap-2 items-end"):
+            names = {EVERY: EVERY} | {
+                each.name: f"{each.name} – {each.about[:90]}" for each in sections.values()
+            }
+            table = ui.select(names, label="Table or figure", value=next(iter(sections)))
+            table.classes("w-96 max-w-full").props("use-input")
+            kinds = ["any verdict", *(str(each) for each in Verdict)]
+            verdict = ui.select(kinds, label="Verdict", value=kinds[0]).classes("w-40")
+            words = ui.input("Search").props("debounce=250 clearable")
+            ui.button("Run again, quickly", on_click=lambda: again()).props("outline")
+            ui.button("Stop", on_click=lambda: stop()).props("outline")
+        running = ui.label().classes("gw-steady").props("role=status")
+        summary = ui.label().classes("gw-steady").props("role=status")
+        columns: list[dict[str, Any]] = [
+            {
+                "name": name,
+                "label": name,
+                "field": name,
+                "align": "left",
+                "sortable": True,
+                "style": "" if name in ("what", "reason") else "white-space: nowrap",
+            }
+            for name in COLUMNS
+        ]
+        rows = ui.table(columns=columns, rows=[], row_key="id", pagination=25).classes("w-full")
+        rows.props('flat dense wrap-cells no-data-label="No cell is like that."')
+        rows.add_slot("body-cell-verdict", BADGE)
+
+        def show() -> None:
+            for name in shipped:
+                rerun = desk.reruns.find(name)
+                if rerun is not None and rerun.section is not None:
+                    sections[name] = rerun.section
+            chosen = [table.value] if table.value in sections else list(sections)
+            found = [
+                {"id": f"{name} {k}", "table": name, **row._asdict()}
+                for name in chosen
+                for k, row in enumerate(sections[name].rows)
+            ]
+            wanted = str(words.value or "").lower()
+            shown = [
+                {**row, "verdict": f"{MARKS[row['verdict']]} {row['verdict']}"}
+                for row in found
+                if verdict.value in (kinds[0], row["verdict"])
+                and wanted in " ".join(map(str, row.values())).lower()
+            ]
+            rows.rows = shown
+            counts = {str(each): sum(r["verdict"] == each for r in found) for each in Verdict}
+            said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+            summary.text = f"{len(shown)} of {len(found)} cells: {said or 'none'}"
+
+        def again() -> None:
+            try:
+                desk.reruns.start(str(table.value))
+            except InputError as error:
+                tell(error)
+
+        def stop() -> None:
+            rerun = desk.reruns.find(str(table.value))
+            if rerun is None or rerun.is_over:
+                tell("this table is not being run again", "info")
+            else:
+                rerun.stop()
+
+        def look() -> None:
+            rerun = desk.reruns.find(str(table.value))
+            said = ""
+            if rerun is not None:
+                said = f"{rerun.table} run again: {rerun.state}, {100 * rerun.share:.0f} %"
+                if rerun.state == "done":
+                    said += "; short runs start empty: busy systems come out low"
+                said += f": {rerun.error}" if rerun.error else ""
+            if said != running.text:
+                running.text = said
+                show()
+
+        ui.timer(0.5, look)
+        for each in (table, verdict, words):
+            each.on_value_change(show)
+        show()

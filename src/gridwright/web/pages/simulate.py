@@ -1,0 +1,198 @@
+"""Simulate: policies on one system, their means and intervals as they converge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from ...experiments import in_words
+from ...model import InputError
+from ..answer import plain
+from ..desk import Desk
+from ..draft import document_of
+from ..simulating import Simulation, Wanted
+from .frame import OWN, figure, frame, system_choices, system_named, tell
+from .policy_form import PolicyForm
+
+__all__ = ["simulate_page"]
+
+COLUMNS = ("policy", "replications", "number in system", "response time", "verdict")
+
+
+def simulate_page(desk: Desk) -> None:
+    """Show the page; the simulation that was started last is on it."""
+    with frame("Simulate"):
+        Simulator(desk)
+
+
+class Simulator:
+    """The form, and what comes of it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        latest = desk.simulations.all()
+        self.shown: Simulation | None = latest[0] if latest else None
+        with ui.card().classes("w-full"):
+            self._form()
+        with ui.card().classes("w-full"):
+            self.state = ui.label().classes("gw-steady").props("role=status")
+            self.bar = ui.linear_progress(0, show_value=False).props("aria-label=Progress")
+            columns: list[dict[str, Any]] = [
+                {"name": name, "label": name, "field": name, "align": "left" if k == 0 else "right"}
+                for k, name in enumerate(COLUMNS)
+            ]
+            self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
+            self.table.props('flat dense no-data-label="Choose policies and press Start."')
+            with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+                self.chart = ui.echart(_convergence({})).classes("w-full h-72 min-w-0")
+                self.numbers = ui.echart(_over_time({})).classes("w-full h-72 min-w-0")
+            self.words = ui.column().classes("gap-0")
+        self.show()
+        ui.timer(0.5, self.show)
+
+    def _form(self) -> None:
+        self.system = ui.select(
+            system_choices(), label="System", value="2.B", with_input=True
+        ).classes("w-full max-w-3xl")
+        self.policies = PolicyForm(["mct", "lpas"])
+        with ui.row().classes("gap-2 items-end"):
+            self.horizon = ui.number("Time units (empty: as published)", min=0).classes("w-56")
+            self.replications = ui.number("Replications", value=10, min=1).classes("w-32")
+            self.seed = ui.number("Seed", value=1, min=0)
+        with ui.row().classes("gap-2"):
+            ui.button("Start", on_click=self.start)
+            ui.button("Stop", on_click=self.stop).props("outline")
+
+    def start(self) -> None:
+        """Begin a simulation."""
+        try:
+            name = self.system.value
+            chosen: Any = name
+            if name is None or str(name).startswith(OWN):
+                chosen = document_of(system_named(name))
+            wanted = Wanted(
+                chosen,
+                self.policies.names(),
+                self.horizon.value or None,
+                _whole(self.replications.value, "replications"),
+                _whole(self.seed.value, "seed"),
+            )
+            self.shown = self.desk.simulations.start(wanted)
+        except InputError as error:
+            tell(error)
+            return
+        self.words.clear()
+        self.show()
+
+    def stop(self) -> None:
+        """End it early."""
+        if self.shown is None or self.shown.is_over:
+            tell("no simulation is going on", "info")
+        else:
+            self.shown.stop()
+
+    def show(self) -> None:
+        """Show what there is so far."""
+        found = self.shown
+        if found is None:
+            self.state.text = "No simulation yet: choose a system and policies, then press Start."
+            return
+        progress = plain(found.progress())
+        system = found.system.name or "the system"
+        self.state.text = f"{system}, {found.horizon:g} time units, {progress['state']}" + (
+            f": {found.error}" if found.error else ""
+        )
+        self.bar.value = round(progress["share"], 3)
+        rows = [_row(each) for each in progress["policies"]]
+        if self.table.rows != rows:
+            self.table.rows = rows
+            _draw(self.chart, _convergence(plain(found.convergence())))
+            _draw(self.numbers, _over_time(plain(found.numbers())))
+        if found.is_over and not self.words.default_slot.children:
+            self._conclude(found)
+
+    def _conclude(self, found: Simulation) -> None:
+        with self.words:
+            if found.comparison is None:
+                ui.label(f"{found.state}: {sum(r.tasks for r in found.results.values()):,} tasks")
+                return
+            for each in found.comparison.differences:
+                gap = each.difference
+                said = f"{each.winner} is better" if each.winner else "no difference beyond noise"
+                ui.label(f"{in_words(each.metric)}, {each.second} − {each.first}: {gap}; {said}")
+            best = found.comparison.winner
+            ui.label(
+                f"Best: {best}" if best else "No policy beats all others beyond noise."
+            ).classes("font-bold")
+
+
+def _row(line: dict[str, Any]) -> dict[str, str]:
+    stable = line.get("stable")
+    return {
+        "policy": line["policy"],
+        "replications": str(line["replications"]),
+        "number in system": _interval(line.get("mean_number")),
+        "response time": _interval(line.get("mean_response")),
+        "verdict": "" if stable is None else "stable" if stable else "unstable",
+    }
+
+
+def _interval(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    if found["low"] is None:
+        return figure(found["mean"])
+    return f"{figure(found['mean'])} ({figure(found['low'])}, {figure(found['high'])})"
+
+
+def _whole(value: Any, what: str) -> int:
+    if value is None or value != int(value):
+        raise InputError(f"{what} is {value}; expected a whole number")
+    return int(value)
+
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Colours that colour-blind people tell apart."""
+
+
+def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
+
+
+def _convergence(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
+    """Draw means against replications, with their intervals as thin lines."""
+    series = []
+    for k, (policy, points) in enumerate(history.items()):
+        for column in (1, 2, 3):
+            line = {"width": 3} if column == 1 else {"width": 1, "type": "dashed"}
+            data = [[point[0], point[column]] for point in points]
+            series.append({**_line(policy, k, data), "lineStyle": line})
+    return line_chart(series, "replications", "response time", scale=True)
+
+
+def _over_time(numbers: dict[str, list[list[float]]]) -> dict[str, Any]:
+    """Draw the number in system against time."""
+    series = [_line(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
+    return line_chart(series, "time units", "number in system")
+
+
+def _line(name: str, number: int, data: list[Any]) -> dict[str, Any]:
+    colour = COLOURS[number % len(COLOURS)]
+    return {"name": name, "type": "line", "showSymbol": False, "data": data, "color": colour}
+
+
+def line_chart(
+    series: list[dict[str, Any]], across: str, up: str, *, scale: bool = False
+) -> dict[str, Any]:
+    """Say how a chart of lines looks; nothing moves, so that nothing jumps."""
+    return {
+        "animation": False,
+        "legend": {"top": 0, "type": "scroll", "textStyle": {"color": "#888"}},
+        "grid": {"left": 60, "right": 20, "top": 50, "bottom": 40},
+        "xAxis": {"type": "value", "name": across, "nameLocation": "middle", "nameGap": 25},
+        "yAxis": {"type": "value", "name": up, "scale": scale},
+        "series": series,
+    }

@@ -1,0 +1,102 @@
+"""The server: the REST API, the pages and their guard, on one address."""
+
+from __future__ import annotations
+
+import os
+import socket
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING
+
+from ..grid.journal import home
+from ..model import InputError
+from .guard import LARGEST, Guard, is_loopback
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from .desk import Desk
+
+__all__ = ["guarded", "serve"]
+
+
+def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
+    """Serve the page until Ctrl-C; beyond this computer only to who has the token."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    token = "" if is_loopback(host) else token_urlsafe(24)
+    app = guarded(host, token)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+        ws_max_size=LARGEST,
+        timeout_graceful_shutdown=1,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Gridwright is at http://{shown}:{port}/ (Ctrl-C ends it; runs go on)", flush=True)
+    if token:
+        print(f"token: {token}", flush=True)
+        print("Whoever listens on the way can read along: a tunnel (ssh -L) is safer.", flush=True)
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listening.close()
+
+
+def guarded(
+    host: str = "127.0.0.1", token: str = "", *, pages: bool = True, largest: int = LARGEST
+) -> Guard:
+    """Make the whole application; without its pages it is the API alone."""
+    try:
+        from .api import make_api
+        from .desk import Desk
+        from .login import login_routes
+    except ImportError:
+        raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
+    desk = Desk()
+    api = make_api(desk)
+    guard = Guard(api, host, token, largest)
+    api.include_router(login_routes(guard))
+    if pages:
+        _add_pages(api, desk)
+    return guard
+
+
+def _add_pages(api: FastAPI, desk: Desk) -> None:
+    os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home() / "page"))  # not where we stand
+    from nicegui import ui
+
+    from .pages import make_pages
+
+    make_pages(desk)
+    ui.run_with(
+        api,
+        title="Gridwright",
+        favicon="⚙️",
+        dark=None,
+        show_welcome_message=False,
+        reconnect_timeout=10.0,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the address, or say in one line why it cannot be had."""
+    listening = None
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()  # who comes before the server is ready waits
+        return listening
+    except OSError as error:
+        if listening is not None:
+            listening.close()
+        raise InputError(f"cannot listen on {host}, port {port}: {error.strerror}") from None

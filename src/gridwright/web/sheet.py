@@ -1,0 +1,192 @@
+"""A system as cells that are being typed in: texts, which need not make sense yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Sheet", "as_number", "as_text", "as_whole"]
+
+MOST_ALIKE = 10_000
+CHAINS = {"template", "templates", "random_templates"}
+"""Of a system whose jobs are chains: it has no table of rates, and is edited as a file."""
+
+
+@dataclass
+class Sheet:
+    """The cells of a system: a row for each class, a column for each machine or group."""
+
+    name: str = ""
+    classes: list[str] = field(default_factory=list)
+    arrivals: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    counts: list[str] = field(default_factory=list)
+    availability: list[str] = field(default_factory=list)
+    rates: list[list[str]] = field(default_factory=list)
+    believed: list[list[str]] = field(default_factory=list)
+    """The rates that are assumed where they are not the truth; empty: as they are."""
+    uptime: str = ""
+    repair: str = ""
+    rest: dict[str, Any] = field(default_factory=dict)
+    """Whatever else a system file says: kept as it is."""
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Sheet:
+        """Lay a document out in cells.
+
+        >>> Sheet.of({"arrivals": [5, 8], "rates": [[8, 3], [4, 10]]}).rates
+        [['8', '3'], ['4', '10']]
+        """
+        words = dict(document)
+        if "rates" not in words and CHAINS & set(words):
+            return cls(name=str(words.pop("name", "")), rest=words)
+        rates = _rows(words.pop("rates", None)) or [[""]]
+        width = max(map(len, rates))
+        sheet = cls(
+            name=str(words.pop("name", "")),
+            classes=_texts(words.pop("classes", None), len(rates)),
+            groups=_texts(words.pop("groups", None), width),
+            rates=[[*row, *[""] * (width - len(row))] for row in rates],
+        )
+        sheet.arrivals = _cells(words, "arrivals", len(rates))
+        sheet.counts = _cells(words, "counts", width)
+        sheet.availability = _cells(words, "availability", width)
+        sheet.believed = [[""] * width for _ in rates]
+        assumed = words.get("assumed")
+        if isinstance(assumed, dict) and "rates" in assumed:
+            stated = _rows(assumed["rates"])
+            if [len(row) for row in stated] == [width] * len(rates):
+                sheet.believed = stated
+                words["assumed"] = {key: assumed[key] for key in assumed if key != "rates"}
+                words = {key: words[key] for key in words if key != "assumed" or words[key]}
+        failures = words.get("failures")
+        if isinstance(failures, dict) and set(failures) <= {"mean_uptime", "mean_repair"}:
+            plain = [failures.get(key, "") for key in ("mean_uptime", "mean_repair")]
+            if not any(isinstance(value, list) for value in plain):
+                sheet.uptime, sheet.repair = map(as_text, plain)
+                del words["failures"]
+        sheet.rest = words
+        return sheet
+
+    def document(self) -> dict[str, Any]:
+        """Return what a system file would say; a cell that is no number stays the text it is.
+
+        >>> Sheet.of({"arrivals": [5], "rates": [["x"]]}).document()
+        {'rates': [['x']], 'arrivals': [5.0]}
+        """
+        if not self.rates:
+            return {"name": self.name, **self.rest}
+        words: dict[str, Any] = {"rates": [[as_number(cell) for cell in row] for row in self.rates]}
+        if self.name:
+            words["name"] = self.name
+        if "arrivals" not in self.rest:
+            words["arrivals"] = [as_number(cell) for cell in self.arrivals]
+        for key, cells in (("classes", self.classes), ("groups", self.groups)):
+            if any(cells):
+                words[key] = [cell or str(k) for k, cell in enumerate(cells, start=1)]
+        if any(self.counts):
+            words["counts"] = [as_whole(cell or "1") for cell in self.counts]
+        if any(self.availability):
+            words["availability"] = [as_number(cell or "1") for cell in self.availability]
+        if self.uptime or self.repair:
+            pair = {"mean_uptime": self.uptime, "mean_repair": self.repair}
+            words["failures"] = {key: as_number(cell) for key, cell in pair.items() if cell}
+        if any(map(any, self.believed)):
+            rest = self.rest.get("assumed", {})
+            return {**words, **self.rest, "assumed": {**rest, "rates": self._beliefs()}}
+        return {**words, **self.rest}
+
+    def _beliefs(self) -> list[list[Any]]:
+        return [
+            [as_number(cell or true) for cell, true in zip(row, rates, strict=True)]
+            for row, rates in zip(self.believed, self.rates, strict=True)
+        ]
+
+    def machines(self) -> list[tuple[int, int]]:
+        """Return the column of every machine, and its number in it.
+
+        >>> Sheet.of({"rates": [[8, 3]], "counts": [1, 2]}).machines()
+        [(0, 0), (1, 0), (1, 1)]
+        """
+        counts = [as_whole(cell or "1") for cell in self.counts]
+        sure = [n if isinstance(n, int) and 1 <= n <= MOST_ALIKE else 1 for n in counts]
+        return [(column, number) for column, n in enumerate(sure) for number in range(n)]
+
+    def add_class(self) -> None:
+        """Add a row like the last."""
+        if not self.rates:
+            return
+        self.classes.append("")
+        self.arrivals.append(self.arrivals[-1] if self.arrivals else "1")
+        self.rates.append(list(self.rates[-1]))
+        self.believed.append([""] * len(self.groups))
+
+    def add_machine(self) -> None:
+        """Add a column like the last."""
+        if not self.rates:
+            return
+        self.groups.append("")
+        self.counts.append("")
+        self.availability.append("")
+        for row in self.rates:
+            row.append(row[-1])
+        for row in self.believed:
+            row.append("")
+
+    def remove_class(self) -> None:
+        """Take the last row away, unless it is the only one."""
+        if len(self.rates) > 1:
+            for cells in (self.classes, self.arrivals, self.rates, self.believed):
+                del cells[-1]
+
+    def remove_machine(self, column: int = -1) -> None:
+        """Take a column away, the last unless told, if it is not the only one."""
+        if len(self.groups) > 1:
+            rows = (*self.rates, *self.believed)
+            for cells in (self.groups, self.counts, self.availability, *rows):
+                del cells[column]
+
+
+def _rows(value: Any) -> list[list[str]]:
+    rows = value if isinstance(value, list) else []
+    return [[as_text(cell) for cell in row] for row in rows if isinstance(row, list) and row]
+
+
+def _cells(words: dict[str, Any], key: str, length: int) -> list[str]:
+    """Take numbers out of a document, if there is one for each cell; else leave them there."""
+    value = words.get(key)
+    if value is None:
+        return [""] * length
+    if isinstance(value, list) and len(value) == length and not any(map(_is_nested, value)):
+        del words[key]
+        return [as_text(each) for each in value]
+    return [""] * length
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list | dict)
+
+
+def _texts(value: Any, length: int) -> list[str]:
+    texts = [str(each) for each in value] if isinstance(value, list) else []
+    return [*texts, *[""] * (length - len(texts))][:length]
+
+
+def as_text(value: Any) -> str:
+    """Write a value as a cell shows it."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def as_number(cell: str) -> Any:
+    """Read a number, or leave the text for the model to complain of."""
+    try:
+        return float(cell.strip().replace(",", "."))
+    except ValueError:
+        return cell
+
+
+def as_whole(cell: str) -> Any:
+    """Read a whole number, if it is one."""
+    return int(cell) if cell.strip().isdecimal() and len(cell) < 10 else as_number(cell)

@@ -1,0 +1,99 @@
+"""Pages of a journal, and who writes it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright import InputError
+from gridwright.grid import Journal, event_page, job_page, machine_states, queues, request
+from gridwright.grid.job import Job, Stage
+from gridwright.grid.journal import Entry
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    """Thirty jobs, one a time unit: the last five wait, the five before them run."""
+    made = Journal(tmp_path / "1.sqlite")
+    made.describe(classes=["a", "b"], machines=["m0", "m1", "m2"], jobs=["long"])
+    entries, jobs, works = [], [], []
+    for k in range(30):
+        stage = Stage.finished if k < 20 else Stage.sent if k < 25 else Stage.waiting
+        job = Job(k, k % 2, float(k), stage, attempt=1)
+        if k < 25:
+            job.sent = k + 0.25
+        if k < 20:
+            job.ended = job.settled = k + 2.0
+        machine = f"m{k % 3}" if k < 25 else None
+        jobs.append((job, "ab"[k % 2], machine))
+        works.append((k, b"work"))
+        entries.append(Entry(float(k), "submitted", k))
+    entries.append(Entry(30.0, "down", machine="m2"))
+    made.write(entries, jobs, works)
+    return made
+
+
+def test_pages_filters_and_orders(journal: Journal) -> None:
+    page = job_page(journal, offset=28, limit=10)
+    assert (page.total, [job["number"] for job in page.jobs]) == (30, [28, 29])
+    page = job_page(journal, sort="ended", descending=True, limit=2)
+    assert [job["number"] for job in page.jobs] == [19, 18]
+    wanted: dict[str, Any] = {"class": "a", "machine": "m0", "stage": "finished"}
+    page = job_page(journal, limit=100, **wanted)
+    assert [job["number"] for job in page.jobs] == [0, 6, 12, 18]
+    assert page.total == 4
+    assert job_page(journal, stage="no such").total == 0
+    assert job_page(journal, offset=-5, limit=-5).jobs == []
+    mistakes: list[dict[str, Any]] = [{"sort": "number; DROP TABLE job"}, {"colour": "red"}]
+    for wrong in mistakes:
+        with pytest.raises(InputError, match="expected"):
+            job_page(journal, **wrong)
+
+
+def test_events_without_what_every_job_goes_through(journal: Journal) -> None:
+    (only,) = event_page(journal)
+    assert (only.kind, only.machine) == ("down", "m2")
+
+
+def test_queues(journal: Journal) -> None:
+    found = queues(journal, points=61)
+    waiting = sum(found.waiting.values())
+    inside = sum(found.in_system.values())
+    assert isinstance(waiting, np.ndarray)
+    assert isinstance(inside, np.ndarray)
+    assert waiting[-1] == 5
+    assert inside[-1] == 10
+    assert waiting.min() >= 0
+    assert found.times[-1] == 30
+
+
+def test_machines(journal: Journal) -> None:
+    found = {each.name: each for each in machine_states(journal)}
+    assert [each.finished for each in found.values()] == [7, 7, 6]
+    assert found["m0"].running == 21
+    assert found["m2"].state == "down"
+
+
+def test_only_what_is_asked_for_is_told(journal: Journal) -> None:
+    assert set(journal.told("classes", "none")) == {"classes"}
+    assert set(journal.about) == {"classes", "machines", "jobs"}
+
+
+def test_who_writes(journal: Journal) -> None:
+    assert journal.owner() is None
+    with pytest.raises(InputError, match="not running"):
+        request(journal, "ping", "m0")
+    journal.claim()
+    other = Journal(journal.path, new=False)
+    assert other.owner() == os.getpid()
+    with pytest.raises(InputError, match="another grid"):
+        other.claim()
+    assert other.owner() == os.getpid(), "who tries in vain leaves no trace"
+    with pytest.raises(InputError, match=r"did not answer within 0\.1 seconds"):
+        request(other, "ping", "m0", patience=0.1)
+    other.close()
+    journal.release()
+    assert journal.owner() is None
+    journal.close()

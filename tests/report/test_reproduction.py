@@ -1,0 +1,45 @@
+"""The reproduction as one HTML file."""
+
+import re
+from pathlib import Path
+
+from gridwright.catalogue import errata
+from gridwright.report import write_reproduction
+from gridwright.reproduction import Laboratory, Outcome, Reproduction, reproduce, targets
+from gridwright.reproduction.verdict import Judgement, Verdict
+from gridwright.statistics import Estimate
+
+
+def answered(name: str, reason: str = "") -> Reproduction:
+    """Answer a table with its own numbers."""
+    outcomes = []
+    for cell in targets()[name].cells:
+        value = float(cell.get("value") or cell.get("lo") or 1.0)
+        ours = Estimate(value, value, value)
+        outcomes.append(Outcome(cell, ours, True, Judgement(Verdict.differs, reason)))
+    return Reproduction(targets()[name], tuple(outcomes))
+
+
+def test_the_report_holds_everything(tmp_path: Path) -> None:
+    (exact,) = reproduce("LP")
+    found = [exact, answered("K:7.2", "<b>bold</b>"), answered("K:7.3"), answered("A:Figure 3.4")]
+    path = tmp_path / "r.html"
+    write_reproduction(found, Laboratory(), path, 12.0)
+    text = path.read_text("utf-8")
+    cells = sum(len(each.outcomes) for each in found)
+    assert f"of {cells} cells of 4 tables and figures" in text
+    assert text.count("<tr>") > cells
+    assert text.count('class="differs"') == cells - len(exact.outcomes)
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    assert text.count("<figure>") == 2  # the figure, and simulation against testbed
+    assert all(each.source in "AKSDW" for each in errata())
+    assert text.count("<tr>") >= cells + len(errata())
+    anchors = set(re.findall(r'href="#([^"]+)"', text))
+    assert anchors <= set(re.findall(r'id="([^"]+)"', text))
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
+
+
+def test_without_runs_of_the_testbed_there_is_no_picture_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    write_reproduction(reproduce("LP"), Laboratory(), path, 1.0)
+    assert 'id="testbed"' not in path.read_text("utf-8")

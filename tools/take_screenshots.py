@@ -1,0 +1,120 @@
+"""Take the pictures of the web page that the docs show: from a real server and a real run.
+
+Run it as ``python tools/take_screenshots.py``, or with ``define`` for that page alone; it needs
+Chromium.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+
+
+def main() -> None:
+    """Start a server in an empty home, go through its pages, and end it."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        sys.exit("no Chromium: apt-get install chromium")
+    with TemporaryDirectory() as home:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "gridwright", "ui", "--port", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "GRIDWRIGHT_HOME": home},
+        )
+        assert server.stdout is not None
+        found = re.search(r"http://\S+?(?=/ )", server.stdout.readline())
+        assert found
+        try:
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(
+                    executable_path=chromium, args=["--no-sandbox"]
+                )
+                page = browser.new_page(viewport={"width": 1100, "height": 760})
+                define(page, found[0])
+                if sys.argv[1:] != ["define"]:
+                    visit(page, found[0])
+                browser.close()
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait()
+
+
+def define(page: Page, url: str) -> None:
+    """Go through the parts of Define."""
+    page.goto(url)
+    choose(page, "Load an experiment", "MGST-4")
+    page.get_by_text("Limited by class").wait_for()
+    keep(page, "define")
+    page.get_by_role("tab", name="Experiment").click()
+    keep(page, "define-experiment", full=True)
+    choose(page, "A job", "really takes the CPU")
+    page.get_by_label("Rounds of a job that spins, one or one a class", exact=True).fill("9000")
+    page.get_by_role("tab", name="Machines").click()
+    page.get_by_role("button", name="Calibrate", exact=True).click()
+    page.get_by_text("Calibration: done").wait_for(timeout=120_000)
+    page.get_by_role("heading", name="Define").hover()
+    keep(page, "define-machines", full=True)
+    page.get_by_role("tab", name="Failure periods").click()
+    page.get_by_role("button", name="Fill traces for all").click()
+    choose(page, "Periods of machine", "6")
+    page.get_by_label("End of period 1", exact=True).hover()
+    keep(page, "define-failures")
+    page.get_by_role("tab", name="Availability").click()
+    for row in (1, 4):
+        page.get_by_role("table").get_by_role("checkbox").nth(row).click()
+    page.get_by_role("textbox", name="Availability").fill("0.25")
+    choose(page, "Prediction mode", "recursive")
+    page.get_by_role("button", name="Set for those selected").click()
+    keep(page, "define-availability")
+
+
+def visit(page: Page, url: str) -> None:
+    """Go through the other pages."""
+    page.goto(f"{url}/simulate")
+    page.get_by_label("Time units (empty: as published)").fill("1000")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("Best:").wait_for(timeout=60_000)
+    keep(page, "simulate")
+    page.goto(f"{url}/run")
+    choose(page, "Experiment or system", "MGST-4")
+    page.get_by_label("Seconds of a time unit").fill("0.5")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text(re.compile(r"1\d\.\d of 20 time units")).wait_for(timeout=60_000)
+    keep(page, "run")
+    page.get_by_text(re.compile(r"Run 1: .* done,")).wait_for(timeout=60_000)
+    page.goto(f"{url}/statistics/1")
+    page.get_by_role("button", name="Set beside its twin").click()
+    page.get_by_text("What the gap is made of").wait_for(timeout=60_000)
+    keep(page, "statistics")
+    page.goto(f"{url}/published")
+    page.get_by_text("34 of 34 cells").wait_for()
+    keep(page, "published")
+
+
+def choose(page: Page, label: str, text: str) -> None:
+    """Choose from a list by typing into it."""
+    box: Any = page.get_by_role("combobox", name=label, exact=True)
+    box.click()
+    if box.is_editable():
+        box.fill(text)
+    page.get_by_role("option").filter(has_text=text).first.click()
+
+
+def keep(page: Page, name: str, *, full: bool = False) -> None:
+    """Keep a picture of what is seen, or of the whole page."""
+    page.wait_for_timeout(700)  # for a list to close
+    page.screenshot(path=FIGURES / f"page-{name}.png", full_page=full)
+
+
+if __name__ == "__main__":
+    main()
