@@ -22,6 +22,8 @@ __all__ = [
     "window",
 ]
 
+ENDINGS = (".gz", ".xz", ".bz2", ".swf", ".gwf", ".csv", ".tab")
+
 Classes = Annotated[
     str,
     typer.Option(
@@ -99,5 +101,11 @@ def say_account(out: Any, title: str, account: Account) -> None:
 
 
 def name_of(path: Path) -> str:
-    """Return what a trace is called: its file's name, without what it ends in."""
-    return path.name.partition(".")[0]
+    """Return what a trace is called: its file's name, without what it ends in.
+
+    >>> name_of(Path("KTH-SP2-1996-2.1-cln.swf.gz"))
+    'KTH-SP2-1996-2.1-cln'
+    """
+    while path.suffix.lower() in ENDINGS:
+        path = path.with_suffix("")
+    return path.name
