@@ -30,7 +30,10 @@ Which = Annotated[
         show_default=False,
     ),
 ]
-PAST = {"pause": "paused", "resume": "resumed", "drain": "drained", "kill": "killed"}
+PAST = {
+    **{"start": "started", "pause": "paused", "resume": "resumed"},
+    **{"drain": "drained", "kill": "killed"},
+}
 PATIENCE = 10.0
 """Seconds in which a grid must answer."""
 
@@ -55,6 +58,12 @@ def list_machines(run: Which = None, json: Json = False) -> None:
         since = f"{each.since:.1f}"
         rows.add_row(each.name, each.state, since, doing, str(each.finished), str(each.lost), share)
     show(console(), rows)
+
+
+@app.command()
+def start(machine: Name, run: Which = None, json: Json = False) -> None:
+    """Start a machine that was killed or has failed; whether it takes jobs is as it was."""
+    _ask("start", machine, run, json=json)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from ..grid import Journal, Mapper, Statistics, statistics
+from ..grid import Journal, Mapper, Statistics, request, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
 from ..model import InputError, System
@@ -73,14 +73,25 @@ class Run:
 
     @property
     def state(self) -> str:
-        """``running``, ``done``, or ``stopped`` before its end."""
+        """``running``, ``paused``, ``done``, or ``stopped`` before its end."""
         if self.journal.is_claimed():
-            return "running"
+            return "paused" if self.journal.told("paused").get("paused") else "running"
         return "done" if "ended" in self.journal.about else "stopped"
 
     def statistics(self) -> Statistics:
         """Return how its jobs have fared."""
         return statistics(self.journal, self.until)
+
+    def pause(self) -> bool:
+        """Let no time pass for it, until it is resumed; False: so it was.
+
+        What its machines are running goes on, and is told later by as long as the pause.
+        """
+        return request(self.journal, "pause run", "") == "done"
+
+    def resume(self) -> bool:
+        """Let time pass again for a run that was paused; False: so it was."""
+        return request(self.journal, "resume run", "") == "done"
 
     @classmethod
     def find(cls, name: str | int) -> Self:
