@@ -31,8 +31,11 @@ Which = Annotated[
     ),
 ]
 PAST = {
-    **{"start": "started", "pause": "paused", "resume": "resumed"},
-    **{"drain": "drained", "kill": "killed"},
+    "start": "started",
+    "pause": "paused",
+    "resume": "resumed",
+    "drain": "drained",
+    "kill": "killed",
 }
 PATIENCE = 10.0
 """Seconds in which a grid must answer."""
@@ -51,12 +54,14 @@ def list_machines(run: Which = None, json: Json = False) -> None:
     if json:
         print_json({"machines": [each._asdict() for each in states]})
         return
-    rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">availability")
+    rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">CPU", ">expected")
     for each in states:
         doing = "" if each.running is None else f"job {each.running}"
-        share = "" if each.availability is None else f"{each.availability:.2f}"
+        found = (each.measured, each.predicted)
+        shares = ["" if share is None else f"{share:.2f}" for share in found]
         since = f"{each.since:.1f}"
-        rows.add_row(each.name, each.state, since, doing, str(each.finished), str(each.lost), share)
+        counts = str(each.finished), str(each.lost)
+        rows.add_row(each.name, each.state, since, doing, *counts, *shares)
     show(console(), rows)
 
 

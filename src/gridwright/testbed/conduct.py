@@ -63,7 +63,7 @@ class Conduct:
     ) -> None:
         self.experiment, self.journal = experiment, journal
         self.standstill = Standstill(executor)
-        self.executor: Executor = self.standstill
+        self.executor = self.standstill
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.broken = ""
         """Why it had to stop, if it had to."""
@@ -137,7 +137,8 @@ class Conduct:
         return True
 
     def _note(self, mapper: Mapper, *, paused: bool) -> None:
-        entry = Entry(mapper.now(), "run paused" if paused else "run resumed")
+        kind = "run paused" if paused else "run resumed"
+        entry = Entry(mapper.now(), kind, detail=f"{wall_clock():.3f}")
         mapper.call(lambda now: [], entry)
         self.journal.describe(paused=paused)
 

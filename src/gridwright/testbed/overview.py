@@ -50,8 +50,7 @@ def overview(path: Path) -> Overview:
 
 def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
     words, fields = about["experiment"], Experiment.model_fields
-    counts = journal.count()
-    mean = journal.mean_response()
+    arrived, finished, mean = journal.tally()
     left = "done" if "ended" in about else "stopped"
     there = "paused" if about.get("paused") else "running"
     state = there if journal.is_claimed() else left
@@ -65,7 +64,7 @@ def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
         float(words.get("duration", fields["duration"].default)),
         float(about.get("ended") or journal.last()),
         float(about.get("origin", 0.0)),
-        sum(counts.values()),
-        counts.get("finished", 0),
-        None if mean != mean else mean,
+        arrived,
+        finished,
+        mean,
     )

@@ -38,6 +38,7 @@ class Standstill:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
+        self.machines = executor.machines  # the list itself: others may join it
         self.since: float | None = None
         """When it was paused, on the loop's clock; None: it goes on."""
         self._going = asyncio.Event()
@@ -47,11 +48,6 @@ class Standstill:
         """Seconds by which words of the machines that are running something are told later."""
         self._words: list[_Word] = []
         self._starts: list[tuple[int, int, int, bytes]] = []
-
-    @property
-    def machines(self) -> list[str]:
-        """The names of the machines."""
-        return self.executor.machines
 
     def pause(self) -> float | None:
         """Stand still from now on; return since when, or None if it did so already."""

@@ -10,23 +10,26 @@ from pydantic import Field
 from ...catalogue import experiment_names
 from ...grid import event_page, job_page, machine_states, queues, request
 from ...grid.statistics import statistics
-from ...testbed import Experiment, Overview, Run, report
+from ...testbed import Experiment, Overview, Run, job_lengths, report
 from ..answer import plain
+from ..available import available_machines
+from ..own import own_experiments
 from ..running import Runs, experiment_of, open_journal, zipped
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
 __all__ = ["describe_experiment", "run_routes"]
 
-Verb = Literal["pause", "resume", "drain", "ping", "kill", "fail", "impose"]
+Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=0, le=1000)]
 
 
 class Starting(Body):
-    """An experiment of the catalogue, or a system of one's own, and what is to be different."""
+    """An experiment of the catalogue, one that was saved, or a system, and what is different."""
 
     experiment: str = ""
+    own: Annotated[str, Field(description="An experiment that was saved on the page.")] = ""
     system: SystemGiven | None = None
     policy: str | None = None
     time_unit: Positive | None = None
@@ -39,6 +42,10 @@ class Starting(Body):
     detection: Literal["immediate", "timeout"] | None = None
     resolution: Annotated[float, Field(ge=0, le=1e9)] | None = None
     job: Literal["wait", "spin"] | None = None
+    executor: Literal["local", "dask"] | None = None
+    address: Annotated[
+        str | None, Field(max_length=200, description="The cluster's scheduler: tcp://HOST:PORT.")
+    ] = None
 
 
 class Asking(Body):
@@ -62,12 +69,24 @@ def run_routes(runs: Runs) -> APIRouter:
         """List the experiments of the catalogue."""
         return list(experiment_names())
 
+    @routes.get("/experiments/own", tags=["experiments"])
+    def list_own() -> list[str]:
+        """List the experiments that were saved on the page."""
+        return own_experiments()
+
     @routes.get("/experiments/{name}", tags=["experiments"], responses=MISSING)
     def one_experiment(name: str) -> dict[str, Any]:
         """Show an experiment."""
         if name not in experiment_names():
             raise missing("such experiment")
         return describe_experiment(Experiment.find(name))
+
+    @routes.get("/machines", tags=["experiments"], responses=WRONG)
+    def machines_there(
+        address: Annotated[str, Query(max_length=200)] = "",
+    ) -> list[dict[str, Any]]:
+        """List the machines that there are: the workers of a cluster, or this computer."""
+        return [each._asdict() for each in available_machines(address)]
 
     @routes.get("/runs", tags=["runs"])
     def list_runs() -> list[dict[str, Any]]:
@@ -85,10 +104,13 @@ def run_routes(runs: Runs) -> APIRouter:
     def one_run(number: Number) -> dict[str, Any]:
         """Show a run with its statistics."""
         found = known(number)
-        answer = {**found._asdict(), "said": runs.said(number), "statistics": None}
+        answer = {**found._asdict(), "said": runs.said(number)}
+        answer |= {"statistics": None, "job_lengths": None}
         if found.state != "unreadable":
             with open_journal(number) as journal:
                 answer["statistics"] = statistics(journal, found.time_units).as_json()
+            with Run.find(number) as run:
+                answer["job_lengths"] = job_lengths(run)
         return plain(answer)
 
     @routes.get("/runs/{number}/report", tags=["runs"], responses=MISSING)
@@ -161,16 +183,23 @@ def run_routes(runs: Runs) -> APIRouter:
         runs.stop(number)
         return plain(known(number)._asdict())
 
+    @routes.post("/runs/{number}/pause", tags=["runs"], responses=MISSING)
+    def pause(number: Number) -> dict[str, Any]:
+        """Let no time pass for a run, until it is resumed; what machines are running goes on."""
+        known(number)
+        runs.pause(number)
+        return plain(known(number)._asdict())
+
     @routes.post("/runs/{number}/resume", tags=["runs"], responses=MISSING)
     def resume(number: Number) -> dict[str, Any]:
-        """Go on with a run that was stopped."""
+        """Go on with a run that was paused or stopped."""
         known(number)
         runs.resume(number)
         return plain(known(number)._asdict())
 
     @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
-        """Step in: pause, resume, drain, ping, kill, fail or impose."""
+        """Step in: start, pause, resume, drain, ping, kill, fail or impose."""
         known(number)
         values = " ".join(f"{value:g}" for value in given.values)
         with open_journal(number) as journal:
