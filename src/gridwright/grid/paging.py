@@ -70,10 +70,16 @@ def job_page(
     return JobPage(total, [dict(zip(JOB_COLUMNS, row, strict=True)) for row in rows])
 
 
-def event_page(journal: Journal, *, limit: int = 50, offset: int = 0) -> list[Entry]:
-    """Return what happened, the latest first, but for what every job goes through."""
+def event_page(
+    journal: Journal, *, limit: int = 50, offset: int = 0, readings: bool = True
+) -> list[Entry]:
+    """Return what happened, the latest first, but for what every job goes through.
+
+    Readings of CPU availability are many; they may be left out.
+    """
+    rest = "" if readings else "AND kind <> 'availability'"
     rows = journal.select(
-        f"* FROM event WHERE {UNUSUAL} AND kind > '' ORDER BY +rowid DESC LIMIT ? OFFSET ?",
+        f"* FROM event WHERE {UNUSUAL} AND kind > '' {rest} ORDER BY +rowid DESC LIMIT ? OFFSET ?",
         [min(max(limit, 0), LARGEST_PAGE), max(offset, 0)],
     )
     return [Entry(*row) for row in rows]

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -132,6 +133,9 @@ class Runs:
             if owner is None and claimed:
                 raise InputError(f"run {number} is conducted on another computer")
             if owner is None and asked:
+                if process is not None:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(1.0)
                 return
             if owner is None and (ended or process is None or process.poll() is not None):
                 raise InputError(f"run {number} is not running")

@@ -141,11 +141,13 @@ def run_routes(runs: Runs) -> APIRouter:
         return plain(page._asdict())
 
     @routes.get("/runs/{number}/events", tags=["runs"], responses=MISSING)
-    def events(number: Number, offset: Offset = 0, limit: Limit = 50) -> list[dict[str, Any]]:
+    def events(
+        number: Number, offset: Offset = 0, limit: Limit = 50, readings: bool = True
+    ) -> list[dict[str, Any]]:
         """Return what happened in a run, the latest first."""
         known(number)
         with open_journal(number) as journal:
-            found = event_page(journal, offset=offset, limit=limit)
+            found = event_page(journal, offset=offset, limit=limit, readings=readings)
             return [plain(each._asdict()) for each in found]
 
     @routes.get("/runs/{number}/machines", tags=["runs"], responses=MISSING)

@@ -100,7 +100,7 @@ class Live:
             return _Seen(
                 machine_states(journal),
                 queues(journal),
-                event_page(journal, limit=12),
+                event_page(journal, limit=12, readings=False),
                 journal.told("faults").get("faults", []),
                 away_times(journal),
             )
