@@ -60,6 +60,9 @@ def visit(page: Page, url: str) -> None:
     page.goto(f"{url}/run")
     choose(page, "Experiment or system", "MGST-4")
     page.get_by_label("Seconds of a time unit").fill("0.5")
+    page.get_by_label("Time units", exact=True).fill("20")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Readings every").fill("0.5")
     page.get_by_role("button", name="Start").click()
     page.get_by_text(re.compile(r"1\d\.\d of 20 time units")).wait_for(timeout=60_000)
     keep(page, "run")
@@ -70,6 +73,9 @@ def visit(page: Page, url: str) -> None:
     keep(page, "statistics")
     page.goto(f"{url}/published")
     page.get_by_text("34 of 34 cells").wait_for()
+    page.get_by_label("Search").fill("LPAS")
+    page.get_by_role("button", name="✗ differs: say why").first.click()
+    page.get_by_text("No reading of LPAS").wait_for()
     keep(page, "published")
 
 

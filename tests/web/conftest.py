@@ -98,8 +98,9 @@ def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         missing = pytest.fail if os.environ.get("GRIDWRIGHT_NEED_BROWSER") else pytest.skip
         missing("no Chromium here: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # the computer may be busy
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--disable-dev-shm-usage"]
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
@@ -111,7 +112,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, server: Server) -> Iterator[Any]:
     """A page that may ask nobody but our own server, and has nothing to complain of."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     asked: list[str] = []
     complaints: list[str] = []

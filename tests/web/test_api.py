@@ -184,20 +184,6 @@ def _over(api: Any, number: int) -> Any:
     return found if found["state"] not in ("waiting", "running") else None
 
 
-def test_a_simulation_is_stopped(api: Any) -> None:
-    body = {"system": TWO, "policies": ["mct"], "horizon": 1e6, "replications": 1000}
-    number = api.post("/simulations", body, 202)["id"]
-    until(lambda: api.get(f"/simulations/{number}")["policies"][0]["replications"] >= 2)
-    api.post(f"/simulations/{number}/stop")
-    done = until(lambda: _over(api, number))
-    assert done["state"] == "stopped"
-    assert done["share"] < 1
-    assert done["policies"][0]["mean_number"]["high"] is not None
-    assert [each["policy"] for each in api.get(f"/simulations/{number}/result")["results"]] == [
-        "mct"
-    ]
-
-
 SMALL = {"arrivals": [2, 3], "rates": [[8, 3], [4, 10]]}
 
 

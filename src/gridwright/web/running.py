@@ -13,9 +13,9 @@ import subprocess
 import sys
 import time
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 from pydantic import ValidationError
@@ -133,9 +133,6 @@ class Runs:
             if owner is None and claimed:
                 raise InputError(f"run {number} is conducted on another computer")
             if owner is None and asked:
-                if process is not None:
-                    with suppress(subprocess.TimeoutExpired):
-                        process.wait(1.0)
                 return
             if owner is None and (ended or process is None or process.poll() is not None):
                 raise InputError(f"run {number} is not running")
@@ -174,13 +171,15 @@ class Runs:
     def _conduct(self, number: int) -> None:
         words = ["run", "--resume", str(number), "--no-expect", "--json"]
         with log_of(number).open("wb") as log:
-            self._started[number] = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "gridwright", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C here is not meant for it
             )
+        self._started[number] = process
+        Thread(target=process.wait, name=f"run {number}", daemon=True).start()  # else a zombie
 
 
 def path_of(number: int) -> Path:

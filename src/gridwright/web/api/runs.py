@@ -10,10 +10,11 @@ from pydantic import Field
 from ...catalogue import experiment_names
 from ...grid import event_page, job_page, machine_states, queues, request
 from ...grid.statistics import statistics
-from ...testbed import Experiment, Overview, Run, job_lengths, report
+from ...testbed import Experiment, Overview, Run, job_lengths
 from ..answer import plain
 from ..available import available_machines
 from ..own import own_experiments
+from ..reporting import report_of
 from ..running import Runs, experiment_of, open_journal, zipped
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
@@ -117,8 +118,7 @@ def run_routes(runs: Runs) -> APIRouter:
     def whole_report(number: Number) -> dict[str, Any]:
         """Set a run beside its twin, with the causes of the gap; this takes a while."""
         known(number)
-        with Run.find(number) as run:
-            return plain(report(run, expected=False).as_json())
+        return plain(report_of(number))
 
     @routes.get("/runs/{number}/jobs", tags=["runs"], responses=MISSING)
     def jobs(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nicegui import run as background
 from nicegui import ui
 
 from ...model import InputError
-from ...testbed import Report, Run, report
+from ..answer import plain
+from ..reporting import report_of
 from .frame import figure, tell
 
 __all__ = ["Table", "show_gap", "table"]
@@ -47,39 +48,41 @@ def show_gap(number: int) -> None:
         with place:
             ui.label("The same jobs and failures in virtual time: this takes a moment.")
 
-        def work() -> Report:
-            with Run.find(number) as run:
-                return report(run, expected=False)
-
         async def compare() -> None:
             button.disable()
             try:
-                found = await background.io_bound(work)
+                found = await background.io_bound(report_of, number)
                 if found is not None:
                     place.clear()
                     with place:
-                        _show(found)
-            except (InputError, ZeroDivisionError) as error:
+                        _show(plain(found))
+            except InputError as error:
                 tell(error)
             button.enable()
 
         button = ui.button("Set beside its twin", on_click=compare)
 
 
-def _show(found: Report) -> None:
-    gap = found.gap
+def _show(found: dict[str, Any]) -> None:
+    gap, run, twin = found["gap"], found["statistics"], found["twin"]
+    if gap["relative"] is None:
+        ui.label("Too few jobs have finished to set the run beside its twin.")
+        return
+    responses = [figure(each["overall"]["response"]) for each in (run, twin)]
     ui.label(
-        f"Mean response {gap.run:.4g}, of the twin {gap.twin:.4g}: {100 * gap.relative:+.1f} %. "
-        f"Twins whose jobs come a moment earlier or later have {gap.low:.4g} to {gap.high:.4g}."
+        f"Mean response {responses[0]}, of the twin {responses[1]}: "
+        f"{100 * gap['relative']:+.1f} %. "
+        "Twins whose jobs come a moment earlier or later have "
+        f"{figure(gap['low'])} to {figure(gap['high'])}."
     )
-    rows = [[cause, f"{value:+.4f}"] for cause, value in gap.shares.items()]
+    rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
     table("What the gap is made of", ["cause", "time units"], rows)
-    platforms = sorted({name for each in found.published.values() for name in each})
+    published = found["published"]
+    platforms = sorted({name for each in published.values() for name in each})
     rows = []
-    named = [*found.statistics.classes.items(), ("overall", found.statistics.overall)]
-    for name, each in named:
-        twin = found.twin.overall if name == "overall" else found.twin.classes[name]
-        printed = [found.published.get(name, {}).get(each, "") for each in platforms]
-        rows.append([name, figure(each.response), figure(twin.response), *printed])
+    for name in [*run["classes"], "overall"]:
+        both = [{**each["classes"], "overall": each["overall"]}[name] for each in (run, twin)]
+        printed = [published.get(name, {}).get(each, "") for each in platforms]
+        rows.append([name, *(figure(each["response"]) for each in both), *printed])
     heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
     table("Mean response", heads, rows)
