@@ -56,7 +56,7 @@ def visit(page: Page, url: str) -> None:
     page.get_by_label("Time units (empty: as published)").fill("1000")
     page.get_by_role("button", name="Start").click()
     page.get_by_text("Best:").wait_for(timeout=60_000)
-    keep(page, "simulate")
+    keep(page, "simulate", whole=True)
     page.goto(f"{url}/run")
     choose(page, "Experiment or system", "MGST-4")
     page.get_by_label("Seconds of a time unit").fill("0.5")
@@ -65,12 +65,12 @@ def visit(page: Page, url: str) -> None:
     page.get_by_label("Readings every").fill("0.5")
     page.get_by_role("button", name="Start").click()
     page.get_by_text(re.compile(r"1\d\.\d of 20 time units")).wait_for(timeout=60_000)
-    keep(page, "run")
+    keep(page, "run", whole=True)
     page.get_by_text(re.compile(r"Run 1: .* done,")).wait_for(timeout=60_000)
     page.goto(f"{url}/statistics/1")
     page.get_by_role("button", name="Set beside its twin").click()
     page.get_by_text("What the gap is made of").wait_for(timeout=60_000)
-    keep(page, "statistics")
+    keep(page, "statistics", whole=True)
     page.goto(f"{url}/published")
     page.get_by_text("34 of 34 cells").wait_for()
     page.get_by_label("Search").fill("LPAS")
@@ -87,10 +87,10 @@ def choose(page: Page, label: str, text: str) -> None:
     page.get_by_role("option").filter(has_text=text).first.click()
 
 
-def keep(page: Page, name: str) -> None:
-    """Keep a picture of what is seen."""
+def keep(page: Page, name: str, *, whole: bool = False) -> None:
+    """Keep a picture of what is seen, or of the whole page."""
     page.wait_for_timeout(700)  # for a list to close
-    page.screenshot(path=FIGURES / f"page-{name}.png")
+    page.screenshot(path=FIGURES / f"page-{name}.png", full_page=whole)
 
 
 if __name__ == "__main__":
