@@ -1,6 +1,7 @@
 """Take the pictures of the web page that the docs show: from a real server and a real run.
 
-Run it as ``python tools/take_screenshots.py``; it needs Chromium.
+Run it as ``python tools/take_screenshots.py``, or with ``define`` for that page alone; it needs
+Chromium.
 """
 
 import os
@@ -39,24 +40,51 @@ def main() -> None:
                     executable_path=chromium, args=["--no-sandbox"]
                 )
                 page = browser.new_page(viewport={"width": 1100, "height": 760})
-                visit(page, found[0])
+                define(page, found[0])
+                if sys.argv[1:] != ["define"]:
+                    visit(page, found[0])
                 browser.close()
         finally:
             server.send_signal(signal.SIGINT)
             server.wait()
 
 
-def visit(page: Page, url: str) -> None:
-    """Go through the pages."""
+def define(page: Page, url: str) -> None:
+    """Go through the parts of Define."""
     page.goto(url)
-    choose(page, "Load a system", "MGST.HiHi:4")
+    choose(page, "Load an experiment", "MGST-4")
     page.get_by_text("Limited by class").wait_for()
     keep(page, "define")
+    page.get_by_role("tab", name="Experiment").click()
+    keep(page, "define-experiment", full=True)
+    choose(page, "A job", "really takes the CPU")
+    page.get_by_label("Rounds of a job that spins, one or one a class", exact=True).fill("9000")
+    page.get_by_role("tab", name="Machines").click()
+    page.get_by_role("button", name="Calibrate", exact=True).click()
+    page.get_by_text("Calibration: done").wait_for(timeout=120_000)
+    page.get_by_role("heading", name="Define").hover()
+    keep(page, "define-machines", full=True)
+    page.get_by_role("tab", name="Failure periods").click()
+    page.get_by_role("button", name="Fill traces for all").click()
+    choose(page, "Periods of machine", "6")
+    page.get_by_label("End of period 1", exact=True).hover()
+    keep(page, "define-failures")
+    page.get_by_role("tab", name="Availability").click()
+    for row in (1, 4):
+        page.get_by_role("table").get_by_role("checkbox").nth(row).click()
+    page.get_by_role("textbox", name="Availability").fill("0.25")
+    choose(page, "Prediction mode", "recursive")
+    page.get_by_role("button", name="Set for those selected").click()
+    keep(page, "define-availability")
+
+
+def visit(page: Page, url: str) -> None:
+    """Go through the other pages."""
     page.goto(f"{url}/simulate")
     page.get_by_label("Time units (empty: as published)").fill("1000")
     page.get_by_role("button", name="Start").click()
     page.get_by_text("Best:").wait_for(timeout=60_000)
-    keep(page, "simulate", whole=True)
+    keep(page, "simulate", full=True)
     page.goto(f"{url}/run")
     choose(page, "Experiment or system", "MGST-4")
     page.get_by_label("Seconds of a time unit").fill("0.5")
@@ -65,12 +93,12 @@ def visit(page: Page, url: str) -> None:
     page.get_by_label("Readings every").fill("0.5")
     page.get_by_role("button", name="Start").click()
     page.get_by_text(re.compile(r"1\d\.\d of 20 time units")).wait_for(timeout=60_000)
-    keep(page, "run", whole=True)
+    keep(page, "run", full=True)
     page.get_by_text(re.compile(r"Run 1: .* done,")).wait_for(timeout=60_000)
     page.goto(f"{url}/statistics/1")
     page.get_by_role("button", name="Set beside its twin").click()
     page.get_by_text("What the gap is made of").wait_for(timeout=60_000)
-    keep(page, "statistics", whole=True)
+    keep(page, "statistics", full=True)
     page.goto(f"{url}/published")
     page.get_by_text("34 of 34 cells").wait_for()
     page.get_by_label("Search").fill("LPAS")
@@ -83,14 +111,15 @@ def choose(page: Page, label: str, text: str) -> None:
     """Choose from a list by typing into it."""
     box: Any = page.get_by_role("combobox", name=label, exact=True)
     box.click()
-    box.fill(text)
+    if box.is_editable():
+        box.fill(text)
     page.get_by_role("option").filter(has_text=text).first.click()
 
 
-def keep(page: Page, name: str, *, whole: bool = False) -> None:
+def keep(page: Page, name: str, *, full: bool = False) -> None:
     """Keep a picture of what is seen, or of the whole page."""
     page.wait_for_timeout(700)  # for a list to close
-    page.screenshot(path=FIGURES / f"page-{name}.png", full_page=whole)
+    page.screenshot(path=FIGURES / f"page-{name}.png", full_page=full)
 
 
 if __name__ == "__main__":

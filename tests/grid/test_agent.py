@@ -16,9 +16,11 @@ from gridwright.grid.cpu import Snapshot, availability, snapshot
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.executors.seam import Event, Reading
 from gridwright.grid.history import History
+from gridwright.grid.prediction import Prediction
 from gridwright.testbed.load import Load
 
 WAIT = 60
+HALF = {"mode": "fixed", "availability": 0.5}
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +30,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(agent: Agent, count: int) -> list[tuple[float, float]]:
     readings: Queue[tuple[float, float]] = Queue()
-    agent.tell = lambda *reading: readings.put(reading)
+    agent.tell = lambda measured, predicted: readings.put((measured, predicted[0]))
     with agent:
         return [readings.get(timeout=WAIT) for _ in range(count)]
 
@@ -69,8 +71,8 @@ def test_it_goes_on_where_nothing_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_it_stops() -> None:
-    readings: Queue[tuple[float, float]] = Queue()
-    agent = Agent(lambda *reading: readings.put(reading), 1000.0, list)
+    readings: Queue[float] = Queue()
+    agent = Agent(lambda measured, _: readings.put(measured), 1000.0, list)
     agent.start()
     agent.start()
     assert [t.name for t in threading.enumerate()].count("gridwright-agent") == 1
@@ -86,6 +88,8 @@ def test_wrong_resolution(resolution: float) -> None:
         Agent(lambda *_: None, resolution, list).start()
     with pytest.raises(InputError, match="no mode 'x'"):
         Agent(lambda *_: None, 1.0, list, prediction="x")
+    with pytest.raises(InputError, match="3 predictions for 2 machines"):
+        Agent(lambda *_: None, 1.0, list, prediction=["weekly"] * 3, machines=2)
 
 
 def test_local_machines_are_told_of_in_the_loops_thread() -> None:
@@ -93,7 +97,7 @@ def test_local_machines_are_told_of_in_the_loops_thread() -> None:
     threads: set[int] = set()
 
     async def run() -> None:
-        executor = LocalExecutor(2, prediction={"mode": "fixed", "availability": 0.5})
+        executor = LocalExecutor(2, prediction=[HALF, HALF])
 
         def tell(event: Event) -> None:
             events.append(event)
@@ -107,6 +111,9 @@ def test_local_machines_are_told_of_in_the_loops_thread() -> None:
         while len(readings()) < before + 2:
             await asyncio.sleep(0.01)
         assert {each.machine for each in readings()[before:]} == {1}
+        executor.predict(1, Prediction.of({"mode": "fixed", "availability": 0.25}))
+        while readings()[-1].predicted != 0.25:
+            await asyncio.sleep(0.01)
         await executor.close()
         count = len(events)
         await asyncio.sleep(0.2)
@@ -118,7 +125,8 @@ def test_local_machines_are_told_of_in_the_loops_thread() -> None:
     asyncio.run(run())
     assert threads == {threading.get_ident()}
     assert [each.machine for each in readings()[:6]] == [0, 1, 0, 1, 0, 1]
-    assert all(0 <= each.measured <= 1 and each.predicted == 0.5 for each in readings())
+    assert all(0 <= each.measured <= 1 for each in readings())
+    assert {each.predicted for each in readings()[:6]} == {0.5}
 
 
 def test_a_load_is_seen_and_the_workers_are_not() -> None:

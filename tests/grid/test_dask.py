@@ -480,10 +480,12 @@ def test_workers_tell_of_their_cpu(cluster: Cluster, tmp_path: Path) -> None:
     with Grid("lpas_dg", executor=executor, journal=path, resolution=0.1) as grid:
         until(lambda: len(grid.mapper.beliefs.predicted) == 2)
         until(lambda: (grid.mapper.book.machines["availability"] == 0.25).all())
+        grid.predict(executor.machines[1], {"mode": "fixed", "availability": 0.75})
+        until(lambda: list(grid.mapper.book.machines["availability"]) == [0.25, 0.75])
     journal = Journal(path)
     readings = [entry.detail.split() for entry in journal.events("availability")]
     journal.close()
-    assert {predicted for _, predicted in readings} == {"0.2500"}
+    assert {predicted for _, predicted in readings} == {"0.2500", "0.7500"}
     assert all(0 <= float(measured) <= 1 for measured, _ in readings)
 
 

@@ -359,6 +359,8 @@ def test_operators_step_in(tmp_path: Path) -> None:
         for wrong in (0.0, 1.5):
             with pytest.raises(InputError, match="expected more than 0, at most 1"):
                 grid.impose(other, wrong, 1)
+        with pytest.raises(InputError, match="no readings are taken"):
+            grid.predict(other, "recursive")
         figures = grid.statistics().overall
         assert (figures.finished, figures.unfinished) == (3, 0)
 

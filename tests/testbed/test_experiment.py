@@ -1,6 +1,7 @@
 """Experiment files: what may stand in one, and what is said of one that is wrong."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,40 @@ def test_an_experiment_that_is_not_there() -> None:
         Experiment.find("MGST-13")
     with pytest.raises(InputError, match=r"no\.toml: there is no such file"):
         Experiment.find("no.toml")
+
+
+def test_one_file_says_it_all(tmp_path: Path) -> None:
+    """A trace, speeds and predictions by machine stand in the experiment file with its system."""
+    made = Experiment(
+        system="2.B",
+        policy="kpb:k=1",
+        time_unit=0.5,
+        seed=2**40,
+        job="spin",
+        iterations=[500, 700],
+        calibrations=[{"iterations": 500, "seconds": 0.1}] * 2,
+        failures=[["2", 3.5, 4], ["1", 1, 2]],
+        resolution=1,
+        prediction=["weekly", {"mode": "fixed", "availability": 0.5, "period": float("inf")}],
+        corrections={"overhead": False, "every_time": None},
+    )
+    file = tmp_path / "mine.toml"
+    file.write_text(made.to_toml())
+    again = Experiment.from_file(file)
+    assert again == made.replace(name="mine")
+    assert [fault.start for fault in again.faults()] == [1, 3.5]
+    assert again.known_speeds() == made.calibrations
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"failures": [["1", 1, -2]]}, "failures, row 1, column 3 is -2; expected a number > 0"),
+        ({"failures": [["9", 1, 2]]}, "failures, entry 1: no machine '9'"),
+        ({"prediction": ["weekly"]}, "1 predictions for 2 machines"),
+        ({"calibrations": [{"iterations": 1, "seconds": 1}]}, "1 calibrations for 2 machines"),
+    ],
+)
+def test_what_is_said_of_each_machine_must_fit(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Experiment(system="2.B", policy="mct", **wrong)

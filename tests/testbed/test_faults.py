@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, load
-from gridwright.testbed import Fault, draw_faults, read_faults, write_faults
+from gridwright.testbed import (
+    Fault,
+    check_faults,
+    draw_faults,
+    read_faults,
+    rows_of,
+    spells,
+    write_faults,
+)
 
 SYSTEM = load("MGST.HiHi:3")
 
@@ -48,3 +56,22 @@ def test_a_wrong_trace_is_refused(text: str, wrong: str, tmp_path: Path) -> None
     (tmp_path / "faults.csv").write_text(text)
     with pytest.raises(InputError, match=wrong):
         read_faults(tmp_path / "faults.csv", SYSTEM)
+
+
+def test_a_trace_stands_in_the_experiment_itself() -> None:
+    faults = draw_faults(SYSTEM, 300, seed=4)
+    rows = rows_of(faults, SYSTEM)
+    assert check_faults(reversed(rows), SYSTEM) == faults
+    with pytest.raises(InputError, match="failures, entry 2: no machine '7'"):
+        check_faults([("1", 1, 2), ("7", 1, 2)], SYSTEM)
+    with pytest.raises(InputError, match="two faults of machine 1 overlap at 1"):
+        check_faults([("1", 1, 2), ("1", 0, 1.5)], SYSTEM)
+
+
+def test_a_trace_has_the_times_that_it_was_drawn_with() -> None:
+    faults = draw_faults(SYSTEM, 100_000, seed=2)
+    for machine in range(6):
+        found = spells(faults, machine)
+        assert found.up == pytest.approx(50, rel=0.1)
+        assert found.down == pytest.approx(2, rel=0.1)
+    assert spells(faults, 6).faults == 0

@@ -43,11 +43,12 @@ def test_a_list_as_the_original_has_it(file: Path) -> None:
 def test_comments_blank_lines_and_what_may_be_missing(file: Path) -> None:
     file.write_bytes(
         b"\xef\xbb\xbf# the machines\r\n\r\n  # two of them\r\n"
-        + f"tcp://10.0.0.1:4000 ; {SECRET} ; ;\r\nb;;;\r\n".encode()
+        + f"tcp://10.0.0.1:4000 ; {SECRET} ; ;\r\nb;;;\r\nc\r\n".encode()
     )
     assert read_machines(file) == (
         Listed("tcp://10.0.0.1:4000", Credential(SECRET)),
         Listed("b"),
+        Listed("c"),
     )
 
 

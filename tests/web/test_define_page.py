@@ -6,6 +6,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from gridwright.testbed import Experiment, Fault
+
 
 def cell(page: Any, label: str) -> Any:
     return page.get_by_label(label, exact=True)
@@ -106,3 +108,113 @@ def test_light_and_dark(page: Any, server: Any) -> None:
     page.get_by_role("link", name="Published").click()
     expect(page.get_by_role("heading", name="Published")).to_be_visible()
     expect(page.locator("body.body--light")).to_be_visible()
+
+
+def button(page: Any, name: str) -> Any:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def part(page: Any, name: str) -> None:
+    page.get_by_role("tab", name=name).click()
+
+
+def test_an_experiment_is_defined_beside_the_system(page: Any, server: Any, tmp_path: Path) -> None:
+    page.goto(server.url)
+    cell(page, "Name of the system").fill("whole")
+    page.get_by_role("tab", name="System").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    cell(page, "Seconds of a time unit").fill("-1")
+    expect(page.get_by_text("time_unit is -1.0; expected a number > 0")).to_be_visible()
+    button(page, "Undo").click()
+    expect(cell(page, "Seconds of a time unit")).to_have_value("1")
+    cell(page, "T_system: time units between readings (0: none)").fill("0.5")
+    cell(page, "Mean up-time (empty: never fails)").fill("10")
+    expect(page.get_by_text("[failures] mean_repair is missing")).to_be_visible()
+    cell(page, "Mean repair time").fill("2")
+    page.get_by_role("switch", name="Time-out").click()
+    expect(cell(page, "n: after n × the expected time (0: never)")).to_have_value("4")
+
+    part(page, "Machines")
+    file = tmp_path / "machines.srs"
+    file.write_text("lab-1; s3cret; 0.5; 500\n<b>lab-2; s3cret; 1; 500\nlab-3; s3cret; 1; 500\n")
+    with page.expect_file_chooser() as chooser:
+        button(page, "Import a machine list").click()
+    chooser.value.set_files(file)
+    expect(page.get_by_role("cell", name="<b>lab-2")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="lab-3")
+    row.get_by_role("checkbox").click()
+    button(page, "Remove those selected").click()
+    expect(row).to_have_count(0)
+    cell(page, "Assumed rate of class 2").fill("5")
+    button(page, "Calibrate").click()
+    expect(page.get_by_text(re.compile(r"Calibration: running, \d+ % \(machine"))).to_be_visible()
+    button(page, "Stop calibrating").click()
+    expect(page.get_by_text("Calibration: stopped")).to_be_visible()
+
+    part(page, "Failure periods")
+    button(page, "Fill traces for all").click()
+    expect(page.get_by_text("the run has these")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"mean up-time \d.*, mean down-time \d"))).to_be_visible()
+    cell(page, "End of period 1").fill("0")
+    wrong = page.get_by_text(re.compile(r"failures, row \d+, column 3 is 0.0; expected"))
+    expect(wrong).to_be_visible()
+    button(page, "Undo").click()
+    button(page, "Clear all").click()
+    expect(page.get_by_text("No periods yet")).to_be_visible()
+    button(page, "Add a period").click()
+    expect(cell(page, "End of period 1")).to_have_value("2")
+    cell(page, "End of period 1").fill("2.5")
+
+    part(page, "Availability")
+    page.get_by_role("row").filter(has_text="lab-1").get_by_role("checkbox").click()
+    page.get_by_role("textbox", name="Availability").fill("0.5")
+    page.get_by_role("combobox", name="Prediction mode").click()
+    page.get_by_role("option", name="recursive").click()
+    button(page, "Set for those selected").click()
+    expect(page.get_by_role("cell", name="recursive (c 0.5)")).to_be_visible()
+
+    with page.expect_download() as found:
+        button(page, "Download TOML").click()
+    made = Experiment.from_file(found.value.path())
+    assert made.system.machines == ("lab-1", "<b>lab-2")
+    assert made.system.mean_availability.tolist() == [0.5, 1]
+    assert made.system.believed.nominal[1, 0] == 5
+    assert made.faults() == (Fault(0, 1, 2.5),)
+    assert (made.timeout, made.resolution, made.known_speeds()[0].seconds) == (4, 0.5, 30)
+    assert "s3cret" not in made.to_toml()
+    button(page, "Save").click()
+    expect(page.get_by_text("whole is saved; Simulate and Run offer it")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_what_was_defined_is_run_and_stepped_into(page: Any, server: Any) -> None:
+    page.goto(server.url)
+    box = page.get_by_role("combobox", name="Load an experiment")
+    box.click()
+    box.fill("whole")
+    page.get_by_role("option", name="whole (saved)").click()
+    expect(page.get_by_role("rowheader", name="2", exact=True)).to_be_visible()
+    button(page, "Run it").click()
+    page.wait_for_url("**/run/1")
+    expect(page.get_by_text(re.compile("whole under .*, running"))).to_be_visible(timeout=30_000)
+    page.go_back()
+    part(page, "Availability")
+    page.get_by_role("row").filter(has_text="lab-1").get_by_role("checkbox").click()
+    expect(page.get_by_text("run 1: whole")).to_be_visible()
+    page.get_by_role("textbox", name="Availability").fill("0.25")
+    page.get_by_role("combobox", name="Prediction mode").click()
+    page.get_by_role("option", name="weekly").click()
+    button(page, "Send to the run").click()
+    expect(page.get_by_text("run 1: sent to lab-1")).to_be_visible()
+    events = page.request.get(f"{server.url}/api/runs/1/events?limit=1000").json()
+    said = {each["kind"]: (each["machine"], each["detail"]) for each in events}
+    assert said["availability imposed"] == ("lab-1", "0.25")
+    assert said["prediction"] == ("lab-1", "weekly")
+    assert page.request.post(f"{server.url}/api/runs/1/stop", data={}).ok
+    page.goto(f"{server.url}/run")
+    box = page.get_by_role("combobox", name="Experiment or system")
+    box.click()
+    box.fill("whole")
+    expect(page.get_by_role("option", name="whole (saved experiment)")).to_be_visible()

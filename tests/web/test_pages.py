@@ -87,7 +87,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     button(page, "Start").click()
     page.wait_for_url(re.compile(r"/run/\d+$"))
     number = page.url.rpartition("/")[2]
-    expect(page.get_by_text(re.compile("running"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished"))).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="finished").first).to_be_visible()
     expect(page.get_by_text("Failures (grey")).to_be_visible()

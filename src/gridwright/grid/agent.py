@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from ..model import InputError
 from .cpu import Snapshot, availability, snapshot
 from .history import History
-from .prediction import Prediction
+from .prediction import Prediction, predictions_of
 
 __all__ = ["Agent", "Measurement", "forecast", "measure"]
 
@@ -63,29 +63,34 @@ class Agent:
     Parameters
     ----------
     tell
-        Called in the agent's thread with the share measured and the share predicted.
+        Called in the agent's thread with the share measured, and the share predicted for each
+        machine.
     resolution
         Seconds between readings.
     own
         Called in the agent's thread for the pids of the grid's processes on this computer. What
         descends from them is the grid's as well, but for what occupies the machine on purpose.
     prediction
-        A mode's name, a table, or a ``Prediction``.
+        A mode's name, a table, or a ``Prediction``; or a list with one for each machine.
+    machines
+        How many machines of the grid are on this computer.
     history
         Where readings are kept; this computer's own file unless given.
     """
 
     def __init__(
         self,
-        tell: Callable[[float, float], object],
+        tell: Callable[[float, list[float]], object],
         resolution: float,
         own: Callable[[], Collection[int]],
         *,
         prediction: Any = "weekly",
+        machines: int = 1,
         history: History | None = None,
     ) -> None:
         self.tell, self.resolution, self.own = tell, resolution, own
-        self.prediction = Prediction.of(prediction)
+        self.predictions = predictions_of(prediction, machines)
+        self._since = [time.monotonic()] * machines
         self.history = history or History()
         self.trouble = ""
         """Why readings are not kept, if they are not."""
@@ -95,11 +100,16 @@ class Agent:
     def start(self) -> None:
         """Begin to measure."""
         if self._thread is None:
+            self._since = [time.monotonic()] * len(self._since)
             measurements = measure(self.resolution, self.own, self._stop)
             self._thread = Thread(
                 target=self._run, args=(measurements,), name="gridwright-agent", daemon=True
             )
             self._thread.start()
+
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Predict a machine's availability in another way from now on."""
+        self.predictions[machine], self._since[machine] = prediction, time.monotonic()
 
     def stop(self) -> None:
         """Measure no more, and tell no more once this returns."""
@@ -120,20 +130,25 @@ class Agent:
         self.stop()
 
     def _run(self, measurements: Iterator[Measurement]) -> None:
-        began = time.monotonic()
         for each in measurements:
-            past = self._keep(each)
-            elapsed = time.monotonic() - began
-            predicted = self.prediction.predict(past, each.share, elapsed)
+            ways = list(zip(self.predictions, self._since, strict=True))
+            past = self._keep(each, {way.intervals for way, _ in ways})
+            now = time.monotonic()
+            predicted = [
+                way.predict(past.get(way.intervals, {}), each.share, now - since)
+                for way, since in ways
+            ]
             if not self._stop.is_set():
                 self.tell(each.share, predicted)
 
-    def _keep(self, measurement: Measurement) -> dict[int, float]:
+    def _keep(
+        self, measurement: Measurement, intervals: Collection[int]
+    ) -> dict[int, dict[int, float]]:
         """Keep a measurement, and look up earlier weeks. A full disk must not stop the grid."""
-        past: dict[int, float] = {}
+        past: dict[int, dict[int, float]] = {}
         self.trouble = ""
         try:
-            past = self.history.past(measurement.end, self.prediction.intervals)
+            past = {each: self.history.past(measurement.end, each) for each in intervals}
             self.history.add(*measurement)
         except InputError as error:
             self.trouble = str(error)

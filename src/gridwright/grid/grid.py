@@ -224,6 +224,10 @@ class Grid:
         """Have a machine's CPU availability taken to be so much, for so many seconds."""
         self._wait_for(self.operators.impose(machine, availability, period))
 
+    def predict(self, machine: str, prediction: Any) -> None:
+        """Have a machine's CPU availability predicted in another way: a mode's name or a table."""
+        self._wait_for(self.operators.predict(machine, prediction))
+
     def statistics(self) -> Statistics:
         """Return how jobs have fared so far: waiting, delays, response, rates."""
         return self._in_loop(lambda: statistics(self.journal))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..model import InputError, did_you_mean
 from .journal import Entry
 from .mapper import Mapper
+from .prediction import Prediction
 
 __all__ = ["VERBS", "Operators"]
 
-VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose")
+VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
 GLANCE = 0.2
 """Seconds between looks for requests of other processes."""
 
@@ -102,6 +104,15 @@ class Operators:
         what: Callable[[float], Any] = lambda now: beliefs.impose(number, availability, now)  # noqa: E731
         return await self._tell("availability imposed", machine, what, f"{availability:g}")
 
+    async def predict(self, machine: str, prediction: Any) -> bool:
+        """Predict a machine's CPU availability in another way from now on."""
+        number, way = self._number(machine), Prediction.of(prediction)
+        if not self.mapper.settings.resolution > 0:
+            raise InputError("nothing is predicted: no readings are taken, the resolution is 0")
+        self._note("prediction", machine, way.mode)
+        self.mapper.executor.predict(number, way)
+        return True
+
     async def serve(self) -> None:
         """Do what other processes ask for in the journal, until cancelled."""
         journal, seen = self.mapper.journal, -1
@@ -127,8 +138,7 @@ class Operators:
                 found = await self.more[request.verb]()
             elif request.verb in VERBS:
                 verb: Callable[..., Awaitable[Any]] = getattr(self, request.verb)
-                values = [float(word) for word in request.value.split()]
-                found = await verb(request.machine, *values)
+                found = await verb(request.machine, *_values(request))
             else:
                 raise InputError(f"cannot {request.verb}")
             answer = (
@@ -176,3 +186,10 @@ class Operators:
     ) -> bool:
         entry = Entry(self.mapper.now(), kind, machine=machine, detail=detail)
         return await asyncio.wrap_future(self.mapper.call(what, entry))
+
+
+def _values(request: Any) -> list[Any]:
+    """Read what comes after a verb: numbers, or a prediction as JSON."""
+    if request.verb == "predict":
+        return [json.loads(request.value or "{}")]
+    return [float(word) for word in request.value.split()]

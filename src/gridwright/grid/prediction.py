@@ -12,7 +12,7 @@ from ..model import InputError, did_you_mean
 from ..model.explanation import explain, shortened
 from ..model.record import NonNegative, PositiveOrInfinite, Record
 
-__all__ = ["MINUTES", "MODES", "Prediction", "Slot", "slot_of"]
+__all__ = ["MINUTES", "MODES", "Prediction", "Slot", "predictions_of", "slot_of"]
 
 MINUTES = 24 * 60
 """Minutes of a day."""
@@ -163,6 +163,19 @@ class Prediction(Record):
         for week in weeks:
             expected = self.c * past[week] + (1 - self.c) * expected
         return _between(expected, [self.start, *(past[week] for week in weeks)])
+
+
+def predictions_of(value: Any, machines: int) -> list[Prediction]:
+    """Return a prediction for each machine: of one for all, or of a list of one each.
+
+    >>> [each.mode for each in predictions_of(["weekly", "recursive"], 2)]
+    ['weekly', 'recursive']
+    """
+    if not isinstance(value, list | tuple):
+        return [Prediction.of(value)] * machines
+    if len(value) != machines:
+        raise InputError(f"{len(value)} predictions for {machines} machines; give as many, or one")
+    return [Prediction.of(each) for each in value]
 
 
 def _between(value: float, shares: list[float]) -> float:

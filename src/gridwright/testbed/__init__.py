@@ -4,12 +4,22 @@ from .adjuster import Adjuster, Calibration, real_rates, warnings
 from .calibrate import calibrate
 from .experiment import Experiment
 from .export import export
-from .faults import Fault, draw_faults, read_faults, write_faults
+from .faults import (
+    Fault,
+    Spells,
+    check_faults,
+    draw_faults,
+    read_faults,
+    rows_of,
+    spells,
+    write_faults,
+)
 from .generator import JobList
 from .load import Load
 from .machines import (
     Credential,
     Listed,
+    parse_machines,
     parse_rates,
     read_machines,
     read_rates,
@@ -37,8 +47,10 @@ __all__ = [
     "Overview",
     "Report",
     "Run",
+    "Spells",
     "actual_rates",
     "calibrate",
+    "check_faults",
     "conduct",
     "draw_faults",
     "expect",
@@ -47,13 +59,16 @@ __all__ = [
     "job_lengths",
     "new_run",
     "overview",
+    "parse_machines",
     "parse_rates",
     "read_faults",
     "read_machines",
     "read_rates",
     "real_rates",
     "report",
+    "rows_of",
     "runs",
+    "spells",
     "twin",
     "virtually",
     "warnings",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -12,38 +11,25 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ..catalogue import experiment_names, experiment_path, load
 from ..grid import Corrections, Settings, corrections_of
-from ..grid.prediction import Prediction
+from ..grid.prediction import Prediction, predictions_of
 from ..model import InputError, System, did_you_mean
 from ..model.explanation import explain
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record
+from ..model.toml import format_toml
 from ..policies import Policy
 from ..policies import find as find_policy
-from .faults import Fault, draw_faults, read_faults
+from .adjuster import Calibration
+from .faults import Fault, FaultsGiven, check_faults, draw_faults, read_faults
 from .generator import JobList
 from .machines import Listed, read_machines
+from .tls import Tls
 
 __all__ = ["Experiment"]
 
 
 def _corrections(value: Any) -> Any:
     return corrections_of(value) if isinstance(value, bool | dict) else value
-
-
-class Tls(Record):
-    """Files for a cluster that speaks TLS: what it may be trusted by, and who we are."""
-
-    ca_file: str
-    cert: str
-    key: str
-
-    def security(self) -> dict[str, str]:
-        """Return it in Dask's words."""
-        return {
-            "tls_ca_file": self.ca_file,
-            "tls_client_cert": self.cert,
-            "tls_client_key": self.key,
-        }
 
 
 class Experiment(Record):
@@ -72,16 +58,20 @@ class Experiment(Record):
         For a ``tls://`` address: ``ca_file``, ``cert`` and ``key``, the paths of PEM files.
     machines
         Names, or Dask workers, for the columns of the system; or the path of a machine list.
+    calibrations
+        How long each machine took for the loop, where no machine list says so.
     timeout, on_timeout
         A job that takes so many times what is expected is given up; 0: never.
     detection
         How a failure becomes known: ``immediate``, or only by the ``timeout``.
     failures
-        ``generated`` from the system, ``none``, or the path of a failure trace.
+        ``generated`` from the system, ``none``, the path of a failure trace, or the trace itself:
+        a list of machine, start and end.
     jobs
         The path of a job list, to be run in place of one that is drawn.
     resolution, prediction
-        Time units between readings of CPU availability (0: none), and how it is predicted.
+        Time units between readings of CPU availability (0: none), and how it is predicted: for
+        all machines, or a list with one for each.
     corrections
         Which beliefs follow the measurements.
 
@@ -103,13 +93,14 @@ class Experiment(Record):
     address: str = ""
     tls: Tls | None = None
     machines: str | tuple[str, ...] = ()
+    calibrations: tuple[Calibration, ...] = ()
     timeout: NonNegative = 0.0
     on_timeout: Literal["resubmit", "wait", "fail", "duplicate"] = "resubmit"
     detection: Literal["immediate", "timeout"] = "immediate"
-    failures: str = "generated"
+    failures: FaultsGiven = "generated"
     jobs: str = ""
     resolution: NonNegative = 0.0
-    prediction: Prediction = Prediction()
+    prediction: OneOrList[Prediction] = Prediction()
     corrections: Annotated[Corrections, BeforeValidator(_corrections)] = Corrections()
 
     def model_post_init(self, context: Any) -> None:
@@ -132,6 +123,13 @@ class Experiment(Record):
         rounds = self.iterations if isinstance(self.iterations, tuple) else ()
         if rounds and len(rounds) != system.shape[0]:
             raise InputError(f"{len(rounds)} iterations for {system.shape[0]} classes")
+        if self.calibrations and len(self.calibrations) != system.shape[1]:
+            raise InputError(
+                f"{len(self.calibrations)} calibrations for {system.shape[1]} machines"
+            )
+        predictions_of(self.prediction, system.shape[1])
+        if not isinstance(self.failures, str):
+            check_faults(self.failures, system)
         if self.executor == "dask" and not self.address:
             raise InputError(
                 "executor is 'dask'; expected the address of a scheduler: tcp://HOST:PORT"
@@ -208,13 +206,20 @@ class Experiment(Record):
             return ()
         if self.failures == "generated":
             return draw_faults(self.system, self.duration, self.seed)
-        return read_faults(self.failures, self.system)
+        if isinstance(self.failures, str):
+            return read_faults(self.failures, self.system)
+        return check_faults(self.failures, self.system)
 
     def listed(self) -> tuple[Listed, ...]:
         """Return the machines that were named, if any."""
         if isinstance(self.machines, str):
             return read_machines(self.machines) if self.machines else ()
         return tuple(Listed(name) for name in self.machines)
+
+    def known_speeds(self) -> tuple[Calibration, ...]:
+        """Return how long each machine took for the loop, if that is known."""
+        listed = tuple(each.calibration for each in self.listed() if each.calibration)
+        return self.calibrations or listed
 
     def machine_names(self) -> list[str]:
         """Return a name for every machine of the system."""
@@ -239,9 +244,22 @@ class Experiment(Record):
         """Return every machine's true availability."""
         return np.array(self.system.mean_availability)
 
+    def to_toml(self) -> str:
+        """Write it as the text of an experiment file that needs no other: its system is in it.
+
+        >>> print(Experiment(system="2.B", policy="mct", seed=3).to_toml().partition("[system]")[0])
+        policy = "mct"
+        seed = 3
+        <BLANKLINE>
+        <BLANKLINE>
+        """
+        words = self.words()
+        return format_toml({**words, "system": words.pop("system")})
+
     def words(self) -> dict[str, Any]:
         """Say it in full: with its system, so that no file of one is needed, and whole paths."""
-        words: dict[str, Any] = json.loads(self.model_dump_json(exclude_unset=True))
+        unsaid: Any = {"exclude_unset": True, "exclude": {"system"}}
+        words = _stated(self.model_dump(mode="json", **unsaid))
         words["system"] = document(self.system)
         return _seen_from(Path.cwd(), words)
 
@@ -263,6 +281,13 @@ def _seen_from(folder: Path, words: dict[str, Any]) -> dict[str, Any]:
         if is_path:
             found[key] = str(folder / value)
     return found
+
+
+def _stated(words: Any) -> Any:
+    """Return what is said, without what is said to be nothing: a file has no word for that."""
+    if isinstance(words, dict):
+        return {key: _stated(value) for key, value in words.items() if value is not None}
+    return [_stated(each) for each in words] if isinstance(words, list) else words
 
 
 def _system(value: Any) -> Any:

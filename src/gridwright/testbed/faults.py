@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from pydantic import Discriminator, Tag
 
 from ..model import InputError, System
+from ..model.record import NonNegative, Positive
 from .rows import read_rows, write_rows
 
-__all__ = ["Fault", "draw_faults", "read_faults", "write_faults"]
+__all__ = [
+    "Fault",
+    "FaultsGiven",
+    "Spells",
+    "check_faults",
+    "draw_faults",
+    "read_faults",
+    "rows_of",
+    "spells",
+    "write_faults",
+]
 
 COLUMNS = ["machine", "start", "end"]
+
+Row = tuple[str, NonNegative, Positive]
+"""A machine's name, a start and an end."""
+FaultsGiven = Annotated[
+    Annotated[str, Tag("\0one")] | Annotated[tuple[Row, ...], Tag("\0several")],
+    Discriminator(lambda value: "\0several" if isinstance(value, list | tuple) else "\0one"),
+]
+"""How an experiment says which failures it has: a word, a path, or the trace itself."""
 
 
 class Fault(NamedTuple):
@@ -53,6 +74,52 @@ def draw_faults(system: System, duration: float, seed: int) -> tuple[Fault, ...]
 def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
     """Read a failure trace (CSV: machine, start, end) for the machines of a system."""
     found = read_rows(path, COLUMNS, lambda row, where: _fault(row, system, where))
+    return _in_order(found, system, str(path))
+
+
+def check_faults(
+    rows: Iterable[tuple[str, float, float]], system: System, name: str = "failures"
+) -> tuple[Fault, ...]:
+    """Return a trace for the machines of a system, in the order of the faults' start.
+
+    >>> check_faults([("1", 2.0, 3.5)], System(arrivals=[1], rates=[[2]]))
+    (Fault(machine=0, start=2.0, end=3.5),)
+    """
+    found = [
+        _fault([str(word) for word in row], system, f"{name}, entry {number}")
+        for number, row in enumerate(rows, start=1)
+    ]
+    return _in_order(found, system, name)
+
+
+def rows_of(faults: Iterable[Fault], system: System) -> list[tuple[str, float, float]]:
+    """Return a trace as an experiment says it: with the names of the machines."""
+    return [(system.machines[each.machine], each.start, each.end) for each in faults]
+
+
+class Spells(NamedTuple):
+    """How long a machine is up and down in a trace, on average."""
+
+    faults: int
+    up: float
+    """Time units from a repair, or from the beginning, to the next fault."""
+    down: float
+
+
+def spells(faults: Sequence[Fault], machine: int) -> Spells:
+    """Return the mean times that a machine is up and down in a trace; nan where it never fails.
+
+    >>> spells([Fault(0, 10.0, 12.0), Fault(0, 20.0, 21.0)], 0)
+    Spells(faults=2, up=9.0, down=1.5)
+    """
+    own = sorted(fault for fault in faults if fault.machine == machine)
+    if not own:
+        return Spells(0, float("nan"), float("nan"))
+    down = sum(fault.end - fault.start for fault in own)
+    return Spells(len(own), (own[-1].end - down) / len(own), down / len(own))
+
+
+def _in_order(found: list[Fault], system: System, path: str) -> tuple[Fault, ...]:
     found.sort(key=lambda fault: fault.start)
     last = dict.fromkeys(range(len(system.machines)), 0.0)
     for fault in found:

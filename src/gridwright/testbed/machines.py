@@ -24,6 +24,7 @@ from .adjuster import Calibration
 __all__ = [
     "Credential",
     "Listed",
+    "parse_machines",
     "parse_rates",
     "read_machines",
     "read_rates",
@@ -85,10 +86,21 @@ class Listed:
 
 def read_machines(path: str | PathLike[str]) -> tuple[Listed, ...]:
     """Read a machine list; blank lines and lines that begin with # say nothing."""
+    return parse_machines(_text(Path(path)), str(path))
+
+
+def parse_machines(text: str, path: str) -> tuple[Listed, ...]:
+    r"""Read a machine list from a text: four fields a line, or the address alone.
+
+    >>> [each.address for each in parse_machines("a\nb; ; 1; 500", "the list")]
+    ['a', 'b']
+    """
     found: dict[str, tuple[int, Listed]] = {}
-    for number, line in _lines(_text(Path(path))):
+    for number, line in _lines(text):
         where = f"{path}, line {number}"
         fields = [field.strip() for field in line.split(";")]
+        if len(fields) == 1:
+            fields += ["", "", ""]
         if len(fields) != 4:
             raise InputError(f"{where}: {len(fields)} fields; expected 4: {FIELDS}")
         address, secret, minutes, iterations = fields

@@ -263,7 +263,7 @@ def _executor(run: Run) -> Executor:
 
 def _adjuster(experiment: Experiment) -> Adjuster:
     """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
-    calibrations = [each.calibration for each in experiment.listed() if each.calibration]
+    calibrations = list(experiment.known_speeds())
     if experiment.job == "spin" and not calibrations and experiment.executor == "local":
         (measured,) = calibrate(1, repeats=3).calibrations()
         calibrations = [measured] * len(experiment.system.machines)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..grid.executors import Ended, Event, Executor, MachineDown, Reading, Started
+from ..grid.prediction import Prediction
 
 __all__ = ["Standstill"]
 
@@ -115,6 +116,10 @@ class Standstill:
     def repair(self, machine: int) -> None:
         """Bring a machine back."""
         self.executor.repair(machine)
+
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Have a machine's availability predicted in another way."""
+        self.executor.predict(machine, prediction)
 
     async def close(self) -> None:
         """Stop everything."""

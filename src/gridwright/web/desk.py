@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .calibrating import Calibrator
 from .reproducing import Reruns
 from .running import Runs
 from .simulations import Simulations
@@ -18,8 +19,10 @@ class Desk:
     simulations: Simulations = field(default_factory=Simulations)
     runs: Runs = field(default_factory=Runs)
     reruns: Reruns = field(default_factory=Reruns)
+    calibrator: Calibrator = field(default_factory=Calibrator)
 
     def close(self) -> None:
         """Stop what goes on in this process; runs are processes of their own."""
         self.simulations.close()
         self.reruns.close()
+        self.calibrator.close()

@@ -83,6 +83,11 @@ def _check_document(document: dict[str, Any]) -> None:
     _check_parts(document, "")
 
 
+def _is_measure(key: str) -> bool:
+    """Tell a time or a rate, which may be as large as it likes, from a number of things."""
+    return key in ("arrivals", "rates") or key.startswith("mean_")
+
+
 def _check_parts(value: Any, key: str, depth: int = 0) -> None:
     if depth > 20:
         raise InputError("the document is nested too deeply")
@@ -96,5 +101,5 @@ def _check_parts(value: Any, key: str, depth: int = 0) -> None:
             _check_parts(item, key, depth + 1)
     elif isinstance(value, str) and ".py" in value and key not in NAMES:
         raise InputError(f"{key} = {value!r}: over the web a system names no file")
-    elif isinstance(value, int) and abs(value) > MOST and key not in ("arrivals", "rates"):
+    elif isinstance(value, int) and abs(value) > MOST and not _is_measure(key):
         raise InputError(f"{key} is {value:,}; expected at most {MOST:,}")

@@ -27,10 +27,11 @@ from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
 from ..model.explanation import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
+from .definition import check_failures
 from .draft import check_policy, system_of
 from .own import load_own
 
-__all__ = ["Runs", "experiment_of", "open_journal", "path_of", "zipped"]
+__all__ = ["Runs", "check_size", "experiment_of", "open_journal", "path_of", "zipped"]
 
 MOST_AT_ONCE = 4
 MOST_JOBS = 200_000
@@ -70,9 +71,15 @@ def experiment_of(
             raise InputError(f"no experiment {name[:80]!r}{did_you_mean(name, experiment_names())}")
     except ValidationError as error:
         raise InputError(explain(error, Experiment)) from None
+    return check_size(found)
+
+
+def check_size(found: Experiment) -> Experiment:
+    """Return an experiment, unless it would be too large to run here."""
     jobs = found.duration * float(found.system.arrival_rates.sum())
     if jobs > MOST_JOBS:
         raise InputError(f"about {jobs:,.0f} jobs; expected at most {MOST_JOBS:,}")
+    check_failures(found)
     if found.executor == "local" and found.system.shape[1] > MOST_MACHINES:
         raise InputError(f"{found.system.shape[1]} machines; at most {MOST_MACHINES} run here")
     return found

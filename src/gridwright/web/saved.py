@@ -1,36 +1,54 @@
-"""Systems that were saved on the page: a file each in $GRIDWRIGHT_HOME."""
+"""What was saved on the page: a file each in $GRIDWRIGHT_HOME, a system or a whole experiment."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from ..grid.journal import home
 from ..model import InputError, System
+from ..model.file import read
+from ..testbed import Experiment
 
-__all__ = ["load_saved", "save", "saved_names"]
+__all__ = ["OWN", "load_saved", "remove_saved", "save", "save_experiment", "saved_names"]
 
+OWN = "own: "
+"""Begins the name of what was saved, where it stands beside the catalogue's."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 
 
 def save(system: System, name: str) -> Path:
-    """Keep a system under a name; one that was kept under it before makes way."""
+    """Keep a system under a name; what was kept under it before makes way."""
     path = _path(name)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        system.to_file(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    return path
+    return _write(path, lambda: system.to_toml(path.parent))
+
+
+def save_experiment(experiment: Experiment, name: str) -> Path:
+    """Keep an experiment with its system under a name; what was there before makes way."""
+    return _write(_path(name), experiment.to_toml)
 
 
 def load_saved(name: str) -> System:
-    """Return a system that was saved."""
-    return System.from_file(_path(name))
+    """Return a system that was saved, by itself or in an experiment."""
+    path = _path(name)
+    try:
+        whole = "system" in read(path)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return Experiment.from_file(path).system if whole else System.from_file(path)
+
+
+def remove_saved(name: str) -> bool:
+    """Throw away what was saved under a name; False where there is nothing."""
+    path = _path(name)
+    known = path.is_file()
+    path.unlink(missing_ok=True)
+    return known
 
 
 def saved_names() -> list[str]:
-    """List the systems that were saved."""
+    """List what was saved."""
     return sorted(path.stem for path in _folder().glob("*.toml") if NAME.fullmatch(path.stem))
 
 
@@ -45,3 +63,12 @@ def _path(name: str) -> Path:
             f"name {name[:40]!r}; expected letters, digits, spaces, points, dashes, at most 80"
         )
     return _folder() / f"{name}.toml"
+
+
+def _write(path: Path, text: Callable[[], str]) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    return path

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Sheet"]
+__all__ = ["Sheet", "as_number", "as_text", "as_whole"]
+
+MOST_ALIKE = 10_000
+CHAINS = {"template", "templates", "random_templates"}
+"""Of a system whose jobs are chains: it has no table of rates, and is edited as a file."""
 
 
 @dataclass
@@ -19,6 +23,8 @@ class Sheet:
     counts: list[str] = field(default_factory=list)
     availability: list[str] = field(default_factory=list)
     rates: list[list[str]] = field(default_factory=list)
+    believed: list[list[str]] = field(default_factory=list)
+    """The rates that are assumed where they are not the truth; empty: as they are."""
     uptime: str = ""
     repair: str = ""
     rest: dict[str, Any] = field(default_factory=dict)
@@ -32,6 +38,8 @@ class Sheet:
         [['8', '3'], ['4', '10']]
         """
         words = dict(document)
+        if "rates" not in words and CHAINS & set(words):
+            return cls(name=str(words.pop("name", "")), rest=words)
         rates = _rows(words.pop("rates", None)) or [[""]]
         width = max(map(len, rates))
         sheet = cls(
@@ -43,11 +51,19 @@ class Sheet:
         sheet.arrivals = _cells(words, "arrivals", len(rates))
         sheet.counts = _cells(words, "counts", width)
         sheet.availability = _cells(words, "availability", width)
+        sheet.believed = [[""] * width for _ in rates]
+        assumed = words.get("assumed")
+        if isinstance(assumed, dict) and "rates" in assumed:
+            stated = _rows(assumed["rates"])
+            if [len(row) for row in stated] == [width] * len(rates):
+                sheet.believed = stated
+                words["assumed"] = {key: assumed[key] for key in assumed if key != "rates"}
+                words = {key: words[key] for key in words if key != "assumed" or words[key]}
         failures = words.get("failures")
         if isinstance(failures, dict) and set(failures) <= {"mean_uptime", "mean_repair"}:
             plain = [failures.get(key, "") for key in ("mean_uptime", "mean_repair")]
             if not any(isinstance(value, list) for value in plain):
-                sheet.uptime, sheet.repair = map(_text, plain)
+                sheet.uptime, sheet.repair = map(as_text, plain)
                 del words["failures"]
         sheet.rest = words
         return sheet
@@ -58,53 +74,82 @@ class Sheet:
         >>> Sheet.of({"arrivals": [5], "rates": [["x"]]}).document()
         {'rates': [['x']], 'arrivals': [5.0]}
         """
-        words: dict[str, Any] = {"rates": [[_number(cell) for cell in row] for row in self.rates]}
+        if not self.rates:
+            return {"name": self.name, **self.rest}
+        words: dict[str, Any] = {"rates": [[as_number(cell) for cell in row] for row in self.rates]}
         if self.name:
             words["name"] = self.name
         if "arrivals" not in self.rest:
-            words["arrivals"] = [_number(cell) for cell in self.arrivals]
+            words["arrivals"] = [as_number(cell) for cell in self.arrivals]
         for key, cells in (("classes", self.classes), ("groups", self.groups)):
             if any(cells):
                 words[key] = [cell or str(k) for k, cell in enumerate(cells, start=1)]
         if any(self.counts):
-            words["counts"] = [_whole(cell or "1") for cell in self.counts]
+            words["counts"] = [as_whole(cell or "1") for cell in self.counts]
         if any(self.availability):
-            words["availability"] = [_number(cell or "1") for cell in self.availability]
+            words["availability"] = [as_number(cell or "1") for cell in self.availability]
         if self.uptime or self.repair:
             pair = {"mean_uptime": self.uptime, "mean_repair": self.repair}
-            words["failures"] = {key: _number(cell) for key, cell in pair.items() if cell}
+            words["failures"] = {key: as_number(cell) for key, cell in pair.items() if cell}
+        if any(map(any, self.believed)):
+            rest = self.rest.get("assumed", {})
+            return {**words, **self.rest, "assumed": {**rest, "rates": self._beliefs()}}
         return {**words, **self.rest}
+
+    def _beliefs(self) -> list[list[Any]]:
+        return [
+            [as_number(cell or true) for cell, true in zip(row, rates, strict=True)]
+            for row, rates in zip(self.believed, self.rates, strict=True)
+        ]
+
+    def machines(self) -> list[tuple[int, int]]:
+        """Return the column of every machine, and its number in it.
+
+        >>> Sheet.of({"rates": [[8, 3]], "counts": [1, 2]}).machines()
+        [(0, 0), (1, 0), (1, 1)]
+        """
+        counts = [as_whole(cell or "1") for cell in self.counts]
+        sure = [n if isinstance(n, int) and 1 <= n <= MOST_ALIKE else 1 for n in counts]
+        return [(column, number) for column, n in enumerate(sure) for number in range(n)]
 
     def add_class(self) -> None:
         """Add a row like the last."""
+        if not self.rates:
+            return
         self.classes.append("")
         self.arrivals.append(self.arrivals[-1] if self.arrivals else "1")
         self.rates.append(list(self.rates[-1]))
+        self.believed.append([""] * len(self.groups))
 
     def add_machine(self) -> None:
         """Add a column like the last."""
+        if not self.rates:
+            return
         self.groups.append("")
         self.counts.append("")
         self.availability.append("")
         for row in self.rates:
             row.append(row[-1])
+        for row in self.believed:
+            row.append("")
 
     def remove_class(self) -> None:
         """Take the last row away, unless it is the only one."""
         if len(self.rates) > 1:
-            for cells in (self.classes, self.arrivals, self.rates):
+            for cells in (self.classes, self.arrivals, self.rates, self.believed):
                 del cells[-1]
 
-    def remove_machine(self) -> None:
-        """Take the last column away, unless it is the only one."""
+    def remove_machine(self, column: int = -1) -> None:
+        """Take a column away, the last unless told, if it is not the only one."""
         if len(self.groups) > 1:
-            for cells in (self.groups, self.counts, self.availability, *self.rates):
-                del cells[-1]
+            rows = (*self.rates, *self.believed)
+            for cells in (self.groups, self.counts, self.availability, *rows):
+                del cells[column]
 
 
 def _rows(value: Any) -> list[list[str]]:
     rows = value if isinstance(value, list) else []
-    return [[_text(cell) for cell in row] for row in rows if isinstance(row, list) and row]
+    return [[as_text(cell) for cell in row] for row in rows if isinstance(row, list) and row]
 
 
 def _cells(words: dict[str, Any], key: str, length: int) -> list[str]:
@@ -114,7 +159,7 @@ def _cells(words: dict[str, Any], key: str, length: int) -> list[str]:
         return [""] * length
     if isinstance(value, list) and len(value) == length and not any(map(_is_nested, value)):
         del words[key]
-        return [_text(each) for each in value]
+        return [as_text(each) for each in value]
     return [""] * length
 
 
@@ -127,18 +172,21 @@ def _texts(value: Any, length: int) -> list[str]:
     return [*texts, *[""] * (length - len(texts))][:length]
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Write a value as a cell shows it."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
 
 
-def _number(cell: str) -> Any:
+def as_number(cell: str) -> Any:
+    """Read a number, or leave the text for the model to complain of."""
     try:
         return float(cell.strip().replace(",", "."))
     except ValueError:
         return cell
 
 
-def _whole(cell: str) -> Any:
-    return int(cell) if cell.strip().isdecimal() and len(cell) < 10 else _number(cell)
+def as_whole(cell: str) -> Any:
+    """Read a whole number, if it is one."""
+    return int(cell) if cell.strip().isdecimal() and len(cell) < 10 else as_number(cell)

@@ -47,7 +47,8 @@ class DaskExecutor:
     slots
         Machines on each worker.
     prediction
-        How CPU availability is predicted, where readings of it are asked for.
+        How CPU availability is predicted, where readings of it are asked for: for all machines,
+        or a list with one for each.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class DaskExecutor:
         if slots < 1:
             raise InputError(f"slots is {slots}; expected at least 1")
         self.address, self.slots = address, slots
-        self._measuring = (0.0, Prediction.of(prediction))
+        ways = prediction if isinstance(prediction, list | tuple) else [prediction]
+        self._ways = [Prediction.of(each) for each in ways]
+        self._resolution = 0.0
         self.machines: list[str] = []
         self.tell: Callable[[Event], None] = lambda event: None
         self._security = security_of(address, security)
@@ -81,7 +84,7 @@ class DaskExecutor:
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Connect, and have a process started on every worker."""
-        self.tell, self._measuring = tell, (resolution, self._measuring[1])
+        self.tell, self._resolution = tell, resolution
         topic = self._topic
         self._link = Link(self.address, self._security, topic, self._hear, self._look, self._lost)
         await self._link.open()
@@ -143,6 +146,13 @@ class DaskExecutor:
             if it.worker is not None:
                 self._link.spawn(self._bring_back(it, it.worker))
 
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Have a machine's worker predict in another way, now or when it is there."""
+        it = self._all[machine]
+        it.prediction = prediction
+        if it.worker is not None and self._link is not None:
+            self._link.spawn(self._speak(it.worker))
+
     async def close(self) -> None:
         """Stop the jobs, have the processes ended, and leave the scheduler."""
         for machine in self._all:
@@ -164,7 +174,11 @@ class DaskExecutor:
     def _add(self, name: str) -> list[Machine]:
         """Make the machines of one more worker."""
         first = len(self._all)
-        found = self._called[name] = [Machine(first + k, k) for k in range(self.slots)]
+        # the last given holds for those that join
+        found = self._called[name] = [
+            Machine(first + k, k, self._ways[min(first + k, len(self._ways) - 1)])
+            for k in range(self.slots)
+        ]
         self._all += found
         more = self.slots > 1
         self.machines += [f"{name}/{each.slot + 1}" if more else name for each in found]
@@ -225,7 +239,9 @@ class DaskExecutor:
             async with worker.turn:
                 away = [each.away for each in worker.machines] or [False] * self.slots
                 began = time.monotonic()
-                words = (self._topic, away, self._measuring)
+                ways = [each.prediction for each in worker.machines]
+                ways = ways or [self._ways[-1]] * self.slots
+                words = (self._topic, away, (self._resolution, ways))
                 patience = None if worker.identity else GREETING
                 said = await self._link.ask(worker.address, hello, *words, patience=patience)
                 now = time.monotonic()

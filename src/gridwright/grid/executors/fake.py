@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from ..prediction import Prediction
 from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 __all__ = ["FakeExecutor"]
@@ -43,6 +44,7 @@ class FakeExecutor:
         self.tell: Callable[[Event], None] = lambda event: None
         self._running: dict[int, tuple[tuple[int, int], list[asyncio.TimerHandle]]] = {}
         self._away: set[int] = set()
+        self._predictions: dict[int, tuple[Prediction, float]] = {}
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Tell of every machine that it is up."""
@@ -92,6 +94,10 @@ class FakeExecutor:
             self._away.discard(machine)
             self.tell(MachineUp(machine))
 
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Predict from now on what is read of a machine; there is no history."""
+        self._predictions[machine] = prediction, asyncio.get_running_loop().time()
+
     async def close(self) -> None:
         """Forget everything."""
         if self._reading is not None:
@@ -105,7 +111,8 @@ class FakeExecutor:
         assert self.readings is not None
         for machine in range(len(self.machines)):
             share = self.readings(machine, loop.time())
-            self.tell(Reading(machine, share, share))
+            way, since = self._predictions.get(machine, (Prediction(), 0.0))
+            self.tell(Reading(machine, share, way.predict({}, share, loop.time() - since)))
         self._reading = loop.call_later(resolution, self._read, resolution)
 
     def _end(self, ended: Ended) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..agent import Agent
-from ..prediction import Prediction
+from ..prediction import Prediction, predictions_of
 from .process import Process
 from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
@@ -49,7 +49,7 @@ class LocalExecutor:
         names = [str(k + 1) for k in range(machines)] if isinstance(machines, int) else machines
         self.machines = list(names)
         self.closing = False
-        self.prediction = Prediction.of(prediction)
+        self.predictions = predictions_of(prediction, len(self.machines))
         self._agent: Agent | None = None
         self._all = [_Machine(number) for number in range(len(self.machines))]
 
@@ -111,6 +111,12 @@ class LocalExecutor:
         process = self._all[machine].process
         return process.process.pid if process is not None else -1
 
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Have the agent predict a machine's availability in another way."""
+        self.predictions[machine] = prediction
+        if self._agent is not None:
+            self._agent.predict(machine, prediction)
+
     async def close(self) -> None:
         """End the processes: those that work are killed."""
         self.closing = True
@@ -132,16 +138,17 @@ class LocalExecutor:
         buried included, and what their jobs start.
         """
 
-        def tell(measured: float, predicted: float) -> None:
-            for machine in self._all:
+        def tell(measured: float, predicted: list[float]) -> None:
+            for machine, expected in zip(self._all, predicted, strict=True):
                 if not machine.away:
-                    self.tell(Reading(machine.number, measured, predicted))
+                    self.tell(Reading(machine.number, measured, expected))
 
         self._agent = Agent(
             lambda *reading: loop.call_soon_threadsafe(tell, *reading),
             resolution,
             own=lambda: [os.getpid()],
-            prediction=self.prediction,
+            prediction=self.predictions,
+            machines=len(self._all),
         )
         self._agent.start()
 

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..prediction import Prediction
+
 __all__ = ["Attempt", "Machine", "Worker"]
 
 
@@ -25,6 +27,7 @@ class Machine:
 
     number: int
     slot: int
+    prediction: Prediction
     worker: Worker | None = None
     """Where it is, while it is there."""
     away: bool = False

@@ -18,6 +18,7 @@ from uuid import uuid4
 from distributed import WorkerPlugin, get_worker
 
 from ..agent import Agent
+from ..prediction import Prediction
 from .process import Process
 
 __all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run", "stop"]
@@ -93,6 +94,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 self.resolution,
                 own=_family,
                 prediction=self.prediction,
+                machines=self.slots,
             )
             self.agent.start()
 
@@ -172,6 +174,12 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 async with asyncio.timeout(STARTING):
                     await machine.ready.wait()
 
+    def predict(self, ways: list[Prediction]) -> None:
+        """Predict each machine's availability in the way that is asked for."""
+        for machine, way in enumerate(ways if self.agent is not None else ()):
+            if self.agent is not None and self.agent.predictions[machine] != way:
+                self.agent.predict(machine, way)
+
     async def ping(self, number: int) -> bool:
         """Tell whether a machine's process answers."""
         process = self.all[number].process
@@ -225,11 +233,11 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         if machine.started:
             self.say("started", machine.number, job, attempt, machine.started)
 
-    def _read(self, measured: float, predicted: float) -> None:
+    def _read(self, measured: float, predicted: list[float]) -> None:
         """Tell of the CPU availability here, and what is expected until the next reading."""
-        for machine in self.all:
+        for machine, expected in zip(self.all, predicted, strict=True):
             if not machine.away and not self.closing:
-                self.say("reading", machine.number, measured, predicted)
+                self.say("reading", machine.number, measured, expected)
 
     async def _mind(self) -> None:
         """End the processes when the grid has gone without a word: it was killed."""
@@ -252,13 +260,14 @@ async def run(topic: str, key: str, number: int, job: int, attempt: int, work: b
 
 
 async def hello(
-    topic: str, away: list[bool], measuring: tuple[float, Any], dask_worker: Any
+    topic: str, away: list[bool], measuring: tuple[float, list[Prediction]], dask_worker: Any
 ) -> tuple[float, str, str]:
     """Have the machines there but for those away; tell the time, by which clock, whose machines."""
     if topic not in dask_worker.plugins:
         plugin = Machines(topic, len(away), *measuring)
         await dask_worker.plugin_add(plugin=plugin, name=topic, catch_errors=False)
     plugin = dask_worker.plugins[topic]
+    plugin.predict(measuring[1])
     await plugin.put_away(away)
     return time.monotonic(), clock(), plugin.identity
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from ..prediction import Prediction
+
 __all__ = ["Ended", "Event", "Executor", "MachineDown", "MachineUp", "Reading", "Started"]
 
 
@@ -89,6 +91,9 @@ class Executor(Protocol):
 
     def repair(self, machine: int) -> None:
         """Bring a machine back that was taken away; tell that it is up."""
+
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Have a machine's CPU availability predicted in another way from now on."""
 
     async def close(self) -> None:
         """Stop everything, and leave no process behind."""

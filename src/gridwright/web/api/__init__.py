@@ -11,6 +11,8 @@ from fastapi.responses import JSONResponse
 from ... import __version__
 from ...model import InputError
 from ..desk import Desk
+from .calibrations import calibration_routes
+from .experiments import experiment_routes
 from .policies import policy_routes
 from .published import published_routes
 from .runs import run_routes
@@ -45,6 +47,8 @@ def make_api(desk: Desk | None = None) -> FastAPI:
 
     for routes in (
         system_routes(),
+        experiment_routes(),
+        calibration_routes(desk.calibrator),
         policy_routes(),
         simulation_routes(desk.simulations),
         run_routes(desk.runs),
@@ -52,7 +56,9 @@ def make_api(desk: Desk | None = None) -> FastAPI:
     ):
         api.include_router(routes, prefix="/api")
 
-    @api.api_route("/api/{rest:path}", methods=["GET", "POST", "PUT"], include_in_schema=False)
+    @api.api_route(
+        "/api/{rest:path}", methods=["GET", "POST", "PUT", "DELETE"], include_in_schema=False
+    )
     async def unknown(rest: str) -> None:
         raise HTTPException(404, f"there is nothing at /api/{rest[:100]}")
 

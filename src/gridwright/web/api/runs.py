@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -13,14 +14,15 @@ from ...grid.statistics import statistics
 from ...testbed import Experiment, Overview, Run, job_lengths
 from ..answer import plain
 from ..available import available_machines
+from ..definition import experiment_from
 from ..own import own_experiments
 from ..reporting import report_of
-from ..running import Runs, experiment_of, open_journal, zipped
+from ..running import Runs, check_size, experiment_of, open_journal, zipped
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
 __all__ = ["describe_experiment", "run_routes"]
 
-Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose"]
+Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=0, le=1000)]
@@ -31,6 +33,10 @@ class Starting(Body):
 
     experiment: str = ""
     own: Annotated[str, Field(description="An experiment that was saved on the page.")] = ""
+    definition: Annotated[
+        dict[str, Any] | None,
+        Field(description="What an experiment file would say; then nothing is different."),
+    ] = None
     system: SystemGiven | None = None
     policy: str | None = None
     time_unit: Positive | None = None
@@ -50,9 +56,13 @@ class Starting(Body):
 
 
 class Asking(Body):
-    """What an operator's word needs: time units of a failure; a share, and for how long."""
+    """What an operator's word needs: time units of a failure; a share, and for how long.
+
+    To predict, a mode (weekly, recursive, fixed) or a table of it and its parameters.
+    """
 
     values: Annotated[tuple[float, ...], Field(max_length=2)] = ()
+    prediction: str | dict[str, Any] | None = None
 
 
 def run_routes(runs: Runs) -> APIRouter:
@@ -98,7 +108,11 @@ def run_routes(runs: Runs) -> APIRouter:
     def start(given: Starting) -> dict[str, Any]:
         """Start a run as a process of its own."""
         words = given.model_dump()
-        experiment = experiment_of(words.pop("experiment"), **words)
+        definition = words.pop("definition")
+        if definition is not None:
+            experiment = check_size(experiment_from(definition))
+        else:
+            experiment = experiment_of(words.pop("experiment"), **words)
         return plain(known(runs.start(experiment))._asdict())
 
     @routes.get("/runs/{number}", tags=["runs"], responses=MISSING)
@@ -201,9 +215,11 @@ def run_routes(runs: Runs) -> APIRouter:
 
     @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
-        """Step in: start, pause, resume, drain, ping, kill, fail or impose."""
+        """Step in: start, pause, resume, drain, ping, kill, fail, impose or predict."""
         known(number)
         values = " ".join(f"{value:g}" for value in given.values)
+        if verb == "predict":
+            values = json.dumps(given.prediction)
         with open_journal(number) as journal:
             return {"answer": request(journal, verb, machine, values)}
 

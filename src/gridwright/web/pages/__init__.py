@@ -18,7 +18,10 @@ __all__ = ["make_pages"]
 
 def make_pages(desk: Desk) -> None:
     """Make every page known to NiceGUI."""
-    ui.page("/")(define_page)
+
+    @ui.page("/")
+    async def define() -> None:
+        await define_page(desk)
 
     @ui.page("/simulate")
     def simulate(request: Request) -> None:

@@ -20,7 +20,7 @@ class AllocationCard:
 
     def __init__(self) -> None:
         self.system: System | None = None
-        with ui.card().classes("max-w-full grow"):
+        with ui.card().classes("min-w-0"):
             ui.label("Allocation").classes("text-lg").props("role=heading aria-level=2")
             self.capacity = ui.label().classes("text-xl gw-steady").mark("capacity")
             self.words = ui.label().classes("gw-steady")

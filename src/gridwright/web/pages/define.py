@@ -1,215 +1,140 @@
-"""Define: a system typed in, what is wrong with it, and what it can bear."""
+"""Define: a system and its experiment typed in, what is wrong with them, what they can bear."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from copy import deepcopy
 from typing import Any
 
 from nicegui import app, events, ui
+from nicegui import run as background
 
-from ...catalogue import find
+from ...catalogue import experiment_names, find
 from ...model import InputError
-from ..draft import document_of, find_mistakes, read_text, system_of
-from ..guard import LARGEST
-from ..saved import save
-from ..sheet import Sheet
+from ...testbed import Experiment
+from ..definition import definition_of, fits_a_testbed, read_definition
+from ..desk import Desk
+from ..draft import document_of, read_text
+from ..own import load_own, own_experiments
+from ..running import check_size
+from ..saved import OWN, save, save_experiment
 from .allocation import AllocationCard
-from .frame import OWN, frame, system_choices, system_named, tell
+from .availability_part import AvailabilityPart
+from .cells import Cells
+from .experiment_part import ExperimentPart
+from .fault_part import FaultPart
+from .frame import frame, system_choices, system_named, tell
+from .machine_part import MachinePart, pick_file
+from .system_part import SystemPart
 
 __all__ = ["define_page"]
 
-FIRST = {"name": "my system", "arrivals": [5, 8], "rates": [[8, 3], [4, 10]]}
-WIDEST = 60
-"""Columns beyond which a system is edited as a file."""
+BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
+"""Columns whose widths do not depend on what is in them: nothing jumps from part to part."""
+PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
 
 
-async def define_page() -> None:
+async def define_page(desk: Desk) -> None:
     """Show the page; what was typed before it was loaded again is there still."""
     await ui.context.client.connected()
     with frame("Define"):
-        Editor(app.storage.tab)
+        Editor(Cells(app.storage.tab), desk)
 
 
 class Editor:
-    """The cells, and the allocation beside them."""
+    """The cells in their parts, and the allocation beside them."""
 
-    def __init__(self, kept: MutableMapping[str, Any]) -> None:
-        self.kept = kept
-        self.sheet = Sheet.of(deepcopy(kept.get("draft") or FIRST))
-        self.before: list[Sheet] = []
-        self.inputs: dict[tuple[int | str, ...], ui.input] = {}
+    def __init__(self, cells: Cells, desk: Desk) -> None:
+        self.cells, self.desk = cells, desk
         self._tools()
-        with ui.row().classes("w-full gap-4 items-start"):
-            with ui.card().classes("max-w-full"):
-                self.cells = ui.column().classes("gap-2 max-w-full")
-                self._buttons()
+        with ui.element("div").classes(BESIDE):
+            with ui.card().classes("min-w-0"):
+                self._parts()
                 self.general = ui.label().classes("text-negative gw-steady").props("role=alert")
             self.allocation = AllocationCard()
-        self.lay_out()
+        cells.checked = self._checked
+        cells.lay_out()
 
     def _tools(self) -> None:
         with ui.row().classes("items-end gap-2"):
-            ui.select(
-                system_choices(),
-                label="Load a system",
-                with_input=True,
-                on_change=lambda e: self.load(e.value),
-            ).classes("w-72")
-            taken = ui.upload(auto_upload=True, on_upload=self.upload).classes("hidden")
-            taken.props(f'accept=".toml,.csv,.mue,.txt" max-file-size={LARGEST}')
-            taken.on("rejected", lambda: tell(f"a text file, of at most {LARGEST:,} bytes"))
-            pick = ui.button("Import a file").props("outline").tooltip(".toml, .csv or .mue")
-            pick.on("click", js_handler=f"() => getElement({taken.id}).$refs.qRef.pickFiles()")
+            self._chooser("Load a system", system_choices(), self.load)
+            own = {f"{OWN}{name}": f"{name} (saved)" for name in own_experiments()}
+            published = {name: name for name in experiment_names()}
+            self._chooser("Load an experiment", own | published, self.load_experiment)
+            pick_file(
+                "Import a file",
+                ".toml,.csv,.mue,.txt",
+                self.upload,
+                "an experiment or a system (.toml), or rates (.csv, .mue)",
+            )
             ui.button("Paste rates", on_click=self.paste).props("outline")
-            ui.button("Undo", on_click=self.undo).props("outline")
+            ui.button("Undo", on_click=self.cells.undo).props("outline")
             ui.button("Save", on_click=self.save)
             ui.button("Download TOML", on_click=self.download).props("outline")
+            ui.button("Run it", on_click=self.run).props("outline")
 
-    def lay_out(self) -> None:
-        """Draw the cells anew."""
-        self.cells.clear()
-        self.inputs = {}
-        sheet = self.sheet
-        with self.cells:
-            ui.input(
-                "Name of the system", value=sheet.name, on_change=lambda e: self._set("name", e)
-            ).props("dense debounce=250")
-            if len(sheet.groups) > WIDEST:
-                ui.label(f"{len(sheet.groups)} columns are too many to type: import a file.")
-            else:
-                self._table()
-            with ui.row().classes("gap-2"):
-                self._plain("Mean up-time (empty: never fails)", "uptime", "mean_uptime")
-                self._plain("Mean repair time", "repair", "mean_repair")
-            if sheet.rest:
-                ui.label(f"Also said, and kept: {', '.join(sheet.rest)}").classes("gw-quiet")
-        self.check()
+    def _chooser(self, label: str, options: dict[str, str], load: Any) -> None:
+        made = ui.select(options, label=label, with_input=True, on_change=lambda e: load(e.value))
+        made.classes("w-52")
 
-    def _table(self) -> None:
-        sheet, columns = self.sheet, range(len(self.sheet.groups))
-        with ui.element("div").classes("gw-scroll"), ui.element("table").classes("gw"):
-            with _row("Machine or group", ""):
-                for j in columns:
-                    self._cell(f"Name of machine {j + 1}", sheet.groups, j, "groups", str(j + 1))
-            with _row("How many", ""):
-                for j in columns:
-                    self._cell(f"Count of machine {j + 1}", sheet.counts, j, "counts", "1")
-            with _row("Availability", ""):
-                for j in columns:
-                    self._cell(
-                        f"Availability of machine {j + 1}",
-                        sheet.availability,
-                        j,
-                        "availability",
-                        "1",
-                    )
-            with _row("Class", "Arrivals"):
-                for j in columns:
-                    _head(f"rate on {sheet.groups[j] or j + 1}")
-            for i, rates in enumerate(sheet.rates):
-                with ui.element("tr"):
-                    self._cell(f"Name of class {i + 1}", sheet.classes, i, "classes", str(i + 1))
-                    self._cell(f"Arrivals of class {i + 1}", sheet.arrivals, i, "arrivals")
-                    for j in columns:
-                        label = f"Rate of class {i + 1} on machine {j + 1}"
-                        self._cell(label, rates, j, "rates", place=("rates", i, j))
+    def _parts(self) -> None:
+        makers: dict[str, Any] = {
+            "System": lambda: SystemPart(self.cells),
+            "Experiment": lambda: ExperimentPart(self.cells),
+            "Machines": lambda: MachinePart(self.cells, self.desk),
+            "Failure periods": lambda: FaultPart(self.cells),
+            "Availability": lambda: AvailabilityPart(self.cells, self.desk),
+        }
+        with ui.tabs().props("dense no-caps align=left outside-arrows mobile-arrows") as tabs:
+            self.tabs = {name: ui.tab(name) for name in PARTS}
+        tabs.classes("max-w-full")
+        with ui.tab_panels(tabs, value="System", animated=False).classes("w-full"):
+            made = {}
+            for name in PARTS:
+                with ui.tab_panel(name).classes("p-0 pt-2 gap-2"):
+                    made[name] = makers[name]()
+        self.cells.parts = made
 
-    def _buttons(self) -> None:
-        with ui.row().classes("gap-2"):
-            for label, change in (
-                ("Add class", Sheet.add_class),
-                ("Remove class", Sheet.remove_class),
-                ("Add machine", Sheet.add_machine),
-                ("Remove machine", Sheet.remove_machine),
-            ):
-                ui.button(label, on_click=lambda change=change: self._change(change)).props(
-                    "outline dense"
-                )
-
-    def _cell(
-        self,
-        label: str,
-        cells: list[str],
-        number: int,
-        key: str,
-        hint: str = "",
-        place: tuple[int | str, ...] = (),
-    ) -> None:
-        def typed(event: events.ValueChangeEventArguments[Any]) -> None:
-            self._remember()
-            cells[number] = str(event.value or "")
-            self.check()
-
-        with ui.element("td"):
-            made = ui.input(value=cells[number], placeholder=hint, on_change=typed)
-            made.props(f'dense debounce=250 hide-bottom-space aria-label="{label}"')
-            made.classes("gw-cell").without_auto_validation()  # the model's own words stay
-        self.inputs[place or (key, number)] = made
-
-    def _plain(self, label: str, key: str, name: str) -> None:
-        made = ui.input(
-            label, value=getattr(self.sheet, key), on_change=lambda e: self._set(key, e)
-        )
-        made.props("dense debounce=250 hide-bottom-space").classes("w-64")
-        made.without_auto_validation()
-        self.inputs["failures", name] = made
-
-    def _set(self, key: str, event: events.ValueChangeEventArguments[Any]) -> None:
-        self._remember()
-        setattr(self.sheet, key, str(event.value or ""))
-        self.check()
-
-    def _change(self, change: Any) -> None:
-        self._remember()
-        change(self.sheet)
-        self.lay_out()
-
-    def _remember(self) -> None:
-        self.before = [*self.before[-49:], deepcopy(self.sheet)]
-
-    def undo(self) -> None:
-        """Go one step back."""
-        if not self.before:
-            tell("there is nothing to undo", "info")
-            return
-        self.sheet = self.before.pop()
-        self.lay_out()
-
-    def check(self) -> None:
-        """Say beside each cell what is wrong with it; if nothing is, what the system can bear."""
-        document = self.sheet.document()
-        self.kept["draft"] = document
-        found = find_mistakes(document)
-        words = {mistake.place: mistake.words for mistake in found}
-        for place, made in self.inputs.items():
-            if made.error != words.get(place):
-                made.error = words.get(place)
-        self.general.text = "; ".join(words[place] for place in words if place not in self.inputs)
-        self.allocation.show(None if found else system_of(document))
+    def _checked(self) -> None:
+        """Show what no cell can be blamed for, where mistakes are, and what the system can bear."""
+        inputs = {place for part in self.cells.parts.values() for place in part.inputs}
+        words = [each.words for each in self.cells.found if each.place not in inputs]
+        self.general.text = "; ".join(words[:3]) + (" …" if len(words) > 3 else "")
+        wrong = self.cells.wrong_parts()
+        for name, tab in self.tabs.items():
+            if (name in wrong) != ("alert" in tab.props):
+                tab.props("alert=negative") if name in wrong else tab.props(remove="alert")
+        self.allocation.show(self.cells.system)
 
     def load(self, name: str | None) -> None:
         """Take a system of the catalogue, or one that was saved."""
         if not name:
             return
         try:
-            self._take(document_of(system_named(name)))
+            self._take({"system": document_of(system_named(name))})
             for machine in () if name.startswith(OWN) else find(name).down:
                 self.allocation.switch_off(machine)
         except InputError as error:
             tell(error)
 
+    def load_experiment(self, name: str | None) -> None:
+        """Take an experiment, published or saved, with its system."""
+        if not name:
+            return
+        try:
+            own = name.startswith(OWN)
+            found = load_own(name.removeprefix(OWN)) if own else Experiment.find(name)
+            self._take(definition_of(found))
+        except InputError as error:
+            tell(error)
+
     def _take(self, document: dict[str, Any]) -> None:
-        self._remember()
-        self.sheet = Sheet.of(document)
         self.allocation.switch_on()
-        self.lay_out()
+        self.cells.take(document)
 
     async def upload(self, event: events.UploadEventArguments) -> None:
         """Take what a file says."""
         try:
             text = (await event.file.read()).decode("utf-8-sig")
-            self._take(read_text(text, event.file.name))
+            self._take(read_definition(text, event.file.name))
         except UnicodeDecodeError:
             tell(f"{event.file.name} is not a text file; expected UTF-8")
         except InputError as error:
@@ -228,10 +153,11 @@ class Editor:
                 except InputError as error:
                     tell(error)
                     return
-                old = self.sheet.document()
+                sheet = self.cells.form.sheet
+                old = sheet.document()
                 same = len(old["rates"]) == len(rates["rates"])
                 kept = {"arrivals": old["arrivals"]} if same and "arrivals" in old else {}
-                self._take({**rates, **kept, "name": self.sheet.name})
+                self._take({"system": {**rates, **kept, "name": sheet.name}})
                 dialog.close()
 
             with ui.row():
@@ -240,31 +166,38 @@ class Editor:
         dialog.open()
 
     def save(self) -> None:
-        """Keep the system under its name."""
+        """Keep everything under the system's name; one that no testbed runs, as a system."""
+        name = self.cells.form.sheet.name
         try:
-            made = system_of(self.sheet.document())
-            save(made, self.sheet.name)
-            tell(f"{self.sheet.name} is saved; Simulate and Run offer it", "positive")
+            system = self.cells.system
+            why = fits_a_testbed(system) if system is not None else ""
+            if system is not None and why:
+                save(system, name)
+                tell(f"{name} is saved as a system; Simulate offers it", "positive")
+                return
+            save_experiment(self.cells.experiment(), name)
+            tell(f"{name} is saved; Simulate and Run offer it", "positive")
         except InputError as error:
             tell(error)
 
     def download(self) -> None:
-        """Hand the system over as a file."""
+        """Hand everything over as one file."""
         try:
-            text = system_of(self.sheet.document()).to_toml()
-            ui.download.content(text, "system.toml", "application/toml")
+            system = self.cells.system
+            if system is not None and fits_a_testbed(system):
+                ui.download.content(system.to_toml(), "system.toml", "application/toml")
+                return
+            text = self.cells.experiment().to_toml()
+            ui.download.content(text, "experiment.toml", "application/toml")
         except InputError as error:
             tell(error)
 
-
-def _head(text: str) -> None:
-    with ui.element("th").props("scope=col"):
-        ui.label(text)
-
-
-def _row(first: str, second: str) -> ui.element:
-    row = ui.element("tr")
-    with row:
-        _head(first)
-        _head(second)
-    return row
+    async def run(self) -> None:
+        """Start a run of the experiment as it stands, and go where it can be watched."""
+        try:
+            experiment = check_size(self.cells.experiment())
+            number = await background.io_bound(self.desk.runs.start, experiment)
+        except InputError as error:
+            tell(error)
+            return
+        ui.navigate.to(f"/run/{number}")

@@ -11,7 +11,7 @@ from nicegui import ui
 from ...catalogue import entries
 from ...model import InputError, System
 from ..draft import system_of
-from ..saved import load_saved, saved_names
+from ..saved import OWN, load_saved, saved_names
 
 __all__ = ["OWN", "figure", "frame", "system_choices", "system_named", "tell"]
 
@@ -22,7 +22,6 @@ PAGES = {
     "Statistics": "/statistics",
     "Published": "/published",
 }
-OWN = "own: "
 STYLE = """
 .q-page-container { max-width: 1500px; margin: 0 auto; }
 .gw-nav a { padding: .5rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; }

@@ -23,7 +23,7 @@ __all__ = ["Live"]
 
 GLANCE = 1.0
 """Seconds between looks at a run; more, where a look takes long."""
-SHARE = 0.25
+SHARE = 0.15
 """The share of the time that may be spent on looking."""
 
 

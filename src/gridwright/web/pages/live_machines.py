@@ -74,7 +74,7 @@ class Machines:
         names = [each.name for each in found]
         if self.machine.options != names:
             self.machine.set_options(names, value=names[0] if names else None)
-        drawn = failure_trace(names, faults, away, now, end)
+        drawn = failure_trace(names, faults, now, end, away)
         if self.trace.content != drawn:
             self.trace.content = drawn
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 
 __all__ = ["failure_trace"]
 
@@ -20,15 +21,15 @@ Spans = Sequence[tuple[float, float]]
 def failure_trace(
     machines: Sequence[str],
     faults: Sequence[Sequence[float]],
-    away: Mapping[str, Spans],
     now: float,
     end: float,
+    away: Mapping[str, Spans] = MappingProxyType({}),
 ) -> str:
     """Draw when machines were away so far, and the faults (machine, start, end) still planned.
 
     Nothing is drawn where there is nothing of either.
 
-    >>> failure_trace(["1"], [], {}, 0.0, 10.0)
+    >>> failure_trace(["1"], [], 0.0, 10.0)
     ''
     """
     if not (faults or any(away.values())) or end <= 0:

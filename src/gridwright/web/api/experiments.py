@@ -1,0 +1,111 @@
+"""Experiments of one's own: checked, read, written, kept; their machines and failure periods."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from ...testbed import parse_machines, rows_of, spells
+from ..answer import plain
+from ..definition import (
+    check_failures,
+    definition_of,
+    drawn_faults,
+    experiment_from,
+    experiment_mistakes,
+    read_definition,
+)
+from ..own import load_own, own_experiments
+from ..saved import remove_saved, save_experiment
+from .parts import MISSING, WRONG, Body, missing
+from .systems import Text
+
+__all__ = ["experiment_routes"]
+
+Definition = Annotated[
+    dict[str, Any],
+    Field(description="What an experiment file would say, its system in it, as an object."),
+]
+
+
+class Defined(Body):
+    """An experiment."""
+
+    definition: Definition
+
+
+class Tracing(Defined):
+    """An experiment, and whether its failures are to be drawn anew."""
+
+    draw: bool = True
+
+
+def experiment_routes() -> APIRouter:
+    """Make the routes of experiments of one's own."""
+    routes = APIRouter(tags=["experiments"])
+
+    @routes.post("/experiments/validate", responses=WRONG)
+    def validate(given: Defined) -> dict[str, Any]:
+        """Check what an experiment file would say; mistakes are told place by place."""
+        found = experiment_mistakes(given.definition)
+        return {
+            "valid": not found,
+            "mistakes": [{"place": list(each.place), "words": each.words} for each in found],
+        }
+
+    @routes.post("/experiments/read", responses=WRONG)
+    def read(given: Text) -> dict[str, Any]:
+        """Turn the text of an experiment file, or of a system alone, into a definition."""
+        return {"definition": plain(read_definition(given.text))}
+
+    @routes.post("/experiments/toml", responses=WRONG)
+    def to_toml(given: Defined) -> dict[str, str]:
+        """Write a definition as an experiment file that needs no other."""
+        return {"toml": experiment_from(given.definition).to_toml()}
+
+    @routes.post("/experiments/failures", responses=WRONG)
+    def failures(given: Tracing) -> dict[str, Any]:
+        """Draw failure periods for all machines, or take those given; say how long they are."""
+        found = experiment_from(given.definition)
+        system = found.system
+        check_failures(found)
+        faults = drawn_faults(found) if given.draw else found.faults()
+        means = {name: spells(faults, j)._asdict() for j, name in enumerate(system.machines)}
+        return plain({"failures": rows_of(faults, system), "machines": means})
+
+    @routes.post("/machines/read", tags=["machines"], responses=WRONG)
+    def read_list(given: Text) -> list[dict[str, Any]]:
+        """Read a machine list; what machines ask for as a password is not in the answer."""
+        return [
+            {
+                "address": each.address,
+                "iterations": None if each.calibration is None else each.calibration.iterations,
+                "seconds": None if each.calibration is None else each.calibration.seconds,
+            }
+            for each in parse_machines(given.text, "the list")
+        ]
+
+    @routes.get("/experiments/own/{name}", responses=MISSING)
+    def one_saved(name: str) -> dict[str, Any]:
+        """Show an experiment that was saved."""
+        if name not in own_experiments():
+            raise missing("such experiment")
+        found = load_own(name)
+        return {"definition": plain(definition_of(found)), "toml": found.to_toml()}
+
+    @routes.put("/experiments/own/{name}", responses=WRONG)
+    def keep(name: str, given: Defined) -> dict[str, str]:
+        """Save an experiment with its system; what was there of that name makes way."""
+        save_experiment(experiment_from(given.definition), name)
+        return {"saved": name}
+
+    @routes.delete("/experiments/own/{name}", responses=MISSING)
+    def throw_away(name: str) -> dict[str, str]:
+        """Throw away an experiment that was saved."""
+        if not (name in own_experiments() and remove_saved(name)):
+            raise missing("such experiment")
+        return {"removed": name}
+
+    return routes

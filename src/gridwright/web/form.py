@@ -1,0 +1,250 @@
+"""An experiment as cells that are being typed in, its system and what is said of each machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model import InputError, System
+from ..testbed import Fault, Listed
+from .sheet import Sheet, as_number, as_text
+
+__all__ = ["FaultCells", "Form", "MachineCells", "Place"]
+
+Place = tuple[int, int]
+"""A machine by its column and its number in it: names may be typed at any time."""
+
+NUMBERS = ("time_unit", "duration", "timeout", "resolution")
+WORDS = ("policy", "job", "on_timeout", "detection")
+FIRST = {"policy": "lpas_dg", "time_unit": "1", "duration": "60", "seed": "1", "timeout": "0"}
+FIRST |= {"resolution": "0", "job": "wait", "on_timeout": "resubmit", "detection": "immediate"}
+FIRST |= {"failures": "generated", "iterations": ""}
+TRACE = "trace"
+"""Failures are those listed, neither drawn nor none."""
+
+
+@dataclass
+class MachineCells:
+    """What is said of one machine beside its column."""
+
+    address: str = ""
+    iterations: str = ""
+    seconds: str = ""
+    availability: str = ""
+    """Its own, where the machines of its column are not alike."""
+    prediction: dict[str, Any] | None = None
+
+
+@dataclass
+class FaultCells:
+    """A failure period of a machine."""
+
+    machine: Place
+    start: str
+    end: str
+
+
+@dataclass
+class Form:
+    """The cells of an experiment."""
+
+    sheet: Sheet
+    cells: dict[str, str] = field(default_factory=lambda: dict(FIRST))
+    corrections: Any = True
+    prediction: Any = "weekly"
+    """Of the machines that have none of their own."""
+    machines: dict[Place, MachineCells] = field(default_factory=dict)
+    faults: list[FaultCells] = field(default_factory=list)
+    rest: dict[str, Any] = field(default_factory=dict)
+    """Whatever else an experiment file says: kept as it is."""
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Form:
+        """Lay a document out in cells.
+
+        >>> Form.of({"system": {"arrivals": [5], "rates": [[8]]}, "seed": 7}).cells["seed"]
+        '7'
+        """
+        words = dict(document)
+        form = cls(Sheet.of(words.pop("system", {})))
+        words.pop("name", None)  # it is called as its system is
+        for key in (*NUMBERS, *WORDS, "seed"):
+            if key in words:
+                form.cells[key] = as_text(words.pop(key))
+        given = words.pop("iterations", [])
+        each = given if isinstance(given, list) else [given]
+        form.cells["iterations"] = ", ".join(map(as_text, each))
+        form.corrections = words.pop("corrections", True)
+        form._take_machines(words)
+        form._take_faults(words.pop("failures", "generated"))
+        form.rest = words
+        return form
+
+    def document(self) -> dict[str, Any]:
+        """Return what an experiment file would say."""
+        words: dict[str, Any] = {key: self.cells[key] for key in WORDS if self.cells[key]}
+        for key in NUMBERS:
+            words[key] = as_number(self.cells[key])
+        seed = self.cells["seed"].strip()
+        words["seed"] = int(seed) if seed.isdecimal() and len(seed) < 20 else seed
+        if self.sheet.name:
+            words["name"] = self.sheet.name
+        if rounds := [word.strip() for word in self.cells["iterations"].split(",") if word.strip()]:
+            numbers = [as_number(word) for word in rounds]
+            words["iterations"] = numbers[0] if len(numbers) == 1 else numbers
+        words["corrections"] = self.corrections
+        return {**words, **self._machine_words(), **self.rest, "system": self._system()}
+
+    def names(self) -> list[str]:
+        """Return the name of every machine as the model has it."""
+        sheet, places = self.sheet, self.sheet.machines()
+        counts = [0] * len(sheet.groups)
+        for column, _ in places:
+            counts[column] += 1
+        groups = [name or str(k) for k, name in enumerate(sheet.groups, start=1)]
+        try:
+            rates = [[1.0] * len(groups)]
+            return list(System(arrivals=[1], rates=rates, groups=groups, counts=counts).machines)
+        except InputError:  # two of one name, perhaps
+            return [str(number) for number in range(1, len(places) + 1)]
+
+    def at(self, name: str) -> Place | None:
+        """Return the place of a machine by its name."""
+        return dict(zip(self.names(), self.sheet.machines(), strict=True)).get(name)
+
+    def said(self, place: Place) -> MachineCells:
+        """Return what is said of a machine, only to be read."""
+        return self.machines.get(place) or MachineCells()
+
+    def machine(self, place: Place) -> MachineCells:
+        """Return the cells of a machine, to be read or changed."""
+        return self.machines.setdefault(place, MachineCells())
+
+    def remove_machines(self, places: Sequence[Place]) -> None:
+        """Take machines away, with what is said of them; one of them all must stay."""
+        for column, number in sorted(set(places), reverse=True):
+            count = sum(place[0] == column for place in self.sheet.machines())
+            if count > 1:
+                self.sheet.counts[column] = str(count - 1)
+                self._forget(lambda p, c=column, n=number: _without(p, c, n))
+            elif len(self.sheet.groups) > 1:
+                self.sheet.remove_machine(column)
+                self._forget(lambda p, c=column: _without_column(p, c))
+
+    def list_machines(self, listed: Sequence[Listed]) -> None:
+        """Have a column for each machine of a list, with its speed where the list tells it."""
+        if not self.sheet.rates:
+            raise InputError("a system of chains has no table of machines")
+        while len(self.sheet.groups) < len(listed):
+            self.sheet.add_machine()
+        while len(self.sheet.groups) > len(listed):
+            self.sheet.remove_machine()
+        self.sheet.groups = [each.address for each in listed]
+        self.sheet.counts = [""] * len(listed)
+        self.machines, self.faults = {}, [f for f in self.faults if f.machine[1] == 0]
+        self.faults = [f for f in self.faults if f.machine[0] < len(listed)]
+        for column, each in enumerate(listed):
+            if each.calibration is not None:
+                cells = self.machine((column, 0))
+                cells.iterations = as_text(each.calibration.iterations)
+                cells.seconds = f"{each.calibration.seconds:.9g}"
+
+    def take_faults(self, faults: Sequence[Fault]) -> None:
+        """Have a trace, machines numbered as the model has them."""
+        places = self.sheet.machines()
+        self.faults = [
+            FaultCells(places[each.machine], f"{each.start:.6g}", f"{each.end:.6g}")
+            for each in faults
+        ]
+        self.cells["failures"] = TRACE
+
+    # details
+
+    def _take_machines(self, words: dict[str, Any]) -> None:
+        places = self.sheet.machines()
+        shares: Any = self.sheet.rest.get("availability")
+        plain = isinstance(shares, list) and not any(isinstance(s, dict | list) for s in shares)
+        if plain and len(shares) == len(places) > len(self.sheet.groups):
+            for place, share in zip(places, shares, strict=True):
+                self.machine(place).availability = as_text(share)
+            del self.sheet.rest["availability"]
+        names = words.get("machines")
+        if isinstance(names, list) and len(names) == len(places):
+            for place, name in zip(places, words.pop("machines"), strict=True):
+                self.machine(place).address = str(name)
+        speeds = words.get("calibrations")
+        if isinstance(speeds, list) and len(speeds) == len(places):
+            for place, speed in zip(places, words.pop("calibrations"), strict=True):
+                cells, speed = self.machine(place), speed if isinstance(speed, dict) else {}
+                cells.iterations = as_text(speed.get("iterations", ""))
+                cells.seconds = as_text(speed.get("seconds", ""))
+        ways = words.pop("prediction", "weekly")
+        if isinstance(ways, list) and len(ways) == len(places):
+            for place, way in zip(places, ways, strict=True):
+                self.machine(place).prediction = way if isinstance(way, dict) else {"mode": way}
+        else:
+            self.prediction = ways
+
+    def _take_faults(self, given: Any) -> None:
+        if not isinstance(given, list):
+            self.cells["failures"] = str(given)
+            return
+        self.cells["failures"] = TRACE
+        places = dict(zip(self.names(), self.sheet.machines(), strict=True))
+        for row in given:
+            if isinstance(row, list) and len(row) == 3 and str(row[0]) in places:
+                self.faults.append(FaultCells(places[str(row[0])], *map(as_text, row[1:])))
+
+    def _machine_words(self) -> dict[str, Any]:
+        words: dict[str, Any] = {}
+        cells = [self.machines.get(place, MachineCells()) for place in self.sheet.machines()]
+        names = self.names()
+        if any(each.address for each in cells):
+            words["machines"] = [e.address or n for e, n in zip(cells, names, strict=True)]
+        if any(each.iterations or each.seconds for each in cells):
+            words["calibrations"] = [
+                {"iterations": as_number(e.iterations), "seconds": as_number(e.seconds)}
+                for e in cells
+            ]
+        words["prediction"] = self.prediction
+        if any(each.prediction for each in cells):
+            words["prediction"] = [each.prediction or self.prediction for each in cells]
+        words["failures"] = self.cells["failures"]
+        if words["failures"] == TRACE:
+            known = dict(zip(self.sheet.machines(), names, strict=True))
+            words["failures"] = [
+                [known[each.machine], as_number(each.start), as_number(each.end)]
+                for each in self.faults
+                if each.machine in known
+            ]
+        return words
+
+    def _system(self) -> dict[str, Any]:
+        system, places = self.sheet.document(), self.sheet.machines()
+        own = [self.machines.get(place, MachineCells()).availability for place in places]
+        if any(own):
+            column = self.sheet.availability
+            shares = [
+                cell or column[place[0]] or "1" for cell, place in zip(own, places, strict=True)
+            ]
+            system["availability"] = [as_number(share) for share in shares]
+        return system
+
+    def _forget(self, moved: Any) -> None:
+        """Move what is said of machines to where they are now, or forget it with them."""
+        found = {moved(place): cells for place, cells in self.machines.items()}
+        self.machines = {place: cells for place, cells in found.items() if place is not None}
+        for each in self.faults:
+            each.machine = moved(each.machine)
+        self.faults = [each for each in self.faults if each.machine is not None]
+
+
+def _without(place: Place, column: int, number: int) -> Place | None:
+    if place[0] != column or place[1] < number:
+        return place
+    return None if place[1] == number else (column, place[1] - 1)
+
+
+def _without_column(place: Place, column: int) -> Place | None:
+    return None if place[0] == column else (place[0] - (place[0] > column), place[1])

@@ -1,0 +1,161 @@
+"""Availability, for how long, and how it is predicted: of selected machines, and of a run's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nicegui import run as background
+from nicegui import ui
+
+from ...grid import request
+from ...grid.prediction import Prediction
+from ...model import InputError
+from ..desk import Desk
+from ..form import Place
+from ..running import open_journal
+from ..sheet import as_number
+from .cells import Cells, Step
+from .frame import tell
+from .machine_part import machine_table, show_rows
+
+__all__ = ["AvailabilityPart"]
+
+COLUMNS = {"machine": "machine", "availability": "availability", "prediction": "prediction"}
+MODES = {"": "as all others", "weekly": "weekly", "recursive": "recursive", "fixed": "fixed"}
+
+
+class AvailabilityPart:
+    """What is set for the machines that are selected, in the definition or in a run."""
+
+    def __init__(self, cells: Cells, desk: Desk) -> None:
+        self.cells, self.desk = cells, desk
+        self.inputs: dict[Step, Any] = {}
+        self.table = machine_table(COLUMNS, "Availability of the machines")
+        with ui.row().classes("gap-2 items-end"):
+            self.share = ui.input("Availability", value="1").props("dense").classes("w-28")
+            self.period = ui.input("for time units (empty: for ever)")
+            self.period.props("dense").classes("w-56")
+            self.mode = ui.select(MODES, label="Prediction mode", value="", on_change=self._show)
+            self.mode.props("dense").classes("w-44")
+            self.weight = ui.input("c: weight of the last week", value="0.5")
+            self.weight.props("dense").classes("w-48")
+            self.weights = ui.input("Weights of earlier weeks", value="0.4, 0.3, 0.2, 0.1")
+            self.weights.props("dense").classes("w-48")
+        with ui.row().classes("gap-2 items-end"):
+            ui.button("Set for those selected", on_click=self.put).props("outline")
+            self.run = ui.select({}, label="Run").props("dense").classes("w-64")
+            ui.button("Send to the run", on_click=self.send).props("outline")
+        self._show()
+        ui.timer(2.0, self._runs)
+
+    def lay_out(self) -> None:
+        """Draw it anew."""
+
+    def refresh(self) -> None:
+        """Show what holds for each machine."""
+        form, rows = self.cells.form, []
+        for name, place in self.cells.shown().items():
+            cells = form.said(place)
+            share = cells.availability or form.sheet.availability[place[0]] or "1"
+            way = cells.prediction or form.prediction
+            rows.append({"machine": name, "availability": share, "prediction": _words(way)})
+        show_rows(self.table, rows)
+
+    def put(self) -> None:
+        """Set availability and prediction of the selected machines in the definition."""
+        names = [row["machine"] for row in self.table.selected]
+        if not names:
+            tell("select machines in the table first", "info")
+            return
+
+        def change() -> None:
+            way = self._prediction()
+            form = self.cells.form
+            places = [place for name in names if (place := form.at(name)) is not None]
+            for place in places:
+                form.machine(place).prediction = way
+            self._put_share(places)
+
+        self.cells.act(change)
+
+    def _put_share(self, places: list[Place]) -> None:
+        """Write a share into the column, if all its machines are meant, or beside them."""
+        form, share = self.cells.form, str(self.share.value or "")
+        everyone = form.sheet.machines()
+        for column in {place[0] for place in places}:
+            own = [place for place in everyone if place[0] == column]
+            if set(own) <= set(places):
+                form.sheet.availability[column] = share
+            for place in own:
+                meant = place in places and not set(own) <= set(places)
+                if meant or set(own) <= set(places):
+                    form.machine(place).availability = share if meant else ""
+
+    async def send(self) -> None:
+        """Send availability and prediction to the selected machines of a run that goes on."""
+        names = [row["machine"] for row in self.table.selected]
+        number = self.run.value
+        if not names or not number:
+            tell("select machines in the table, and a run that goes on", "info")
+            return
+        try:
+            share, period = self._share(), as_number(str(self.period.value or "1e9"))
+            way = self._prediction()
+
+            def ask() -> None:
+                with open_journal(int(number)) as journal:
+                    for name in names:
+                        request(journal, "impose", name, f"{share:g} {period:g}")
+                        if way is not None:
+                            request(journal, "predict", name, json.dumps(way))
+
+            await background.io_bound(ask)
+            tell(f"run {number}: sent to {', '.join(names)}", "positive")
+        except (InputError, ValueError) as error:
+            tell(error)
+
+    def _share(self) -> float:
+        share = as_number(str(self.share.value or ""))
+        if not (isinstance(share, float) and 0 < share <= 1):
+            raise InputError(f"availability is {share!r}; expected more than 0, at most 1")
+        return share
+
+    def _prediction(self) -> dict[str, Any] | None:
+        """Return the prediction as it is chosen; none: as all others."""
+        mode = str(self.mode.value or "")
+        if not mode:
+            return None
+        words: dict[str, Any] = {"mode": mode}
+        if mode == "weekly":
+            words["weights"] = [as_number(each) for each in str(self.weights.value).split(",")]
+        elif mode == "recursive":
+            words["c"] = as_number(str(self.weight.value))
+        else:
+            words["availability"] = self._share()
+            unit = as_number(self.cells.form.cells["time_unit"])
+            if self.period.value and isinstance(unit, float):
+                period = as_number(str(self.period.value))
+                words["period"] = period * unit if isinstance(period, float) else period
+        Prediction.of(words)  # which says what is wrong
+        return words
+
+    def _show(self) -> None:
+        self.weight.set_visibility(self.mode.value == "recursive")
+        self.weights.set_visibility(self.mode.value == "weekly")
+
+    async def _runs(self) -> None:
+        known = await background.io_bound(self.desk.runs.all) or []
+        going = [each for each in known if each.state in ("running", "paused")]
+        options = {each.run: f"run {each.run}: {each.name or each.system}" for each in going}
+        if self.run.options != options:
+            kept = self.run.value if self.run.value in options else next(iter(options), None)
+            self.run.set_options(options, value=kept)
+
+
+def _words(way: Any) -> str:
+    """Say a prediction in a few words."""
+    if isinstance(way, str):
+        return way
+    more = ", ".join(f"{key} {value}" for key, value in way.items() if key != "mode")
+    return f"{way.get('mode', 'weekly')} ({more})" if more else str(way.get("mode", "weekly"))

@@ -1,0 +1,172 @@
+"""What the parts of Define have in common: the cells, undo, and the model's words beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from copy import deepcopy
+from itertools import islice
+from typing import Any, Protocol
+
+from nicegui import events, ui
+
+from ...model import InputError, System
+from ...model.explanation import Mistake
+from ...testbed import Experiment
+from ..definition import experiment_from, experiment_mistakes
+from ..draft import system_of
+from ..form import Form, Place
+from .frame import tell
+
+__all__ = ["Cells", "Part", "Step"]
+
+Step = tuple[int | str, ...]
+"""Where a cell stands in the document."""
+MOST_SHOWN = 300
+"""Machines; a system may have thousands."""
+SHORT = 26
+"""Letters of a label that a narrow field has room for."""
+FIRST = {
+    "system": {"name": "my system", "arrivals": [5, 8], "rates": [[8, 3], [4, 10]]},
+    "corrections": False,
+}
+
+
+class Part(Protocol):
+    """A part of the page."""
+
+    inputs: dict[Step, Any]
+    """The fields that words can stand beside."""
+
+    def lay_out(self) -> None:
+        """Draw it anew."""
+
+    def refresh(self) -> None:
+        """Show what follows from the cells, after one of them has changed."""
+
+
+class Cells:
+    """A form that is being filled in, step by step, each of which can be undone."""
+
+    def __init__(self, kept: MutableMapping[str, Any]) -> None:
+        self.kept = kept
+        self.form = Form.of(deepcopy(kept.get("definition") or FIRST))
+        self.before: list[Form] = []
+        self.parts: dict[str, Part] = {}
+        self.found: list[Mistake] = []
+        self.system: System | None = None
+        """The system, if it is one."""
+        self._drawing = True
+        self.checked: Callable[[], None] = lambda: None
+
+    def experiment(self) -> Experiment:
+        """Return the experiment; what is wrong with it is told in one line."""
+        return experiment_from(self.form.document())
+
+    def shown(self) -> dict[str, Place]:
+        """Return the machines that tables and lists have room for."""
+        pairs = zip(self.form.names(), self.form.sheet.machines(), strict=True)
+        return dict(islice(pairs, MOST_SHOWN))
+
+    def remember(self) -> None:
+        """Note how things are, for undo."""
+        self.before = [*self.before[-49:], deepcopy(self.form)]
+
+    def act(self, change: Callable[[], Any]) -> None:
+        """Change something that more than one cell shows."""
+        self.remember()
+        try:
+            change()
+        except InputError as error:
+            self.before.pop()
+            tell(error)
+            return
+        self.lay_out()
+
+    def take(self, document: dict[str, Any]) -> None:
+        """Take another definition; of a system alone, the experiment stays as it is."""
+        old = self.form.document()
+        if set(document) == {"system"}:
+            own = ("machines", "calibrations", "prediction")  # were said of other machines
+            kept = {key: value for key, value in old.items() if key not in own}
+            if not isinstance(kept["failures"], str):
+                kept["failures"] = "generated"
+            document = {**kept, **document}
+        made = Form.of(document)
+        self.act(lambda: setattr(self, "form", made))
+
+    def undo(self) -> None:
+        """Go one step back."""
+        if not self.before:
+            tell("there is nothing to undo", "info")
+            return
+        self.form = self.before.pop()
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Draw every part anew."""
+        self._drawing = True
+        for part in self.parts.values():
+            part.lay_out()
+        self._drawing = False
+        self.check()
+
+    def check(self) -> None:
+        """Say beside each cell what is wrong with it, once all are there."""
+        if self._drawing:
+            return
+        document = self.form.document()
+        self.kept["definition"] = document
+        self.found = experiment_mistakes(document)
+        sound = not any(each.place[:1] == ("system",) for each in self.found)
+        self.system = system_of(document["system"]) if sound else None
+        words = {each.place: each.words for each in self.found}
+        for part in self.parts.values():
+            for place, made in part.inputs.items():
+                if made.error != words.get(place):
+                    made.error = words.get(place)
+            part.refresh()
+        self.checked()
+
+    def wrong_parts(self) -> set[str]:
+        """Name the parts that have a mistake in them."""
+        places = {each.place for each in self.found}
+        return {name for name, part in self.parts.items() if places & set(part.inputs)}
+
+    def field(
+        self, label: str, value: str, put: Callable[[str], Any], *, cell: bool = False
+    ) -> ui.input:
+        """Make a field; what is typed into it is put where it belongs, and checked."""
+
+        def typed(event: events.ValueChangeEventArguments[Any]) -> None:
+            self.remember()
+            put(str(event.value or ""))
+            self.check()
+
+        made = ui.input(None if cell else label, value=value, on_change=typed)
+        made.props("dense debounce=250").props["aria-label"] = label
+        made.without_auto_validation()  # the model's own words stay
+        if cell:
+            return made.props("hide-bottom-space").classes("gw-cell").style("width: 5rem")
+        made.props("bottom-slots")  # room for words, so that nothing jumps when they come
+        return made.classes("w-48" if len(label) < SHORT else "w-64")
+
+    def choice(
+        self,
+        label: str,
+        options: dict[str, str],
+        value: str,
+        put: Callable[[str], Any],
+        *,
+        search: bool = False,
+    ) -> ui.select:
+        """Make a list to choose from, perhaps one to be searched by typing."""
+
+        def chosen(event: events.ValueChangeEventArguments[Any]) -> None:
+            self.remember()
+            put(str(event.value or ""))
+            self.check()
+
+        known = options if value in options else {**options, value: value}
+        made = ui.select(known, label=label, value=value, on_change=chosen, with_input=search)
+        made.props("dense options-dense bottom-slots").classes("w-64")
+        return made.without_auto_validation()

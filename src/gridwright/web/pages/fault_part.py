@@ -1,0 +1,152 @@
+"""The failure periods of every machine: drawn from the mean times, shown, edited."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from ...testbed import Fault, spells
+from ..definition import drawn_faults
+from ..form import TRACE, FaultCells, Place
+from ..sheet import as_number
+from .cells import Cells, Step
+from .frame import figure
+from .system_part import table_row
+from .trace import failure_trace
+
+__all__ = ["FaultPart"]
+
+MOST_SHOWN = 50
+"""Periods of a machine that can be edited here; all are kept."""
+MOST_DRAWN = 60
+
+
+class FaultPart:
+    """A trace for each machine, with its mean up- and down-times."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.inputs: dict[Step, Any] = {}
+        with ui.row().classes("gap-2"):
+            ui.button("Fill traces for all", on_click=self.fill).props("outline dense").tooltip(
+                "draws periods from the mean up-time, repair time and seed of the experiment"
+            )
+            ui.button("Clear all", on_click=self.clear).props("outline dense")
+        self.words = ui.label().classes("gw-steady gw-quiet")
+        self.bars = ui.html("", sanitize=False).classes("w-full max-w-3xl")
+        with ui.row().classes("gap-2 items-end"):
+            self.chosen = ui.select([], label="Periods of machine", on_change=self._periods)
+            self.chosen.classes("w-64").props("dense")
+            ui.button("Add a period", on_click=self.add).props("outline dense")
+        self.means = ui.label().classes("gw-steady")
+        self.place = ui.column().classes("gap-1 max-w-full")
+
+    def lay_out(self) -> None:
+        """Draw it anew."""
+        names = list(self.cells.shown())
+        kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
+        self.chosen.set_options(names, value=kept)
+        self._periods()
+
+    def refresh(self) -> None:
+        """Draw the bars, and say how long the machines are up and down."""
+        form = self.cells.form
+        names = list(self.cells.shown())
+        if self.chosen.options != names:
+            self.chosen.set_options(names, value=next(iter(names), None))
+        used = form.cells["failures"] == TRACE
+        faults = self._faults()
+        self.words.text = (
+            f"{len(faults)} periods; "
+            + ("the run has these" if used else "not used: the experiment says otherwise")
+            if faults
+            else "No periods yet: fill them from the mean times, or add them by hand."
+        )
+        end = as_number(form.cells["duration"])
+        end = end if isinstance(end, float) and end > 0 else 1.0
+        self.bars.content = failure_trace(names[:MOST_DRAWN], faults, 0.0, end)
+        chosen = str(self.chosen.value or "")
+        found = spells(faults, names.index(chosen)) if chosen in names else None
+        if found is not None:
+            self.means.text = (
+                f"Machine {chosen}: {found.faults} periods, mean up-time "
+                f"{figure(found.up) or '–'}, mean down-time {figure(found.down) or '–'}"
+            )
+
+    def fill(self) -> None:
+        """Draw periods for all machines."""
+
+        def change() -> None:
+            self.cells.form.cells["failures"] = "generated"  # wrong periods are no hindrance
+            self.cells.form.take_faults(drawn_faults(self.cells.experiment()))
+
+        self.cells.act(change)
+
+    def clear(self) -> None:
+        """Have no periods."""
+        self.cells.act(self.cells.form.faults.clear)
+
+    def add(self) -> None:
+        """Add a period after the last of the machine."""
+        place = self._place()
+        if place is None:
+            return
+        ends = [as_number(each.end) for each in self.cells.form.faults if each.machine == place]
+        last = max((end for end in ends if isinstance(end, float)), default=0.0)
+
+        def change() -> None:
+            made = FaultCells(place, f"{last + 1:g}", f"{last + 2:g}")
+            self.cells.form.faults.append(made)
+            self.cells.form.cells["failures"] = TRACE
+
+        self.cells.act(change)
+
+    def _place(self) -> Place | None:
+        return self.cells.form.at(str(self.chosen.value or ""))
+
+    def _faults(self) -> list[Fault]:
+        """Return the periods that are numbers, for the picture and the means."""
+        order = {place: j for j, place in enumerate(self.cells.form.sheet.machines())}
+        found = []
+        for each in self.cells.form.faults:
+            start, end = as_number(each.start), as_number(each.end)
+            if each.machine in order and isinstance(start, float) and isinstance(end, float):
+                found.append(Fault(order[each.machine], start, end))
+        return found
+
+    def _periods(self) -> None:
+        """Draw the periods of the machine that is chosen."""
+        form, place = self.cells.form, self._place()
+        self.place.clear()
+        self.inputs = {}
+        own = [(k, each) for k, each in enumerate(form.faults) if each.machine == place]
+        with self.place:
+            if own:
+                with ui.element("table").classes("gw"):
+                    with table_row("Start", "End", ""):
+                        pass
+                    for number, (k, each) in enumerate(own[:MOST_SHOWN], start=1):
+                        self._period(number, k, each)
+            if len(own) > MOST_SHOWN:
+                ui.label(f"and {len(own) - MOST_SHOWN} more").classes("gw-quiet")
+        self.cells.check()
+
+    def _period(self, number: int, k: int, each: FaultCells) -> None:
+        with ui.element("tr"):
+            for column, key in ((1, "start"), (2, "end")):
+                with ui.element("td"):
+                    made = self.cells.field(
+                        f"{key.capitalize()} of period {number}",
+                        getattr(each, key),
+                        partial(setattr, each, key),
+                        cell=True,
+                    )
+                self.inputs["failures", k, column] = made
+            with ui.element("td"):
+                remove = ui.button(icon="close", on_click=lambda: self._remove(each))
+                remove.props(f'flat dense aria-label="Remove period {number}"')
+
+    def _remove(self, each: FaultCells) -> None:
+        self.cells.act(lambda: self.cells.form.faults.remove(each))

@@ -1,0 +1,255 @@
+"""The machines: which there are, how fast they in truth are, what is believed of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from nicegui import events, ui
+
+from ...model import InputError
+from ...testbed import Calibration, parse_machines, real_rates, warnings
+from ..desk import Desk
+from ..form import Place
+from ..guard import LARGEST
+from ..sheet import as_number, as_text
+from .cells import Cells, Step
+from .frame import figure, tell
+from .system_part import head, table_row
+
+__all__ = ["MachinePart", "machine_table", "pick_file", "show_rows"]
+
+COLUMNS = {"machine": "machine", "address": "worker", "speed": "rounds a second"}
+
+
+class MachinePart:
+    """Machines that come and go, a list of them, their speed, and their rates."""
+
+    def __init__(self, cells: Cells, desk: Desk) -> None:
+        self.cells, self.desk = cells, desk
+        self.inputs: dict[Step, Any] = {}
+        self.real: list[ui.label] = []
+        last = desk.calibrator.last  # the page may have been loaded again in the middle of it
+        ours = last is not None and cells.kept.get("calibration") == last.number
+        self.watched = last if ours else None
+        with ui.row().classes("gap-2"):
+            ui.button("Add a machine", on_click=self.add).props("outline dense")
+            ui.button("Remove those selected", on_click=self.remove).props("outline dense")
+            pick_file(
+                "Import a machine list",
+                ".srs,.txt,.csv",
+                self.upload,
+                "a machine a line: its address, or address; credential; minutes; iterations",
+                dense=True,
+            )
+            ui.button("Calibrate", on_click=self.calibrate).props("outline dense").tooltip(
+                "measures how fast this computer runs the loop: the machines selected, or all"
+            )
+            ui.button("Stop calibrating", on_click=desk.calibrator.close).props("outline dense")
+        self.progress = ui.label().classes("gw-steady gw-quiet").props("role=status")
+        self.table = machine_table(COLUMNS, "Machines")
+        self.more = ui.label().classes("gw-quiet")
+        self.chosen = ui.select([], label="Rates and speed of machine", on_change=self._details)
+        self.chosen.classes("w-64").props("dense")
+        self.place = ui.column().classes("gap-2 max-w-full")
+        ui.timer(0.5, self._watch)
+
+    def lay_out(self) -> None:
+        """Draw it anew."""
+        names = list(self.cells.shown())
+        kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
+        self.chosen.set_options(names, value=kept)
+        self._details()
+
+    def refresh(self) -> None:
+        """Show the machines, and how the rates imposed on them compare with the real ones."""
+        form = self.cells.form
+        known = self.cells.shown()
+        names = list(known)
+        if self.chosen.options != names:
+            self.chosen.set_options(names, value=next(iter(names), None))
+        rows = []
+        for name, place in known.items():
+            speed = self._speed(place)
+            address = form.said(place).address
+            shown = "" if speed is None else f"{speed.per_second:,.0f}"
+            rows.append({"machine": name, "address": address, "speed": shown})
+        show_rows(self.table, rows)
+        number = len(form.sheet.machines())
+        self.more.text = f"The first {len(rows)} of {number:,}." if number > len(rows) else ""
+        self._show_real()
+
+    def selected(self) -> list[Place]:
+        """Return the machines that are selected."""
+        places = (self.cells.form.at(row["machine"]) for row in self.table.selected)
+        return [place for place in places if place is not None]
+
+    def add(self) -> None:
+        """Add a machine like the last."""
+        self.cells.act(self.cells.form.sheet.add_machine)
+
+    def remove(self) -> None:
+        """Take the selected machines away."""
+        if not self.selected():
+            tell("select machines in the table first", "info")
+            return
+        self.cells.act(lambda: self.cells.form.remove_machines(self.selected()))
+
+    async def upload(self, event: events.UploadEventArguments) -> None:
+        """Take the machines of a list; what they ask for as a password is not kept."""
+        try:
+            text = (await event.file.read()).decode("utf-8-sig")
+            listed = parse_machines(text, event.file.name)
+            self.cells.act(lambda: self.cells.form.list_machines(listed))
+            tell(f"{len(listed)} machines; type, paste or import their rates", "positive")
+        except UnicodeDecodeError:
+            tell(f"{event.file.name} is not a text file; expected UTF-8")
+        except InputError as error:
+            tell(error)
+        event.sender.reset()  # type: ignore[attr-defined]
+
+    def calibrate(self) -> None:
+        """Begin to measure the machines that are selected, or all."""
+        names = [row["machine"] for row in self.table.selected] or self.cells.form.names()
+        try:
+            self.watched = self.desk.calibrator.start(names)
+            self.cells.kept["calibration"] = self.watched.number
+        except InputError as error:
+            tell(error)
+
+    def _watch(self) -> None:
+        """Show how far the calibration is; when it is done, take what it has found."""
+        watched = self.watched
+        if watched is None:
+            return
+        where = f" (machine {watched.at})" if watched.at and not watched.is_over else ""
+        words = f"Calibration: {watched.state}, {100 * watched.share:.0f} %{where} {watched.error}"
+        if self.progress.text != words:
+            self.progress.text = words
+        if not watched.is_over:
+            return
+        self.watched = None
+        self.cells.kept.pop("calibration", None)
+        if watched.found is not None:
+            self.cells.act(lambda: self._take(watched.found))
+
+    def _take(self, found: Any) -> None:
+        for each in found.machines:
+            place = self.cells.form.at(each.machine)
+            if place is not None:
+                cells = self.cells.form.machine(place)
+                cells.iterations = as_text(float(each.calibration.iterations))
+                cells.seconds = f"{each.calibration.seconds:.6g}"
+
+    def _details(self) -> None:
+        """Draw the fields of the machine that is chosen."""
+        form = self.cells.form
+        place = form.at(str(self.chosen.value or ""))
+        self.place.clear()
+        self.inputs = {}
+        self.real.clear()
+        if place is None:
+            return
+        number, machine = form.sheet.machines().index(place), form.machine(place)
+        with self.place:
+            with ui.row().classes("gap-2 items-end"):
+                for key, label in (
+                    ("address", "Worker (empty: any)"),
+                    ("iterations", "Rounds of the loop"),
+                    ("seconds", "Seconds that they took"),
+                ):
+                    put = partial(setattr, machine, key)
+                    made = self.cells.field(label, getattr(machine, key), put)
+                    made.classes("w-48", remove="w-64")
+                    if key != "address":
+                        self.inputs["calibrations", number, key] = made
+            self._rates(place[0])
+            self.advice = ui.label().classes("gw-quiet gw-steady")
+        self.cells.check()
+
+    def _rates(self, column: int) -> None:
+        sheet = self.cells.form.sheet
+        with ui.element("div").classes("gw-scroll"), ui.element("table").classes("gw"):
+            with table_row("Class", "Real (measured)", "Imposed", "Assumed by the policy"):
+                pass
+            for i, name in enumerate(sheet.classes):
+                with ui.element("tr"):
+                    head(name or str(i + 1))
+                    with ui.element("td"):
+                        self.real.append(ui.label())
+                    with ui.element("td"):
+                        ui.label(sheet.rates[i][column])
+                    with ui.element("td"):
+                        made = self.cells.field(
+                            f"Assumed rate of class {i + 1}",
+                            sheet.believed[i][column],
+                            partial(sheet.believed[i].__setitem__, column),
+                            cell=True,
+                        )
+                        made.props["placeholder"] = sheet.rates[i][column]
+                    self.inputs["system", "assumed", "rates", i, column] = made
+
+    def _speed(self, place: Place) -> Calibration | None:
+        cells = self.cells.form.said(place)
+        rounds, seconds = as_number(cells.iterations), as_number(cells.seconds)
+        try:
+            return Calibration(iterations=rounds, seconds=seconds)
+        except InputError:
+            return None
+
+    def _show_real(self) -> None:
+        """Show the rates at which the chosen machine in truth runs jobs that spin."""
+        place = self.cells.form.at(str(self.chosen.value or ""))
+        if place is None or self.cells.system is None:
+            return
+        words, advice = ["–"] * len(self.real), "Real rates need a speed, and the rounds of a job."
+        speed = self._speed(place)
+        try:
+            experiment = self.cells.experiment()
+            if speed is not None and experiment.iterations is not None:
+                rates = real_rates([speed], experiment.iterations, experiment.time_unit)
+                real = np.full(self.cells.system.shape, np.inf)  # of the others nothing is said
+                machine = self.cells.form.sheet.machines().index(place)
+                real[:, machine] = rates[:, 0]
+                words = [figure(rate) for rate in real[:, machine]]
+                found = warnings(self.cells.system, real)
+                advice = found[0] if found else "None is imposed beyond four times the real one."
+        except InputError:
+            pass
+        for label, text in zip(self.real, words, strict=True):
+            label.text = text
+        self.advice.text = advice
+
+
+def machine_table(columns: dict[str, str], label: str) -> ui.table:
+    """Make a table in which machines are selected, one or several."""
+    made = ui.table(
+        columns=[
+            {"name": key, "label": name, "field": key, "align": "left", "sortable": True}
+            for key, name in columns.items()
+        ],
+        rows=[],
+        row_key="machine",
+        selection="multiple",
+        pagination={"rowsPerPage": 10},
+    )
+    made.props["aria-label"] = label
+    return made.props("flat dense").classes("max-w-full")
+
+
+def show_rows(table: ui.table, rows: list[dict[str, str]]) -> None:
+    """Show machines in a table, if they have changed; those selected stay so."""
+    if table.rows != rows:
+        names = {row["machine"] for row in table.selected}
+        table.rows = rows
+        table.selected = [row for row in rows if row["machine"] in names]
+
+
+def pick_file(label: str, accepted: str, upload: Any, about: str, *, dense: bool = False) -> None:
+    """Make a button that asks for a file."""
+    taken = ui.upload(auto_upload=True, on_upload=upload).classes("hidden")
+    taken.props(f'accept="{accepted}" max-file-size={LARGEST}')
+    taken.on("rejected", lambda: tell(f"a text file, of at most {LARGEST:,} bytes"))
+    pick = ui.button(label).props("outline dense" if dense else "outline").tooltip(about)
+    pick.on("click", js_handler=f"() => getElement({taken.id}).$refs.qRef.pickFiles()")
