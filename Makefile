@@ -17,6 +17,7 @@ demo: setup
 	$(BIN)/gridwright demo
 
 test: lint
+	@sh tools/get_chromium.sh
 	@# One more than there are processors: many tests wait for processes.
 	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) $(BIN)/python -m pytest --numprocesses auto
 

@@ -14,7 +14,7 @@ BENCHMARKS = [
     "dask",
     "functions",
     "startup",
-    "dask",
+    "page",
 ]
 
 for name in sys.argv[1:] or BENCHMARKS:

@@ -23,9 +23,11 @@ class Api:
     def __init__(self) -> None:
         self.app = guarded(pages=False)
 
-    def __call__(self, method: str, path: str, status: int = 200, **more: Any) -> Any:
+    def __call__(
+        self, method: str, path: str, status: int = 200, host: str = "127.0.0.1", **more: Any
+    ) -> Any:
         async def go() -> httpx.Response:
-            transport = httpx.ASGITransport(self.app)
+            transport = httpx.ASGITransport(self.app, client=(host, 50_000))
             base = "http://127.0.0.1:8080"
             async with httpx.AsyncClient(transport=transport, base_url=base) as client:
                 return await client.request(method, f"/api{path}", **more)
@@ -38,8 +40,8 @@ class Api:
     def get(self, path: str, status: int = 200, **more: Any) -> Any:
         return self("GET", path, status, **more)
 
-    def post(self, path: str, body: Any = None, status: int = 200) -> Any:
-        return self("POST", path, status, json={} if body is None else body)
+    def post(self, path: str, body: Any = None, status: int = 200, **more: Any) -> Any:
+        return self("POST", path, status, json={} if body is None else body, **more)
 
 
 @pytest.fixture
@@ -55,6 +57,7 @@ class Server:
     """``gridwright ui`` as a user starts it."""
 
     def __init__(self, folder: Path, *words: str) -> None:
+        self.home = folder
         environment = {**os.environ, "GRIDWRIGHT_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gridwright", "ui", "--port", "0", *words],
@@ -80,8 +83,9 @@ class Server:
             raise
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all tests: what others have done is there, as it is for a user."""
     made = Server(tmp_path_factory.mktemp("home"))
     yield made
     complaints = made.stop()
@@ -89,12 +93,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     assert made.process.returncode == 0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module")  # Playwright's loop is in the way of other tests' loops
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("no Chromium here: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
+        missing = pytest.fail if os.environ.get("GRIDWRIGHT_NEED_BROWSER") else pytest.skip
+        missing("no Chromium here: apt-get install chromium")
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # the computer may be busy
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--disable-dev-shm-usage"]
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
@@ -106,7 +112,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, server: Server) -> Iterator[Any]:
     """A page that may ask nobody but our own server, and has nothing to complain of."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     asked: list[str] = []
     complaints: list[str] = []

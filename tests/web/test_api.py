@@ -1,5 +1,9 @@
 """What a script can do over the web, and what it cannot."""
 
+import json
+import subprocess
+import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable
@@ -120,19 +124,61 @@ def test_policies(api: Any) -> None:
     assert "random" in parameters["tie"]["choices"]
 
 
-def test_two_policies_are_simulated(api: Any) -> None:
+def test_what_is_wrong_with_a_simulation(api: Any) -> None:
     body = {"system": TWO, "policies": ["mct", "lpas"], "horizon": 500, "replications": 4}
+    assert "no policy" in api.post("/simulations", {**body, "policies": ["mtc"]}, 422)["detail"]
+    assert "nothing to simulate" in api.post("/simulations", {"system": TWO}, 422)["detail"]
+    api.get("/simulations/99", 404)
+
+
+PASTED = """from gridwright import push
+
+@push
+def mine(task_class, view):
+    return task_class
+"""
+
+
+def test_code_is_told_of_by_its_line(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridwright.web.pasted.PATIENCE", 0.5)
+
+    def wrong(code: str) -> str:
+        body = {"system": TWO, "code": code}
+        return str(api.post("/simulations", body, 422)["detail"])
+
+    assert wrong(PASTED.replace("view)", "view")) == "pasted.py, line 4: '(' was never closed"
+    assert wrong("x = 1\n1 / 0").startswith("pasted.py, line 2: ZeroDivisionError")
+    assert "line 3: InputError: mine(task_class) is no push" in wrong(PASTED.replace(", view", ""))
+    assert "no policy" in wrong("x = 1")
+    assert "not come to its end" in wrong("import time\ntime.sleep(2)")
+    body = {"system": TWO, "code": PASTED.replace("task_class\n", "other\n")}
     number = api.post("/simulations", body, 202)["id"]
     done = until(lambda: _over(api, number))
-    assert done["state"] == "done"
-    assert [each["replications"] for each in done["policies"]] == [4, 4]
-    low, high = (done["policies"][1]["mean_number"][key] for key in ("low", "high"))
-    assert 1 < low < high < 20
-    result = api.get(f"/simulations/{number}/result")
-    assert [each["policy"] for each in result["results"]] == ["mct", "lpas"]
-    assert result["differences"]
-    api.get("/simulations/99", 404)
-    assert "no policy" in api.post("/simulations", {**body, "policies": ["mtc"]}, 422)["detail"]
+    assert (done["state"], done["error"].partition(":")[0]) == ("failed", "pasted.py, line 5")
+
+
+def test_code_that_does_not_come_back_is_given_up(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridwright.web.simulations.GRACE", 0.2)
+    end = tmp_path / "end"
+    waiting = f"    while not Path({str(end)!r}).exists():\n        pass\n    return 1 / 0"
+    loop = f"from pathlib import Path\n{PASTED.replace('    return task_class', waiting)}"
+    number = api.post("/simulations", {"system": TWO, "code": loop}, 202)["id"]
+    other = api.post("/simulations", {"system": TWO, "policies": ["mct"]}, 202)["id"]
+    api.post(f"/simulations/{other}/stop")
+    assert until(lambda: _over(api, other))["error"] == ""
+    api.post(f"/simulations/{number}/stop")
+    done = until(lambda: _over(api, number))
+    assert (done["state"], done["error"]) == ("stopped", "its code does not come back")
+    end.touch()  # no thread stays behind: warnings are everybody's
+    until(lambda: all(each.name != "simulation" for each in threading.enumerate()))
+
+
+def test_code_from_another_computer_is_refused(api: Any) -> None:
+    body = {"system": TWO, "code": PASTED}
+    assert "this computer" in api.post("/simulations", body, 403, host="10.0.0.7")["detail"]
+    api.post("/simulations", {"system": TWO, "policies": ["mtc"]}, 422, host="10.0.0.7")
 
 
 def _over(api: Any, number: int) -> Any:
@@ -140,23 +186,16 @@ def _over(api: Any, number: int) -> Any:
     return found if found["state"] not in ("waiting", "running") else None
 
 
-def test_a_simulation_is_stopped(api: Any) -> None:
-    body = {"system": TWO, "policies": ["mct"], "horizon": 1e6, "replications": 1000}
-    number = api.post("/simulations", body, 202)["id"]
-    until(lambda: api.get(f"/simulations/{number}")["policies"][0]["replications"] >= 2)
-    api.post(f"/simulations/{number}/stop")
-    done = until(lambda: _over(api, number))
-    assert done["state"] == "stopped"
-    assert done["share"] < 1
-    assert done["policies"][0]["mean_number"]["high"] is not None
+SMALL = {"arrivals": [2, 3], "rates": [[8, 3], [4, 10]]}
 
 
 def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     assert api.get("/runs") == []
     assert "MGST-1" in api.get("/experiments")
     assert api.get("/experiments/MGST-5")["system"]["machines"] == 21
-    body = {"experiment": "MGST-4", "time_unit": 0.5, "duration": 12, "failures": "none"}
-    run = api.post("/runs", body, 202)
+    assert api.get("/machines")[0]["processors"] >= 1
+    body = {"system": SMALL, "policy": "mct", "time_unit": 0.3, "duration": 14, "failures": "none"}
+    run = api.post("/runs", {**body, "resolution": 0.5}, 202)
     assert (run["run"], run["state"]) == (1, "starting")
     until(lambda: api.get("/runs/1")["finished"] > 5)
     page = api.get("/runs/1/jobs", params={"limit": 3, "sort": "ended", "descending": True})
@@ -165,23 +204,37 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     only = api.get("/runs/1/jobs", params={"stage": "finished", "machine": "1", "limit": 500})
     assert {job["machine"] for job in only["jobs"]} <= {"1"}
     api.get("/runs/1/jobs", 422, params={"sort": "number; DROP TABLE job"})
-    machines = api.get("/runs/1/machines")
+    machines = until(lambda: (m := api.get("/runs/1/machines"))[0]["predicted"] is not None and m)
     assert {each["state"] for each in machines} == {"up"}
+    assert 0 <= machines[0]["measured"] <= 1
     assert float(api.post("/runs/1/machines/1/ping")["answer"]) < 5
     assert api.post("/runs/1/machines/1/pause")["answer"] == "done"
     assert api.get("/runs/1/machines")[0]["state"] == "paused"
+    assert api.post("/runs/1/machines/2/start")["answer"] == "as it was"
+    assert api.post("/runs/1/machines/2/kill")["answer"] == "done"
+    until(lambda: api.get("/runs/1/machines")[1]["state"] == "killed")
+    assert api.post("/runs/1/machines/2/start")["answer"] == "done"
+    until(lambda: api.get("/runs/1/machines")[1]["state"] == "up")
     assert api.post("/runs/1/machines/2/fail", {"values": [1]})["answer"] == "done"
     assert "no machine" in api.post("/runs/1/machines/99/pause", status=422)["detail"]
-    assert "failure" in {each["kind"] for each in api.get("/runs/1/events")}
+    kinds = [each["kind"] for each in api.get("/runs/1/events", params={"readings": False})]
+    assert "failure" in kinds
+    assert "availability" not in kinds
+    assert api.post("/runs/1/pause")["state"] == "paused"
+    before = api.get("/runs/1")["time_units"]
     other = type(api)()  # a server that was started again knows the run, and how to stop it
-    assert other.get("/runs/1")["state"] == "running"
+    assert other.get("/runs/1")["state"] == "paused"
+    assert other.get("/runs/1")["time_units"] == before, "no time passes"
+    assert other.post("/runs/1/resume")["state"] == "running"
     assert other.post("/runs/1/stop")["state"] == "stopped"
     assert "not running" in other.post("/runs/1/stop", status=422)["detail"]
+    assert "not running" in other.post("/runs/1/pause", status=422)["detail"]
     before = other.get("/runs/1")["statistics"]["overall"]["finished"]
     assert other.post("/runs/1/resume")["state"] in ("starting", "running")
     until(lambda: other.get("/runs/1")["finished"] > before)
     done = until(lambda: (r := other.get("/runs/1"))["state"] == "done" and r, 90)
     assert done["statistics"]["overall"]["unfinished"] <= done["arrived"]
+    assert 0.5 < done["job_lengths"]["all"] < 2
     queues = other.get("/runs/1/queues")
     assert len(queues["times"]) == len(next(iter(queues["waiting"].values())))
     names = zipfile.ZipFile(BytesIO(other.get("/runs/1/export"))).namelist()
@@ -192,12 +245,54 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     other.get("/runs/2", 404)
 
 
+def test_an_experiment_of_ones_own(api: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "systems"
+    folder.mkdir(parents=True)
+    (folder / "plain.toml").write_text("arrivals = [1]\nrates = [[2]]")
+    (folder / "mine.toml").write_text(
+        "policy = 'fcfs'\nduration = 2e8\n[system]\narrivals = [1]\nrates = [[2]]"
+    )
+    assert api.get("/experiments/own") == ["mine"]
+    assert "200,000,000 jobs" in api.post("/runs", {"own": "mine"}, 422)["detail"]
+    for name in ("plain", "../mine", "none"):
+        assert "no experiment" in api.post("/runs", {"own": name}, 422)["detail"]
+
+
+def test_a_cluster(api: Any) -> None:
+    """The workers of a Dask scheduler are listed, and run jobs."""
+    words = [sys.executable, "-m", "gridwright", "workers", "--local", "2", "--port", "0", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            address = json.loads(process.stdout.readline())["address"]
+            there = api.get("/machines", params={"address": address})
+            assert len(there) == 2
+            body = {"system": SMALL, "policy": "mct", "time_unit": 0.2, "duration": 600}
+            run = api.post("/runs", {**body, "address": address}, 202)["run"]
+            until(lambda: api.get(f"/runs/{run}")["finished"] > 3)
+            names = {each["name"] for each in api.get(f"/runs/{run}/machines")}
+            assert names == {each["name"] for each in there}
+            api.post(f"/runs/{run}/stop")
+        finally:
+            process.terminate()
+    for wrong in ("10.0.0.1", "tcp://x", "file:///etc/passwd"):
+        assert "no address" in api.get("/machines", 422, params={"address": wrong})["detail"]
+        body = {"system": SMALL, "address": wrong}
+        assert "no address" in api.post("/runs", body, 422)["detail"]
+    assert "TLS" in api.get("/machines", 422, params={"address": "tls://127.0.0.1:1"})["detail"]
+
+
 def test_published(api: Any) -> None:
     found = api.get("/published")
     assert "replications" in found["made"]
     first = api.get("/published/A:2.1")
     assert len(first["rows"]) == sum(first["summary"].values()) == 34
     api.get("/published/none", 404)
+    row = next(k for k, row in enumerate(first["rows"]) if row["verdict"] == "differs")
+    known = api.get("/published/A:2.1/reasons", params={"row": row})
+    assert known["row"] == first["rows"][row]
+    assert "No reading of LPAS" in known["reasons"][0]["text"]
+    api.get("/published/A:2.1/reasons", 404, params={"row": 34})
     api.get("/published/LP/rerun", 404)
     assert api.post("/published/LP/rerun", {}, 202)["state"] in ("waiting", "running", "done")
     again = until(lambda: (r := api.get("/published/LP/rerun"))["state"] == "done" and r)

@@ -9,6 +9,9 @@ from playwright.sync_api import expect
 
 from .conftest import Server
 
+EMPTY = {"Simulate": "No simulation yet", "Run": "No runs yet", "Statistics": "No runs yet"}
+"""What a server says that has nothing to show."""
+
 
 def test_the_token_opens_the_page(browser: Any, tmp_path: Path) -> None:
     server = Server(tmp_path, "--host", "0.0.0.0")
@@ -33,6 +36,9 @@ def test_the_token_opens_the_page(browser: Any, tmp_path: Path) -> None:
         page.keyboard.press("Enter")
         expect(page.get_by_text(re.compile(r"λ\* = 1\.3333"))).to_be_visible()
         assert not any(token in each for each in asked), "the token never stands in an address"
+        for name, words in EMPTY.items():
+            page.get_by_role("link", name=name, exact=True).click()
+            expect(page.get_by_text(words)).to_be_visible()
         context.close()
         script = httpx.get(f"{url}/api/runs", headers={"authorization": f"Bearer {token}"})
         assert script.json() == []

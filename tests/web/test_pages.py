@@ -18,69 +18,149 @@ def button(page: Any, name: str) -> Any:
     return page.get_by_role("button", name=name, exact=True)
 
 
-def test_two_policies_are_simulated(page: Any, server: Any) -> None:
+INTERVAL = re.compile(r"\(\d.*, .*\)")
+CODE = """from gridwright import push
+
+
+@push
+def first(task_class, view):
+    return WHAT
+"""
+
+
+def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/simulate")
-    expect(page.get_by_text("No simulation yet")).to_be_visible()
+    page.locator(".q-chip", has_text="lpas").locator(".q-chip__icon--remove").click()
+    page.get_by_text("A policy of your own, as code").click()
+    code = page.get_by_label("Code of a policy")
+    code.fill(CODE.replace("WHAT", "nothing").replace("view):", "view:"))
     page.get_by_label("Time units (empty: as published)").fill("500")
     page.get_by_label("Replications").fill("4")
     button(page, "Start").click()
-    expect(page.get_by_text("Best: lpas")).to_be_visible(timeout=40_000)
-    row = page.get_by_role("row").filter(has_text="lpas")
-    expect(row).to_contain_text(re.compile(r"\(\d.*, .*\)"))
+    expect(page.get_by_text(re.compile(r"line 5: .*\(def first"))).to_be_visible()
+    selected = "(t) => t.value.slice(t.selectionStart, t.selectionEnd)"
+    assert code.evaluate(selected) == "def first(task_class, view:"
+    code.fill(CODE.replace("WHAT", "nothing"))
+    button(page, "Start").click()
+    expect(page.get_by_text(re.compile(r"line 6: NameError: .*\(return nothing\)"))).to_be_visible()
+    code.fill(CODE.replace("WHAT", "task_class"))
+    button(page, "Start").click()
+    expect(page.get_by_text("Best: first")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="first")
+    expect(row).to_contain_text(INTERVAL)
     expect(row).to_contain_text("stable")
+    expect(page.get_by_text("response time, first − mct")).to_be_visible()
     page.reload()
-    expect(page.get_by_text("Best: lpas")).to_be_visible()
+    expect(page.get_by_text("Best: first")).to_be_visible()
     page.get_by_label("Replications").fill("0")
     button(page, "Start").click()
     expect(page.get_by_text("replications is 0; expected 1 to 1,000")).to_be_visible()
     button(page, "Stop").click()
     expect(page.get_by_text("no simulation is going on")).to_be_visible()
+    page.get_by_label("Replications").fill("1000")
+    page.get_by_label("Time units (empty: as published)").fill("100000")
+    button(page, "Start").click()
+    expect(page.get_by_text(re.compile("100000 time units, running"))).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="mct")).to_contain_text(INTERVAL)
+    button(page, "Stop").click()
+    expect(page.get_by_text(re.compile("100000 time units, stopped"))).to_be_visible()
+    found = page.request.get(f"{server.url}/api/simulations").json()[0]
+    assert (found["state"], found["share"] < 1) == ("stopped", True)
+    result = page.request.get(f"{server.url}/api/simulations/{found['id']}/result").json()
+    assert [each["policy"] for each in result["results"]] == ["mct"]
 
 
 def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/statistics")
-    expect(page.get_by_text("No runs yet")).to_be_visible()
     page.get_by_role("link", name="Run", exact=True).click()
     pick(page, "Experiment or system", "MGST-4")
-    page.get_by_label("Seconds of a time unit").fill("0.5")
+    expect(page.get_by_label("Time units", exact=True)).to_have_value("60")
+    button(page, "List machines").click()
+    expect(page.get_by_text("a process for each machine")).to_be_visible()
+    page.get_by_label("Seconds of a time unit").fill("1")
     page.get_by_label("Time units", exact=True).fill("0")
     button(page, "Start").click()
     expect(page.get_by_text("duration is 0.0; expected a number > 0")).to_be_visible()
     page.get_by_label("Time units", exact=True).fill("60")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Readings every").fill("0.3")
     button(page, "Start").click()
-    page.wait_for_url("**/run/1")
-    expect(page.get_by_text(re.compile("running"))).to_be_visible(timeout=30_000)
+    page.wait_for_url(re.compile(r"/run/\d+$"))
+    number = page.url.rpartition("/")[2]
+    expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished"))).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="finished").first).to_be_visible()
-    expect(page.get_by_text("Failures, planned")).to_be_visible()
+    expect(page.get_by_text("Failures (grey")).to_be_visible()
+    heads = ["id", "attempt", "class", "machine", "submitted", "sent", "started", "done", "status"]
+    for head in [*heads, "timed out", "CPU there", "CPU expected"]:
+        expect(page.get_by_role("columnheader", name=head, exact=True).first).to_be_visible()
     button(page, "Pause").click()
     expect(page.get_by_text("machine 1: pause, done")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="paused")).to_be_visible()
     button(page, "Fail now").click()
     expect(page.get_by_text("machine 1: fail, done")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"failure\s+machine 1"))).to_be_visible()
+    button(page, "Pause the run").click()
+    expect(page.get_by_text(re.compile(rf"Run {number}: .*paused"))).to_be_visible()
+    button(page, "Resume the run").click()
+    expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
     page.reload()
     button(page, "Stop").click()
-    expect(page.get_by_text(re.compile(r"Run 1: .*stopped"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"Run {number}: .*stopped"))).to_be_visible()
     expect(page.get_by_text("goes on", exact=False).first).to_be_visible()
     page.get_by_role("link", name="Statistics of this run").click()
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
-    expect(page.get_by_text("What the gap is made of")).to_be_visible(timeout=40_000)
+    expect(page.get_by_text("What the gap is made of")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
     with page.expect_download() as found:
         page.get_by_role("link", name="Export as CSV (zip)").click()
-    assert found.value.suggested_filename == "run-1.zip"
+    assert found.value.suggested_filename == f"run-{number}.zip"
+
+
+def test_an_experiment_of_ones_own(page: Any, server: Any) -> None:
+    """What was saved with a policy is offered as an experiment, with all that it says."""
+    folder = server.home / "systems"
+    folder.mkdir(exist_ok=True)
+    words = ["policy = 'gcmu:idle=fastest'", "time_unit = 0.1", "duration = 7", "[system]"]
+    words += ["arrivals = [1]", "rates = [[2, 3]]"]
+    (folder / "my test.toml").write_text("\n".join(words))
+    page.goto(f"{server.url}/run")
+    pick(page, "Experiment or system", "my test")
+    expect(page.get_by_label("Time units", exact=True)).to_have_value("7")
+    page.get_by_label("Machines are").click()
+    page.get_by_role("option", name="workers of a Dask cluster").click()
+    for press in ("List machines", "Start"):
+        button(page, press).click()
+        expect(page.get_by_text("expected the address of a scheduler").last).to_be_visible()
+    page.get_by_label("Address of its scheduler").fill("10.0.0.1")
+    button(page, "Start").click()
+    expect(page.get_by_text("'10.0.0.1' is no address of a cluster")).to_be_visible()
+    page.get_by_label("Machines are").click()
+    page.get_by_role("option", name="processes of this computer").click()
+    button(page, "Start").click()
+    expect(page.get_by_text(re.compile(r"my test under gcmu:idle=fastest"))).to_be_visible()
 
 
 def test_published(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/published")
     expect(page.get_by_text(re.compile("34 of 34 cells"))).to_be_visible()
+    page.get_by_label("Search").fill("2.B LPAS")
+    button(page, "✗ differs: say why").click()
+    expect(page.get_by_text("No reading of LPAS that was tried")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_label("Search").fill("50.83")
+    button(page, "! errata: say why").click()
+    expect(page.get_by_role("dialog").get_by_text("51.38 is a guess")).to_be_visible()
+    button(page, "Close").click()
     page.get_by_label("Search").fill("Linux")
     expect(page.get_by_text("No cell is like that.")).to_be_visible()
     page.get_by_label("Search").fill("")
     page.get_by_label("Verdict", exact=True).click()
     page.get_by_role("option", name="differs").click()
-    expect(page.get_by_text("✗ differs").first).to_be_visible()
-    expect(page.get_by_text("✓ agrees")).to_have_count(0)
+    expect(button(page, "✗ differs: say why").first).to_be_visible()
+    expect(button(page, "✓ agrees: say why")).to_have_count(0)
 
 
 def test_a_table_is_run_again(page: Any, server: Any) -> None:
@@ -88,9 +168,12 @@ def test_a_table_is_run_again(page: Any, server: Any) -> None:
     page.get_by_label("Table or figure").click()
     page.get_by_label("Table or figure").fill("LP –")
     page.get_by_role("option", name=re.compile("^LP –")).click()
-    button(page, "Run again, quickly").click()
-    expect(page.get_by_text("LP run again: done, 100 %")).to_be_visible(timeout=20_000)
-    expect(page.get_by_text("✓ agrees").first).to_be_visible()
+    page.get_by_label("Scale", exact=True).click()
+    page.get_by_role("option", name="runs of full length").click()
+    button(page, "Run again").click()
+    expect(page.get_by_text("LP run again: done, 100 %")).to_be_visible()
+    expect(page.get_by_text("busy systems come out low")).to_have_count(0)
+    expect(button(page, "✓ agrees: say why").first).to_be_visible()
 
 
 def test_two_browsers_and_the_way_back(browser: Any, page: Any, server: Any) -> None:
@@ -118,6 +201,7 @@ def test_runs_are_compared(page: Any, server: Any) -> None:
         assert answer.ok, answer.text()
     page.goto(f"{server.url}/statistics")
     page.get_by_label("Compare runs").click()
+    expect(page.get_by_role("option").nth(1)).to_be_visible()
     page.get_by_role("option").nth(0).click()
     page.get_by_role("option").nth(1).click()
     expect(page.get_by_text("Mean response (jobs finished)")).to_be_visible()

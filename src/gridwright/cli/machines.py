@@ -30,7 +30,13 @@ Which = Annotated[
         show_default=False,
     ),
 ]
-PAST = {"pause": "paused", "resume": "resumed", "drain": "drained", "kill": "killed"}
+PAST = {
+    "start": "started",
+    "pause": "paused",
+    "resume": "resumed",
+    "drain": "drained",
+    "kill": "killed",
+}
 PATIENCE = 10.0
 """Seconds in which a grid must answer."""
 
@@ -48,13 +54,21 @@ def list_machines(run: Which = None, json: Json = False) -> None:
     if json:
         print_json({"machines": [each._asdict() for each in states]})
         return
-    rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">availability")
+    rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">CPU", ">expected")
     for each in states:
         doing = "" if each.running is None else f"job {each.running}"
-        share = "" if each.availability is None else f"{each.availability:.2f}"
+        found = (each.measured, each.predicted)
+        shares = ["" if share is None else f"{share:.2f}" for share in found]
         since = f"{each.since:.1f}"
-        rows.add_row(each.name, each.state, since, doing, str(each.finished), str(each.lost), share)
+        counts = str(each.finished), str(each.lost)
+        rows.add_row(each.name, each.state, since, doing, *counts, *shares)
     show(console(), rows)
+
+
+@app.command()
+def start(machine: Name, run: Which = None, json: Json = False) -> None:
+    """Start a machine that was killed or has failed; whether it takes jobs is as it was."""
+    _ask("start", machine, run, json=json)
 
 
 @app.command()

@@ -84,6 +84,29 @@ def show_run(
         print_json(found.as_json()) if json else show_report(found)
 
 
+@app.command()
+def pause(number: Number, json: Json = False) -> None:
+    """Let no time pass for a run: no job comes, none is started, no machine fails."""
+    _stand_still(number, "pause", json=json)
+
+
+@app.command()
+def resume(number: Number, json: Json = False) -> None:
+    """Let time pass again for a run that was paused."""
+    _stand_still(number, "resume", json=json)
+
+
+def _stand_still(number: str, verb: str, *, json: bool) -> None:
+    from ..testbed import Run
+
+    with Run.find(number) as run:
+        changed = run.pause() if verb == "pause" else run.resume()
+        if json:
+            print_json({"run": run.number, "did": verb, "changed": changed, "state": run.state})
+        else:
+            print(f"{run.name} is {run.state}")
+
+
 def export(
     number: Number,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the tables go.")],

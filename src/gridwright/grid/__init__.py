@@ -8,7 +8,7 @@ from .journal import Journal
 from .mapper import JobFailedError, Mapper, Settings
 from .paging import JobPage, Queues, event_page, job_page, queues
 from .statistics import Statistics, statistics
-from .watching import MachineState, find_running, machine_states, request
+from .watching import MachineState, away_times, find_running, machine_states, request
 
 __all__ = [
     "Book",
@@ -27,6 +27,7 @@ __all__ = [
     "Settings",
     "Stage",
     "Statistics",
+    "away_times",
     "corrections_of",
     "event_page",
     "find_running",

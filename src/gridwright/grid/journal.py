@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 from ..model import InputError
 from .job import Job, Stage
 
-__all__ = ["IN_MEMORY", "VERSION", "Entry", "Journal", "Kept", "Request", "home"]
+__all__ = ["IN_MEMORY", "UNUSUAL", "VERSION", "Entry", "Journal", "Kept", "Request", "home"]
 
 VERSION = 2
 IN_MEMORY = Path(":memory:")
@@ -22,6 +22,11 @@ IN_MEMORY = Path(":memory:")
 
 TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
 STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out")
+
+USUAL = ("submitted", "sent", "started", "finished")
+"""What every job goes through."""
+UNUSUAL = f"kind NOT IN {USUAL}"
+"""A condition for all else; whoever asks in these words need not read every event."""
 
 SCHEMA = f"""
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -33,6 +38,7 @@ CREATE TABLE job (
 CREATE TABLE event (
     time REAL NOT NULL, kind TEXT NOT NULL, job INTEGER, attempt INTEGER, machine TEXT,
     detail TEXT);
+CREATE INDEX unusual ON event (kind) WHERE {UNUSUAL};
 CREATE TABLE decision (
     time REAL NOT NULL, asked TEXT NOT NULL, candidates TEXT NOT NULL, choice TEXT, plan INTEGER);
 CREATE TABLE request (
@@ -252,13 +258,21 @@ class Journal:
 
     def mean_response(self) -> float:
         """Return the mean response of the jobs that have finished; nan before the first."""
-        mean = "SELECT avg(ended - submitted) FROM job WHERE stage = 'finished'"
-        found = self._database.execute(mean).fetchone()[0]
+        found = self.tally()[2]
         return float("nan") if found is None else float(found)
+
+    def tally(self) -> tuple[int, int, float | None]:
+        """Count the jobs and those that have finished, with their mean response."""
+        mean = "avg(CASE stage WHEN 'finished' THEN ended - submitted END)"
+        words = f"SELECT count(*), total(stage = 'finished'), {mean} FROM job"
+        number, finished, response = self._database.execute(words).fetchone()
+        return number, int(finished), response
 
     def events(self, *kinds: str) -> list[Entry]:
         """Return everything that happened, in its order, or what is of some kinds."""
         where = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        if kinds and not set(kinds) & set(USUAL):
+            where += f" AND {UNUSUAL}"
         rows = self._database.execute(f"SELECT * FROM event {where} ORDER BY rowid", kinds)
         return [Entry(*row) for row in rows]
 

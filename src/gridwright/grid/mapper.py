@@ -28,6 +28,10 @@ from .journal import Entry, Journal
 __all__ = ["JobFailedError", "Mapper", "Settings", "Submission"]
 
 ALL = Corrections()
+INSTANT = 1e-6
+"""Seconds that are none."""
+AGAIN = 0.01
+"""Seconds after which a clock that stands still is looked at again, at the earliest."""
 ON_TIMEOUT = ("resubmit", "wait", "fail", "duplicate")
 
 
@@ -128,6 +132,14 @@ class Mapper:
     def at(self, time: float) -> float:
         """Return a time of the clock in units since the beginning."""
         return (time - self.zero) / self.unit
+
+    def until(self, time: float) -> float:
+        """Return the seconds to wait for a time; 0 where it has come.
+
+        While the clock stands still it may only be asked again in a while.
+        """
+        left = (time - self.now()) * self.unit
+        return max(left, AGAIN) if left > INSTANT else 0.0
 
     def hear(self, word: Submission | Event | _Call) -> None:
         """Take something in for the next turn. In the loop's own thread."""
@@ -303,17 +315,23 @@ class Mapper:
         if self.settings.timeout > 0 and self._loop is not None:
             # A job that is long wherever it runs must get through some day: every time-out
             # doubles its next one.
-            limit = self.settings.timeout * job.expected * self.unit * 2.0**job.timed_out
-            key = (word.job, word.attempt)
-            self._timers[key] = self._loop.call_later(limit, self._time_out, word)
+            limit = self.settings.timeout * job.expected * 2.0**job.timed_out
+            timer = self._loop.call_later(
+                limit * self.unit, self._time_out, word, self.now() + limit
+            )
+            self._timers[word.job, word.attempt] = timer
 
     def _stop_timer(self, number: int, attempt: int) -> None:
         timer = self._timers.pop((number, attempt), None)
         if timer is not None:
             timer.cancel()
 
-    def _time_out(self, word: Send) -> None:
-        self._timers.pop((word.job, word.attempt), None)
+    def _time_out(self, word: Send, due: float) -> None:
+        key = (word.job, word.attempt)
+        if (wait := self.until(due)) > 0 and self._loop is not None:  # it was paused meanwhile
+            self._timers[key] = self._loop.call_later(wait, self._time_out, word, due)
+            return
+        self._timers.pop(key, None)
         name, then = self.executor.machines[word.machine], self.settings.on_timeout
         entry = Entry(self.now(), "timed out", word.job, word.attempt, name)
         if then == "fail":

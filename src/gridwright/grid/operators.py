@@ -15,7 +15,7 @@ from .prediction import Prediction
 
 __all__ = ["VERBS", "Operators"]
 
-VERBS = ("pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
+VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
 GLANCE = 0.2
 """Seconds between looks for requests of other processes."""
 
@@ -26,8 +26,20 @@ class Operators:
     def __init__(self, mapper: Mapper) -> None:
         self.mapper, self.book = mapper, mapper.book
         self.killed: set[int] = set()
-        """Machines that are away until they are resumed."""
+        """Machines that are away until they are started or resumed."""
+        self.more: dict[str, Callable[[], Awaitable[Any]]] = {}
+        """What else may be asked of this grid, of no machine in particular."""
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
+
+    async def start(self, machine: str) -> bool:
+        """Start a machine that was killed or has failed; whether it takes jobs is as it was."""
+        number = self._number(machine)
+        self.killed.discard(number)
+        if self.book.machines[number].up:
+            return False
+        self._note("started again", machine)
+        self.mapper.executor.repair(number)
+        return True
 
     async def pause(self, machine: str) -> bool:
         """Let a machine take no further jobs; what it is running goes on."""
@@ -122,10 +134,13 @@ class Operators:
 
     async def _do(self, request: Any) -> None:
         try:
-            if request.verb not in VERBS:
+            if request.verb in self.more:
+                found = await self.more[request.verb]()
+            elif request.verb in VERBS:
+                verb: Callable[..., Awaitable[Any]] = getattr(self, request.verb)
+                found = await verb(request.machine, *_values(request))
+            else:
                 raise InputError(f"cannot {request.verb}")
-            verb: Callable[..., Awaitable[Any]] = getattr(self, request.verb)
-            found = await verb(request.machine, *_values(request))
             answer = (
                 f"{found:.6f}" if isinstance(found, float) else "done" if found else "as it was"
             )
@@ -145,8 +160,17 @@ class Operators:
         """Do something after so many time units, in place of what was to be done before."""
         if (kind, number) in self._later:
             self._later[kind, number].cancel()
+        due = self.mapper.now() + period
+
+        def look() -> None:
+            wait = self.mapper.until(due)
+            if wait > 0:  # it was paused meanwhile
+                self._later[kind, number] = loop.call_later(wait, look)
+            else:
+                what()
+
         loop = asyncio.get_running_loop()
-        self._later[kind, number] = loop.call_later(period * self.mapper.unit, what)
+        self._later[kind, number] = loop.call_later(period * self.mapper.unit, look)
 
     def _repair(self, number: int, machine: str) -> None:
         self._note("repair", machine)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
-from .journal import Entry, Journal
+from .journal import UNUSUAL, Entry, Journal
 
 __all__ = ["JOB_COLUMNS", "JobPage", "Queues", "event_page", "job_page", "queues"]
 
@@ -55,21 +55,32 @@ def job_page(
     where = "WHERE " + " AND ".join(f"{key} = ?" for key in given) if given else ""
     values = list(given.values())
     total = journal.select(f"count(*) FROM job {where}", values)[0][0]
-    order = f"ORDER BY {sort} {'DESC' if descending else 'ASC'}, number"
+    # From the nearer end, and only the numbers: the database then sorts little.
+    turned = offset > total // 2
+    first = max(total - offset - limit, 0) if turned else offset
+    size = min(limit, max(total - offset, 0))
+    up, down = ("DESC", "ASC") if descending != turned else ("ASC", "DESC")
+    chosen = f"ORDER BY {sort} {up}, number {'DESC' if turned else 'ASC'} LIMIT ? OFFSET ?"
+    order = f"ORDER BY {sort} {down if turned else up}, number"
     rows = journal.select(
-        f"{', '.join(JOB_COLUMNS)} FROM job {where} {order} LIMIT ? OFFSET ?",
-        [*values, limit, offset],
+        f"{', '.join(JOB_COLUMNS)} FROM job WHERE number IN "
+        f"(SELECT number FROM job {where} {chosen}) {order}",
+        [*values, size, first],
     )
     return JobPage(total, [dict(zip(JOB_COLUMNS, row, strict=True)) for row in rows])
 
 
-def event_page(journal: Journal, *, limit: int = 50, offset: int = 0) -> list[Entry]:
-    """Return what happened, the latest first, but for what every job goes through."""
-    usual = ("submitted", "sent", "started", "finished")
-    marks = ", ".join("?" * len(usual))
+def event_page(
+    journal: Journal, *, limit: int = 50, offset: int = 0, readings: bool = True
+) -> list[Entry]:
+    """Return what happened, the latest first, but for what every job goes through.
+
+    Readings of CPU availability are many; they may be left out.
+    """
+    rest = "" if readings else "AND kind <> 'availability'"
     rows = journal.select(
-        f"* FROM event WHERE kind NOT IN ({marks}) ORDER BY rowid DESC LIMIT ? OFFSET ?",
-        [*usual, min(max(limit, 0), LARGEST_PAGE), max(offset, 0)],
+        f"* FROM event WHERE {UNUSUAL} AND kind > '' {rest} ORDER BY +rowid DESC LIMIT ? OFFSET ?",
+        [min(max(limit, 0), LARGEST_PAGE), max(offset, 0)],
     )
     return [Entry(*row) for row in rows]
 
@@ -79,20 +90,24 @@ def queues(journal: Journal, points: int = 120) -> Queues:
 
     Of a job that was sent more than once the last time counts.
     """
-    rows = journal.select("class, submitted, sent, settled FROM job")
-    end = journal.last()
-    times = np.linspace(0, end, max(points, 2))
+    end, last = journal.last(), max(points, 2) - 1
+    times = np.linspace(0, end, last + 1)
+    step = end / last if end > 0 else 1.0
     names = list(journal.told("classes").get("classes", ()))
-    names += [name for name in dict.fromkeys(row[0] for row in rows) if name not in names]
+    counts: dict[str, dict[str, NDArray[np.int64]]] = {}
+    for moment in ("submitted", "sent", "settled"):
+        # The first of the times that is not before it; the database counts, as they are many.
+        place = f"min(CAST({moment} / ?1 - 1e-9 AS INTEGER) + ({moment} > 0), ?2)"
+        words = f"class, {place}, count(*) FROM job WHERE {moment} IS NOT NULL GROUP BY 1, 2"
+        for name, k, number in journal.select(words, (step, last)):
+            own = counts.setdefault(name, {})
+            own.setdefault(moment, np.zeros(last + 1, np.int64))[k] = number
+    names += [name for name in counts if name not in names]
+    zero = np.zeros(last + 1, np.int64)
     waiting, inside = {}, {}
     for name in names:
-        own = np.array([row[1:] for row in rows if row[0] == name], dtype=float).reshape(-1, 3)
-        submitted, sent, settled = (_until(column, times) for column in own.T)
-        waiting[name], inside[name] = submitted - sent, submitted - settled
+        own = {key: np.cumsum(each) for key, each in counts.get(name, {}).items()}
+        submitted = own.get("submitted", zero)
+        waiting[name] = submitted - own.get("sent", zero)
+        inside[name] = submitted - own.get("settled", zero)
     return Queues(times, waiting, inside)
-
-
-def _until(moments: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Count the moments up to each time; what has not happened is nan."""
-    known = np.sort(moments[~np.isnan(moments)])
-    return np.searchsorted(known, times, side="right").astype(np.int64)

@@ -69,42 +69,31 @@ class Statistics(NamedTuple):
 
 def statistics(journal: Journal, until: float | None = None) -> Statistics:
     """Read the statistics off a journal."""
-    about = journal.about
-    columns = "class", "machine", "stage", "submitted", "free", "sent", "started", "ended"
-    rows = journal.table("job", *columns, "settled", "lost", "timed_out")
+    about = journal.told("classes", "machines", "ended")
     if until is None:
         until = about.get("ended") or journal.last()
+    groups = [_Group(*row) for row in journal.select(f"{GROUPED} GROUP BY 1, 2, 3")]
     names = list(about.get("classes", ()))
-    names += [each for each in dict.fromkeys(row[0] for row in rows) if each not in names]
+    order = journal.select("class, min(number) FROM job GROUP BY 1 ORDER BY 2")
+    names += [name for name, _ in order if name not in names]
     machines = list(about.get("machines", ()))
-    machines += [m for m in dict.fromkeys(row[1] for row in rows if row[1]) if m not in machines]
-    kind = np.array([names.index(row[0]) for row in rows], dtype=int)
-    stage = np.array([row[2] for row in rows])
-    times = np.array(
-        [[np.nan if time is None else time for time in row[3:9]] for row in rows], dtype=float
-    ).reshape(-1, 6)
-    counts = np.array([row[9:] for row in rows], dtype=int).reshape(-1, 2)
-    every = np.ones(len(rows), bool)
-    parts = (stage, times, counts, until)
-    by_class = {name: _figures(kind == i, *parts) for i, name in enumerate(names)}
+    machines += [
+        m for m in dict.fromkeys(g.machine for g in groups if g.machine) if m not in machines
+    ]
     executed = np.zeros((len(names), len(machines)), np.int64)
     worked, share = np.zeros(executed.shape), np.zeros(executed.shape)
-    for row, i, (submitted, free, _, started, ended, settled) in zip(
-        rows, kind, times, strict=True
-    ):
-        if row[2] == Stage.finished and row[1]:
-            j = machines.index(row[1])
-            executed[i, j] += 1
-            worked[i, j] += ended - started
-            turn = settled - max(free, submitted)
-            share[i, j] += (ended - started) / turn if turn > 0 else 1.0
+    for group in groups:
+        if group.stage == Stage.finished and group.machine:
+            where = names.index(group.task_class), machines.index(group.machine)
+            executed[where] = group.number
+            worked[where], share[where] = group.execution, group.share
     with np.errstate(invalid="ignore", divide="ignore"):
         rates = np.where(executed > 0, executed / worked, np.nan)
         overhead = np.where(executed > 0, share / executed, np.nan)
     return Statistics(
         float(until),
-        _figures(every, *parts),
-        by_class,
+        _figures(groups, until),
+        {name: _figures([g for g in groups if g.task_class == name], until) for name in names},
         tuple(machines),
         executed,
         rates,
@@ -112,33 +101,54 @@ def statistics(journal: Journal, until: float | None = None) -> Statistics:
     )
 
 
-def _figures(
-    chosen: NDArray[np.bool_],
-    stage: NDArray[np.str_],
-    times: Floats,
-    counts: NDArray[np.int64],
-    until: float,
-) -> Figures:
-    stages = stage[chosen]
-    done = times[chosen & (stage == Stage.finished)]
-    submitted, _, sent, started, ended, settled = done.T
-    number = {each: int((stages == each).sum()) for each in Stage}
+class _Group(NamedTuple):
+    """Jobs of a class that are in the same stage on the same machine; times are sums."""
 
-    def mean(values: Floats) -> float:
-        return float(values.mean()) if len(values) else float("nan")
+    task_class: str
+    machine: str | None
+    stage: str
+    number: int
+    lost: int
+    timed_out: int
+    waiting: float
+    communication: float
+    execution: float
+    notification: float
+    response: float
+    share: float
 
+
+TURN = "(settled - max(coalesce(free, submitted), submitted))"
+GROUPED = (
+    "class, machine, stage, count(*), sum(lost), sum(timed_out), total(sent - submitted), "
+    "total(started - sent), total(ended - started), total(settled - ended), "
+    "total(ended - submitted), "
+    f"total(CASE WHEN {TURN} > 0 THEN (ended - started) / {TURN} ELSE 1 END) FROM job"
+)
+"""The database adds up, as jobs may be many."""
+
+
+def _figures(groups: list[_Group], until: float) -> Figures:
+    number = {stage: sum(g.number for g in groups if g.stage == stage) for stage in Stage}
+    done = [group for group in groups if group.stage == Stage.finished]
+
+    def mean(name: str) -> float:
+        total = sum(getattr(group, name) for group in done)
+        return total / number[Stage.finished] if done else float("nan")
+
+    arrived = sum(number.values())
     return Figures(
-        arrived=len(stages),
+        arrived=arrived,
         finished=number[Stage.finished],
         failed=number[Stage.failed],
         cancelled=number[Stage.cancelled],
         unfinished=sum(number[each] for each in Stage if not each.is_final),
-        lost=int(counts[chosen, 0].sum()),
-        timed_out=int(counts[chosen, 1].sum()),
-        waiting=mean(sent - submitted),
-        communication=mean(started - sent),
-        execution=mean(ended - started),
-        notification=mean(settled - ended),
-        response=mean(ended - submitted),
-        arrival_rate=len(stages) / until if until > 0 else float("nan"),
+        lost=sum(group.lost for group in groups),
+        timed_out=sum(group.timed_out for group in groups),
+        waiting=mean("waiting"),
+        communication=mean("communication"),
+        execution=mean("execution"),
+        notification=mean("notification"),
+        response=mean("response"),
+        arrival_rate=arrived / until if until > 0 else float("nan"),
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from ..model import InputError
-from .journal import Journal, home
+from .journal import UNUSUAL, Journal, home
 
-__all__ = ["MachineState", "find_running", "machine_states", "request"]
+__all__ = ["MachineState", "away_times", "find_running", "machine_states", "request"]
 
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
 """What an event makes of a machine."""
@@ -27,8 +26,10 @@ class MachineState(NamedTuple):
     finished: int
     lost: int
     """Jobs that were running when it went down."""
-    availability: float | None
-    """The last reading of its CPU, if there was one."""
+    measured: float | None
+    """Its CPU availability at the last reading, if there was one,"""
+    predicted: float | None
+    """and what was expected of it then."""
 
 
 def find_running(which: str | None = None) -> list[Journal]:
@@ -60,12 +61,8 @@ def machine_states(journal: Journal) -> list[MachineState]:
     """Read off a journal how its machines are."""
     names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
-    readings: dict[str, float] = {}
-    for entry in journal.events(*STATES, "availability", "timed out"):
+    for entry in journal.events(*STATES, "timed out"):
         if entry.machine is None:
-            continue
-        if entry.kind == "availability":
-            readings[entry.machine] = float(entry.detail.split()[-1])
             continue
         state = "down" if entry.kind == "timed out" else STATES[entry.kind]
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
@@ -74,7 +71,10 @@ def machine_states(journal: Journal) -> list[MachineState]:
     counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
     running = dict(journal.select(counted.format("min(number)"), ("sent",)))
     finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
-    losses = Counter(entry.machine for entry in journal.events("lost"))
+    event = f"machine, {{}} FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
+    losses = dict(journal.select(event.format("count(*)"), ("lost",)))
+    last = journal.select(event.format("detail, max(rowid)"), ("availability",))
+    readings = {name: [float(word) for word in detail.split()] for name, detail, _ in last}
     return [
         MachineState(
             name,
@@ -82,10 +82,23 @@ def machine_states(journal: Journal) -> list[MachineState]:
             running.get(name),
             finished.get(name, 0),
             losses.get(name, 0),
-            readings.get(name),
+            *readings.get(name, (None, None)),
         )
         for name in names
     ]
+
+
+def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
+    """Return by machine since when and until when it was away; infinite: it still is."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for entry in journal.events("down", "failure", "killed", "up"):
+        spans = found.setdefault(entry.machine or "", [])
+        is_away = bool(spans) and spans[-1][1] == float("inf")
+        if entry.kind == "up" and is_away:
+            spans[-1] = (spans[-1][0], entry.time)
+        elif entry.kind != "up" and not is_away:
+            spans.append((entry.time, float("inf")))
+    return found
 
 
 def request(

@@ -1,5 +1,6 @@
 """How each published table and figure is computed, and what comes of it."""
 
+from .differences import Explanation, explanations
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import label, picture_of, shortened, write_page
 from .reading import Row, Section, read_page, section_of, shipped_page
@@ -11,6 +12,7 @@ __all__ = [
     "FULL",
     "PUBLISHED",
     "QUICK",
+    "Explanation",
     "Laboratory",
     "Outcome",
     "Reproduction",
@@ -21,6 +23,7 @@ __all__ = [
     "Target",
     "Verdict",
     "choose",
+    "explanations",
     "label",
     "picture_of",
     "read_page",

@@ -27,7 +27,7 @@ from .machines import (
 )
 from .measured import Calibrations, Measured
 from .overview import Overview, overview
-from .report import Expectation, Report, actual_rates, expect, report
+from .report import Expectation, Report, actual_rates, expect, job_lengths, report
 from .run import Run, conduct, new_run, runs
 from .twin import Gap, gap, twin, virtually
 
@@ -56,6 +56,7 @@ __all__ = [
     "expect",
     "export",
     "gap",
+    "job_lengths",
     "new_run",
     "overview",
     "parse_machines",

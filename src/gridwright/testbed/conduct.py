@@ -17,6 +17,7 @@ from .adjuster import Adjuster
 from .experiment import Experiment
 from .faults import Fault
 from .generator import JobList
+from .standstill import Standstill
 
 __all__ = ["Conduct"]
 
@@ -60,7 +61,9 @@ class Conduct:
         adjuster: Adjuster | None = None,
         watch: Callable[[Mapper], None] = lambda mapper: None,
     ) -> None:
-        self.experiment, self.executor, self.journal = experiment, executor, journal
+        self.experiment, self.journal = experiment, journal
+        self.standstill = Standstill(executor)
+        self.executor = self.standstill
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.broken = ""
         """Why it had to stop, if it had to."""
@@ -92,9 +95,14 @@ class Conduct:
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             known = self._adopt(mapper)
             # How late it was is asked again for every stretch of a run that was stopped.
+            self.journal.describe(paused=False)
             entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
             mapper.call(lambda now: [], entry)
             operators = Operators(mapper)
+            operators.more = {
+                "pause run": lambda: self.pause(mapper),
+                "resume run": lambda: self.resume(mapper),
+            }
             all_parts = [self._generate(mapper, known), self._fail(mapper, since, operators)]
             if self.journal.path != IN_MEMORY:  # nobody else looks into that
                 all_parts += [operators.serve(), self._watch(mapper)]
@@ -106,6 +114,33 @@ class Conduct:
                 part.cancel()
             await mapper.close()
             self.watch(mapper)
+
+    async def pause(self, mapper: Mapper) -> bool:
+        """Let no time pass, until it is resumed."""
+        since = self.standstill.pause()
+        if since is None:
+            return False
+        mapper.clock = lambda: since
+        self._note(mapper, paused=True)
+        return True
+
+    async def resume(self, mapper: Mapper) -> bool:
+        """Let time pass again."""
+
+        def shift(seconds: float) -> None:
+            mapper.zero += seconds
+            mapper.clock = asyncio.get_running_loop().time
+
+        if not self.standstill.resume(shift):
+            return False
+        self._note(mapper, paused=False)
+        return True
+
+    def _note(self, mapper: Mapper, *, paused: bool) -> None:
+        kind = "run paused" if paused else "run resumed"
+        entry = Entry(mapper.now(), kind, detail=f"{wall_clock():.3f}")
+        mapper.call(lambda now: [], entry)
+        self.journal.describe(paused=paused)
 
     async def _all_up(self, mapper: Mapper) -> None:
         """Wait until the machines are there: the test begins with all of them."""
@@ -166,11 +201,11 @@ class Conduct:
             self.watch(mapper)
             await asyncio.sleep(GLANCE)
 
-    @staticmethod
-    async def _sleep_until(mapper: Mapper, time: float) -> None:
-        wait = (time - mapper.now()) * mapper.unit
-        if wait > 0:
+    async def _sleep_until(self, mapper: Mapper, time: float) -> None:
+        await self.standstill.going()
+        while (wait := (time - mapper.now()) * mapper.unit) > INSTANT:
             await asyncio.sleep(wait)
+            await self.standstill.going()
 
     def _prepare(self, job: Job, work: bytes) -> bytes:
         if self.adjuster is None:

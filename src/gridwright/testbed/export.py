@@ -143,9 +143,9 @@ def _system(run: Run, found: Statistics) -> list[list[Any]]:
 def _stretches(run: Run) -> list[tuple[float, float]]:
     """Return since when, and when zero was by the clock on the wall: the last stretch first.
 
-    A run that was stopped and went on has several.
+    A run that was stopped or paused and went on has several.
     """
-    begun = run.journal.events("begun")
+    begun = run.journal.events("begun", "run resumed")
     found = [(each.time, float(each.detail) - each.time * run.about["unit"]) for each in begun]
     return [*reversed(found), (float("-inf"), found[0][1] if found else run.about["origin"])]
 

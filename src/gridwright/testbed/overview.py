@@ -17,7 +17,7 @@ class Overview(NamedTuple):
 
     run: int
     state: str
-    """``running``, ``done``, ``stopped`` before its end, or ``unreadable``."""
+    """``running``, ``paused``, ``done``, ``stopped`` before its end, or ``unreadable``."""
     name: str
     system: str = ""
     policy: str = ""
@@ -40,7 +40,7 @@ def overview(path: Path) -> Overview:
     except InputError as error:
         return Overview(number, "unreadable", str(error))
     try:
-        about = journal.told("kind", "experiment", "policy", "origin", "ended")
+        about = journal.told("kind", "experiment", "policy", "origin", "ended", "paused")
         if about.get("kind") != "run":
             return Overview(number, "unreadable", "not the journal of an experiment")
         return _overview(number, journal, about)
@@ -50,10 +50,10 @@ def overview(path: Path) -> Overview:
 
 def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
     words, fields = about["experiment"], Experiment.model_fields
-    counts = journal.count()
-    mean = journal.mean_response()
+    arrived, finished, mean = journal.tally()
     left = "done" if "ended" in about else "stopped"
-    state = "running" if journal.is_claimed() else left
+    there = "paused" if about.get("paused") else "running"
+    state = there if journal.is_claimed() else left
     return Overview(
         number,
         state,
@@ -64,7 +64,7 @@ def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
         float(words.get("duration", fields["duration"].default)),
         float(about.get("ended") or journal.last()),
         float(about.get("origin", 0.0)),
-        sum(counts.values()),
-        counts.get("finished", 0),
-        None if mean != mean else mean,
+        arrived,
+        finished,
+        mean,
     )

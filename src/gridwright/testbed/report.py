@@ -16,7 +16,7 @@ from .experiment import Experiment
 from .run import Run
 from .twin import Gap, gap, twin
 
-__all__ = ["Expectation", "Report", "actual_rates", "expect", "report"]
+__all__ = ["Expectation", "Report", "actual_rates", "expect", "job_lengths", "report"]
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +73,7 @@ class Report(NamedTuple):
             "desired_arrival_rates": self.run.system.arrival_rates.tolist(),
             "desired_execution_rates": self.run.system.effective.tolist(),
             "actual_execution_rates": self.rates.tolist(),
+            "job_lengths": job_lengths(self.run),
         }
 
 
@@ -116,16 +117,26 @@ def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectati
 
 def actual_rates(run: Run) -> Floats:
     """Return the work done in a time unit of working on it [class, machine]; nan where none was."""
-    names = list(run.about["machines"])
+    names = {name: j for j, name in enumerate(run.about["machines"])}
     done, taken = np.zeros(run.system.shape), np.zeros(run.system.shape)
-    for kept in run.journal.jobs(contents=False):
-        job = kept.job
-        if job.stage == Stage.finished:
-            where = int(run.jobs.task_classes[job.number]), names.index(kept.machine)
-            done[where] += run.jobs.works[job.number]
-            taken[where] += job.ended - job.started
+    finished = "number, machine, ended - started FROM job WHERE stage = ?"
+    if rows := run.journal.select(finished, (str(Stage.finished),)):
+        numbers, machines, times = zip(*rows, strict=True)
+        chosen = np.array(numbers)
+        where = run.jobs.task_classes[chosen], np.array([names[each] for each in machines])
+        np.add.at(done, where, run.jobs.works[chosen])
+        np.add.at(taken, where, np.array(times))
     with np.errstate(invalid="ignore"):
         return np.where(taken > 0, done / np.where(taken > 0, taken, 1.0), np.nan)
+
+
+def job_lengths(run: Run) -> dict[str, float]:
+    """Return the mean work of the jobs that have come, by class and overall; desired is 1."""
+    came = run.journal.tally()[0]  # jobs come in the order of their list
+    kinds, works = run.jobs.task_classes[:came], run.jobs.works[:came]
+    chosen = {name: works[kinds == i] for i, name in enumerate(run.system.classes)}
+    chosen["all"] = works
+    return {name: float(own.mean()) if len(own) else float("nan") for name, own in chosen.items()}
 
 
 PRINTED = {"lpas_dg": "LPAS_DG", "gcmu": "Gcmu", "fcfs": "FCFS"}

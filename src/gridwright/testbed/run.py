@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from ..grid import Journal, Mapper, Statistics, statistics
+from ..grid import Journal, Mapper, Statistics, request, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
 from ..grid.virtual import run_apart
@@ -36,13 +36,17 @@ class Run:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.journal = Journal(path, new=False)
-        about = self.journal.about
+        about = _about(self.journal)
         if about.get("kind") != "run":
             self.journal.close()
             raise InputError(f"{path} is the journal of a grid, not of an experiment")
         self.about = about
-        self.jobs = JobList.from_json(about["jobs"])
         self.faults = tuple(Fault(*fault) for fault in about["faults"])
+
+    @cached_property
+    def jobs(self) -> JobList:
+        """The jobs of the run: a long list, read when it is needed."""
+        return JobList.from_json(self.journal.told("jobs")["jobs"])
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -70,18 +74,29 @@ class Run:
     @property
     def until(self) -> float:
         """How far the run has come, in time units."""
-        return float(self.journal.about.get("ended") or self.journal.last())
+        return float(self.journal.told("ended").get("ended") or self.journal.last())
 
     @property
     def state(self) -> str:
-        """``running``, ``done``, or ``stopped`` before its end."""
+        """``running``, ``paused``, ``done``, or ``stopped`` before its end."""
         if self.journal.is_claimed():
-            return "running"
-        return "done" if "ended" in self.journal.about else "stopped"
+            return "paused" if self.journal.told("paused").get("paused") else "running"
+        return "done" if self.journal.told("ended") else "stopped"
 
     def statistics(self) -> Statistics:
         """Return how its jobs have fared."""
         return statistics(self.journal, self.until)
+
+    def pause(self) -> bool:
+        """Let no time pass for it, until it is resumed; False: so it was.
+
+        What its machines are running goes on, and is told later by as long as the pause.
+        """
+        return request(self.journal, "pause run", "") == "done"
+
+    def resume(self) -> bool:
+        """Let time pass again for a run that was paused; False: so it was."""
+        return request(self.journal, "resume run", "") == "done"
 
     @classmethod
     def find(cls, name: str | int) -> Self:
@@ -152,7 +167,7 @@ def conduct(
     run.journal.claim()
     chosen = executor or _executor(run)
     run.journal.describe(machines=chosen.machines)  # a cluster's have names of their own
-    run.about = run.journal.about
+    run.about = _about(run.journal)
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
@@ -182,6 +197,12 @@ async def _until_stopped(conducting: Conduct, stops: list[Callable[[], object]])
         pressed = iter([task.cancel])
         loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
     await task
+
+
+def _about(journal: Journal) -> dict[str, Any]:
+    """Return what a run is, but for its jobs."""
+    keys = [key for (key,) in journal.select("key FROM about") if key != "jobs"]
+    return journal.told(*keys) if keys else {}
 
 
 def _folder() -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .calibrating import Calibrator
 from .reproducing import Reruns
 from .running import Runs
-from .simulating import Simulations
+from .simulations import Simulations
 
 __all__ = ["Desk"]
 

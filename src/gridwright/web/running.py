@@ -15,11 +15,14 @@ import time
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..catalogue import experiment_names
+from ..grid import request
+from ..grid.executors.scheduler import check_address
 from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
 from ..model.explanation import explain
@@ -28,7 +31,7 @@ from .definition import check_failures
 from .draft import check_policy, system_of
 from .own import load_own
 
-__all__ = ["Runs", "check_size", "experiment_of", "open_journal", "zipped"]
+__all__ = ["Runs", "check_size", "experiment_of", "open_journal", "path_of", "zipped"]
 
 MOST_AT_ONCE = 4
 MOST_JOBS = 200_000
@@ -36,7 +39,7 @@ MOST_MACHINES = 100
 """Processes of a local run."""
 CHANGES = (
     *("policy", "time_unit", "duration", "seed", "corrections", "failures"),
-    *("timeout", "on_timeout", "detection", "resolution", "job"),
+    *("timeout", "on_timeout", "detection", "resolution", "job", "executor", "address"),
 )
 """What of an experiment may be changed over the web: nothing that names a file."""
 
@@ -53,6 +56,9 @@ def experiment_of(
         check_policy(given["policy"])
     if given.get("failures", "none") not in ("none", "generated"):
         raise InputError(f"failures is {given['failures'][:40]!r}; expected none or generated")
+    if given.get("address"):
+        check_address(given["address"])
+        given.setdefault("executor", "dask")
     try:
         if own:
             found = load_own(own).replace(**given)
@@ -84,6 +90,8 @@ class Runs:
 
     def __init__(self) -> None:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
+        self._done: dict[Path, tuple[int, Overview]] = {}
+        """Runs that have ended, as they were when their journals were last changed."""
 
     def all(self) -> list[Overview]:
         """Glance at every run, the latest first."""
@@ -102,14 +110,23 @@ class Runs:
         self._conduct(number)
         return number
 
+    def pause(self, number: int) -> None:
+        """Let no time pass for a run, whoever started it, until it is resumed."""
+        with open_journal(number) as journal:
+            request(journal, "pause run", "")
+
     def resume(self, number: int) -> None:
-        """Go on with a run that was stopped."""
+        """Go on with a run that was paused or stopped."""
         found = self.find(number)
-        if found is None or found.state != "stopped":
-            state = "not there" if found is None else found.state
+        state = "not there" if found is None else found.state
+        if state == "paused":
+            with open_journal(number) as journal:
+                request(journal, "resume run", "")
+        elif state == "stopped":
+            self._check_room()
+            self._conduct(number)
+        else:
             raise InputError(f"run {number} is {state}; only one that was stopped goes on")
-        self._check_room()
-        self._conduct(number)
 
     def stop(self, number: int, patience: float = 5.0) -> None:
         """Stop a run, whoever started it; it can be resumed."""
@@ -142,27 +159,34 @@ class Runs:
             return ""
 
     def _glance(self, path: Path) -> Overview:
+        changed = path.stat().st_mtime_ns
+        if self._done.get(path, (0,))[0] == changed:
+            return self._done[path][1]
         found = overview(path)
+        if found.state == "done":
+            self._done[path] = changed, found
         process = self._started.get(found.run)
         if found.state == "stopped" and process is not None and process.poll() is None:
             return found._replace(state="starting")
         return found
 
     def _check_room(self) -> None:
-        busy = sum(each.state in ("running", "starting") for each in self.all())
+        busy = sum(each.state in ("running", "paused", "starting") for each in self.all())
         if busy >= MOST_AT_ONCE:
             raise InputError(f"{busy} runs are going on; stop one of them first")
 
     def _conduct(self, number: int) -> None:
         words = ["run", "--resume", str(number), "--no-expect", "--json"]
         with log_of(number).open("wb") as log:
-            self._started[number] = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "gridwright", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C here is not meant for it
             )
+        self._started[number] = process
+        Thread(target=process.wait, name=f"run {number}", daemon=True).start()  # else a zombie
 
 
 def path_of(number: int) -> Path:

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count
-from threading import Event, Lock
+from threading import Event
 from typing import Any
 
 import numpy as np
 
-from ..catalogue import find
 from ..experiments import Comparison, Result, compare, simulate
-from ..experiments.results import check_alike, result_of
+from ..experiments.results import result_of
 from ..model import InputError, System
 from ..policies import Policy
-from ..policies import find as find_policy
-from ..simulation import Replication, check_run, check_system
+from ..simulation import Replication
 from ..statistics import estimate
-from .draft import check_policy, system_of
 
-__all__ = ["Simulation", "Simulations", "Wanted"]
-
-KEPT = 50
-"""Simulations that are remembered; the oldest that has ended makes room."""
-LONGEST = 1e7
-MOST = 1000
+__all__ = ["Simulation", "Wanted"]
 
 
 class _StoppedError(Exception):
@@ -43,6 +33,8 @@ class Wanted:
     replications: int = 10
     seed: int = 1
     warmup: float = 0.0
+    code: str = ""
+    """Policies of one's own, pasted; all that it defines are simulated too."""
 
 
 @dataclass
@@ -81,13 +73,29 @@ class Simulation:
         self.state = "running"
         try:
             self._simulate()
-            self.state = "done"
+            self._end("done")
         except _StoppedError:
-            self.state = "stopped"
+            self._compare_whole()
+            self._end("stopped")
         except InputError as error:
-            self.state, self.error = "failed", str(error)
+            self._end("failed", str(error))
         except Exception as error:  # a page that waits for ever would be worse
-            self.state, self.error = "failed", f"{type(error).__name__}: {error}"
+            self._end("failed", f"{type(error).__name__}: {error}")
+
+    def abandon(self) -> None:
+        """Wait for it no longer: it has never begun, or does not come back."""
+        self._end("stopped", "" if self.state == "waiting" else "its code does not come back")
+
+    def _end(self, state: str, error: str = "") -> None:
+        if not self.is_over:
+            self.state, self.error = state, error
+
+    def _compare_whole(self) -> None:
+        """Compare the policies that were simulated to their end."""
+        found = [self.results.get(str(policy)) for policy in self.policies]
+        whole = [r for r in found if r and len(r.replications) == self.wanted.replications]
+        if len(whole) > 1:
+            self.comparison = Comparison(tuple(whole))
 
     def _simulate(self) -> None:
         self._note(self.policies[0], 0.0, [])
@@ -166,67 +174,3 @@ class Simulation:
         if self.comparison is not None:
             return self.comparison.as_json()
         return {"results": [found.as_json() for found in self.results.values()]}
-
-
-class Simulations:
-    """The simulations of this server: one at a time, the others wait."""
-
-    def __init__(self) -> None:
-        self._numbers, self._lock = count(1), Lock()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="simulation")
-        self._known: dict[int, Simulation] = {}
-
-    def start(self, wanted: Wanted) -> Simulation:
-        """Begin a simulation; what is wrong is told at once."""
-        system = system_of(wanted.system)
-        policies = tuple(find_policy(check_policy(name)) for name in wanted.policies)
-        horizon = wanted.horizon
-        if horizon is None:
-            known = find(wanted.system).horizon if isinstance(wanted.system, str) else None
-            horizon = known or 20_000.0
-        _check(system, policies, horizon, wanted)
-        with self._lock:
-            self._make_room()
-            made = Simulation(next(self._numbers), system, policies, horizon, wanted)
-            self._known[made.number] = made
-        self._pool.submit(made.run)
-        return made
-
-    def find(self, number: int) -> Simulation | None:
-        """Find a simulation by its number."""
-        return self._known.get(number)
-
-    def all(self) -> list[Simulation]:
-        """Return those that are remembered, the latest first."""
-        return list(reversed(self._known.values()))
-
-    def close(self) -> None:
-        """Stop everything."""
-        for each in self.all():
-            each.stop()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _make_room(self) -> None:
-        over = [number for number, each in self._known.items() if each.is_over]
-        if len(self._known) >= KEPT and not over:
-            raise InputError(f"{KEPT} simulations are waiting; stop some of them first")
-        if len(self._known) >= KEPT:
-            del self._known[over[0]]
-
-
-def _check(system: System, policies: tuple[Policy, ...], horizon: float, wanted: Wanted) -> None:
-    if not policies:
-        raise InputError("there is nothing to simulate; choose at least one policy")
-    names = [str(policy) for policy in policies]
-    if len(set(names)) < len(names):
-        raise InputError("a policy is chosen twice")
-    if not 1 <= wanted.replications <= MOST:
-        raise InputError(f"replications is {wanted.replications}; expected 1 to {MOST:,}")
-    if not horizon <= LONGEST:
-        raise InputError(f"horizon is {horizon:g}; expected at most {LONGEST:g}")
-    if wanted.seed < 0:
-        raise InputError(f"seed is {wanted.seed}; expected 0 or more")
-    check_run(horizon, wanted.warmup)
-    check_alike(policies)
-    for policy in policies:
-        check_system(system, policy)

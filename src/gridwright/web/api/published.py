@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
-from ...reproduction import Section, read_page
+from ...reproduction import Section, explanations, read_page
 from ..answer import plain
 from ..reproducing import Reruns
 from .parts import MISSING, Body, missing
@@ -49,6 +49,15 @@ def published_routes(reruns: Reruns) -> APIRouter:
         if found is None:
             raise missing("such table")
         return found.as_json()
+
+    @routes.get("/published/{name}/reasons", responses=MISSING)
+    def reasons(name: str, row: Annotated[int, Query(ge=0, le=10**6)] = 0) -> dict[str, Any]:
+        """Say what is known of a cell of a table, by its row: an erratum, or why it differs."""
+        found = published()[1].get(name)
+        if found is None or row >= len(found.rows):
+            raise missing("such cell")
+        known = [each._asdict() for each in explanations(name, found.rows[row])]
+        return {"row": found.rows[row]._asdict(), "reasons": known}
 
     @routes.post("/published/{name}/rerun", status_code=202, responses=MISSING)
     def run_again(name: str, given: Again) -> dict[str, Any]:

@@ -11,16 +11,18 @@ from pydantic import Field
 from ...catalogue import experiment_names
 from ...grid import event_page, job_page, machine_states, queues, request
 from ...grid.statistics import statistics
-from ...testbed import Experiment, Overview, Run, report
+from ...testbed import Experiment, Overview, Run, job_lengths
 from ..answer import plain
+from ..available import available_machines
 from ..definition import experiment_from
 from ..own import own_experiments
+from ..reporting import report_of
 from ..running import Runs, check_size, experiment_of, open_journal, zipped
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
 __all__ = ["describe_experiment", "run_routes"]
 
-Verb = Literal["pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
+Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=0, le=1000)]
@@ -47,6 +49,10 @@ class Starting(Body):
     detection: Literal["immediate", "timeout"] | None = None
     resolution: Annotated[float, Field(ge=0, le=1e9)] | None = None
     job: Literal["wait", "spin"] | None = None
+    executor: Literal["local", "dask"] | None = None
+    address: Annotated[
+        str | None, Field(max_length=200, description="The cluster's scheduler: tcp://HOST:PORT.")
+    ] = None
 
 
 class Asking(Body):
@@ -86,6 +92,13 @@ def run_routes(runs: Runs) -> APIRouter:
             raise missing("such experiment")
         return describe_experiment(Experiment.find(name))
 
+    @routes.get("/machines", tags=["experiments"], responses=WRONG)
+    def machines_there(
+        address: Annotated[str, Query(max_length=200)] = "",
+    ) -> list[dict[str, Any]]:
+        """List the machines that there are: the workers of a cluster, or this computer."""
+        return [each._asdict() for each in available_machines(address)]
+
     @routes.get("/runs", tags=["runs"])
     def list_runs() -> list[dict[str, Any]]:
         """List the runs, the latest first, whoever started them."""
@@ -106,18 +119,20 @@ def run_routes(runs: Runs) -> APIRouter:
     def one_run(number: Number) -> dict[str, Any]:
         """Show a run with its statistics."""
         found = known(number)
-        answer = {**found._asdict(), "said": runs.said(number), "statistics": None}
+        answer = {**found._asdict(), "said": runs.said(number)}
+        answer |= {"statistics": None, "job_lengths": None}
         if found.state != "unreadable":
             with open_journal(number) as journal:
                 answer["statistics"] = statistics(journal, found.time_units).as_json()
+            with Run.find(number) as run:
+                answer["job_lengths"] = job_lengths(run)
         return plain(answer)
 
     @routes.get("/runs/{number}/report", tags=["runs"], responses=MISSING)
     def whole_report(number: Number) -> dict[str, Any]:
         """Set a run beside its twin, with the causes of the gap; this takes a while."""
         known(number)
-        with Run.find(number) as run:
-            return plain(report(run, expected=False).as_json())
+        return plain(report_of(number))
 
     @routes.get("/runs/{number}/jobs", tags=["runs"], responses=MISSING)
     def jobs(
@@ -140,11 +155,13 @@ def run_routes(runs: Runs) -> APIRouter:
         return plain(page._asdict())
 
     @routes.get("/runs/{number}/events", tags=["runs"], responses=MISSING)
-    def events(number: Number, offset: Offset = 0, limit: Limit = 50) -> list[dict[str, Any]]:
+    def events(
+        number: Number, offset: Offset = 0, limit: Limit = 50, readings: bool = True
+    ) -> list[dict[str, Any]]:
         """Return what happened in a run, the latest first."""
         known(number)
         with open_journal(number) as journal:
-            found = event_page(journal, offset=offset, limit=limit)
+            found = event_page(journal, offset=offset, limit=limit, readings=readings)
             return [plain(each._asdict()) for each in found]
 
     @routes.get("/runs/{number}/machines", tags=["runs"], responses=MISSING)
@@ -182,16 +199,23 @@ def run_routes(runs: Runs) -> APIRouter:
         runs.stop(number)
         return plain(known(number)._asdict())
 
+    @routes.post("/runs/{number}/pause", tags=["runs"], responses=MISSING)
+    def pause(number: Number) -> dict[str, Any]:
+        """Let no time pass for a run, until it is resumed; what machines are running goes on."""
+        known(number)
+        runs.pause(number)
+        return plain(known(number)._asdict())
+
     @routes.post("/runs/{number}/resume", tags=["runs"], responses=MISSING)
     def resume(number: Number) -> dict[str, Any]:
-        """Go on with a run that was stopped."""
+        """Go on with a run that was paused or stopped."""
         known(number)
         runs.resume(number)
         return plain(known(number)._asdict())
 
     @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
-        """Step in: pause, resume, drain, ping, kill, fail, impose or predict."""
+        """Step in: start, pause, resume, drain, ping, kill, fail, impose or predict."""
         known(number)
         values = " ".join(f"{value:g}" for value in given.values)
         if verb == "predict":

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException, Request
 from pydantic import Field
 
 from ..answer import plain
-from ..simulating import Simulation, Simulations, Wanted
+from ..guard import is_loopback
+from ..pasted import LONGEST_CODE
+from ..simulating import Simulation, Wanted
+from ..simulations import Simulations
 from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
 
-__all__ = ["simulation_routes"]
+__all__ = ["comes_from_here", "simulation_routes"]
+
+FORBIDDEN: dict[int | str, dict[str, Any]] = {
+    **WRONG,
+    403: {"description": "Code is only taken from the computer that runs it."},
+}
 
 
 class Simulating(Body):
     """What is to be simulated."""
 
     system: SystemGiven
-    policies: Annotated[list[str], Field(min_length=1, max_length=20)]
+    policies: Annotated[tuple[str, ...], Field(max_length=20)] = ()
+    code: Annotated[
+        str,
+        Field(
+            max_length=LONGEST_CODE,
+            description="Python code that defines further policies; only from this computer.",
+        ),
+    ] = ""
     horizon: Annotated[float, Field(gt=0, le=1e7)] | None = None
     replications: Annotated[int, Field(ge=1, le=1000)] = 10
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
@@ -40,9 +55,11 @@ def simulation_routes(simulations: Simulations) -> APIRouter:
         """List the simulations of this server, the latest first."""
         return [plain(each.progress()) for each in simulations.all()]
 
-    @routes.post("/simulations", status_code=202, responses=WRONG)
-    def start(given: Simulating) -> dict[str, Any]:
+    @routes.post("/simulations", status_code=202, responses=FORBIDDEN)
+    def start(given: Simulating, request: Request) -> dict[str, Any]:
         """Begin a simulation in the background."""
+        if given.code.strip() and not comes_from_here(request):
+            raise HTTPException(403, "code runs only when it comes from this computer itself")
         return plain(simulations.start(Wanted(**given.model_dump())).progress())
 
     @routes.get("/simulations/{number}", responses=MISSING)
@@ -54,7 +71,7 @@ def simulation_routes(simulations: Simulations) -> APIRouter:
     def stop(number: Number) -> dict[str, Any]:
         """End a simulation early; what it has found stays."""
         found = known(number)
-        found.stop()
+        simulations.stop(found)
         return plain(found.progress())
 
     @routes.get("/simulations/{number}/result", responses=MISSING)
@@ -63,3 +80,8 @@ def simulation_routes(simulations: Simulations) -> APIRouter:
         return plain(known(number).result())
 
     return routes
+
+
+def comes_from_here(request: Request) -> bool:
+    """Tell whether a request comes from the computer that it is sent to."""
+    return request.client is not None and is_loopback(request.client.host)

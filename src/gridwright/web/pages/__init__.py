@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fastapi import Request
 from nicegui import ui
 
+from ..api.simulations import comes_from_here
 from ..desk import Desk
 from .define import define_page
 from .published import published_page
@@ -22,8 +24,8 @@ def make_pages(desk: Desk) -> None:
         await define_page(desk)
 
     @ui.page("/simulate")
-    def simulate() -> None:
-        simulate_page(desk)
+    def simulate(request: Request) -> None:
+        simulate_page(desk, local=comes_from_here(request))
 
     @ui.page("/published")
     def published() -> None:

@@ -41,6 +41,19 @@ class PolicyForm:
         """Return the policies with those of their parameters that are not as they were."""
         return [self._named(name) for name in self._chosen()]
 
+    def choose(self, policy: str) -> None:
+        """Choose one policy with its parameters; none where it is not one of these."""
+        name, *words = policy.split(":")
+        if name not in self.known:
+            self.chosen.value = [] if isinstance(self.chosen.value, list) else None
+            return
+        self.chosen.value = [name] if isinstance(self.chosen.value, list) else name
+        for word in words:
+            key, _, value = word.partition("=")
+            field = self.fields.get((name, key))
+            if field is not None:
+                field.value = value == "true" if isinstance(field.value, bool) else value
+
     def _chosen(self) -> list[str]:
         value = self.chosen.value or []
         return list(value) if isinstance(value, list) else [value]

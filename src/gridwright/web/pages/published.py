@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from ...model import InputError
-from ...reproduction import Verdict
+from ...reproduction import Row, Verdict, explanations
 from ..api.published import published
 from ..desk import Desk
 from .frame import frame, tell
@@ -19,9 +19,10 @@ MARKS = {"agrees": "✓", "differs": "✗", "errata": "!", "not printed": "·", 
 """A mark beside the word, for whom colours tell nothing."""
 BADGE = """
 <q-td :props="props">
-  <q-badge :color="{'✓': 'blue-8', '✗': 'orange-9', '!': 'purple-7'}[props.value[0]] || 'grey-7'">
-    {{ props.value }}
-  </q-badge>
+  <q-btn dense no-caps unelevated size="sm" text-color="white"
+    :color="{'✓': 'blue-8', '✗': 'orange-9', '!': 'purple-7'}[props.value[0]] || 'grey-7'"
+    :label="props.value" :aria-label="props.value + ': say why'"
+    @click="$parent.$emit('explain', props.row.id)" />
 </q-td>
 """
 """Blue and orange: most colour-blind people tell them apart."""
@@ -43,7 +44,10 @@ def published_page(desk: Desk) -> None:
             kinds = ["any verdict", *(str(each) for each in Verdict)]
             verdict = ui.select(kinds, label="Verdict", value=kinds[0]).classes("w-40")
             words = ui.input("Search").props("debounce=250 clearable")
-            ui.button("Run again, quickly", on_click=lambda: again()).props("outline")
+            scale = ui.select(
+                {"quick": "short runs", "full": "runs of full length"}, label="Scale", value="quick"
+            ).classes("w-44")
+            ui.button("Run again", on_click=lambda: again()).props("outline")
             ui.button("Stop", on_click=lambda: stop()).props("outline")
         running = ui.label().classes("gw-steady").props("role=status")
         summary = ui.label().classes("gw-steady").props("role=status")
@@ -61,6 +65,8 @@ def published_page(desk: Desk) -> None:
         rows = ui.table(columns=columns, rows=[], row_key="id", pagination=25).classes("w-full")
         rows.props('flat dense wrap-cells no-data-label="No cell is like that."')
         rows.add_slot("body-cell-verdict", BADGE)
+        rows.on("explain", lambda event: explain(str(event.args)))
+        dialog = ui.dialog()
 
         def show() -> None:
             for name in shipped:
@@ -85,9 +91,14 @@ def published_page(desk: Desk) -> None:
             said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
             summary.text = f"{len(shown)} of {len(found)} cells: {said or 'none'}"
 
+        def explain(cell: str) -> None:
+            name, _, number = cell.rpartition(" ")
+            if name in sections and number.isdigit() and int(number) < len(sections[name].rows):
+                _explain(dialog, name, sections[name].rows[int(number)])
+
         def again() -> None:
             try:
-                desk.reruns.start(str(table.value))
+                desk.reruns.start(str(table.value), quick=scale.value == "quick")
             except InputError as error:
                 tell(error)
 
@@ -103,7 +114,7 @@ def published_page(desk: Desk) -> None:
             said = ""
             if rerun is not None:
                 said = f"{rerun.table} run again: {rerun.state}, {100 * rerun.share:.0f} %"
-                if rerun.state == "done":
+                if rerun.state == "done" and rerun.quick:
                     said += "; short runs start empty: busy systems come out low"
                 said += f": {rerun.error}" if rerun.error else ""
             if said != running.text:
@@ -114,3 +125,18 @@ def published_page(desk: Desk) -> None:
         for each in (table, verdict, words):
             each.on_value_change(show)
         show()
+
+
+def _explain(dialog: ui.dialog, table: str, row: Row) -> None:
+    """Show what is known of a cell."""
+    dialog.clear()
+    with dialog, ui.card().classes("max-w-2xl"):
+        ui.label(f"{table}: {row.system}, {row.policy}, {row.what}").classes("text-lg")
+        ui.label(f"Published {row.published or 'nothing'}; ours {row.ours or 'not run'}.")
+        ui.label(f"{MARKS[row.verdict]} {row.verdict}" + (f": {row.reason}" if row.reason else ""))
+        if row.verdict in (Verdict.differs, Verdict.errata):
+            for title, text in explanations(table, row):
+                ui.label(title).classes("font-bold")
+                ui.markdown(text)
+        ui.button("Close", on_click=dialog.close).props("flat")
+    dialog.open()

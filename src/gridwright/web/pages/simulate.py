@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nicegui import run as background
 from nicegui import ui
 
 from ...experiments import in_words
@@ -12,6 +13,8 @@ from ..answer import plain
 from ..desk import Desk
 from ..draft import document_of
 from ..simulating import Simulation, Wanted
+from .charts import convergence_chart, draw, number_chart
+from .code_field import CodeField
 from .frame import OWN, figure, frame, system_choices, system_named, tell
 from .policy_form import PolicyForm
 
@@ -20,17 +23,17 @@ __all__ = ["simulate_page"]
 COLUMNS = ("policy", "replications", "number in system", "response time", "verdict")
 
 
-def simulate_page(desk: Desk) -> None:
-    """Show the page; the simulation that was started last is on it."""
+def simulate_page(desk: Desk, *, local: bool = True) -> None:
+    """Show the page with the simulation that was started last; code is taken if it is local."""
     with frame("Simulate"):
-        Simulator(desk)
+        Simulator(desk, local=local)
 
 
 class Simulator:
     """The form, and what comes of it."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, desk: Desk, *, local: bool) -> None:
+        self.desk, self.local = desk, local
         latest = desk.simulations.all()
         self.shown: Simulation | None = latest[0] if latest else None
         with ui.card().classes("w-full"):
@@ -45,8 +48,8 @@ class Simulator:
             self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
             self.table.props('flat dense no-data-label="Choose policies and press Start."')
             with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
-                self.chart = ui.echart(_convergence({})).classes("w-full h-72 min-w-0")
-                self.numbers = ui.echart(_over_time({})).classes("w-full h-72 min-w-0")
+                self.chart = ui.echart(convergence_chart({})).classes("w-full h-72 min-w-0")
+                self.numbers = ui.echart(number_chart({})).classes("w-full h-72 min-w-0")
             self.words = ui.column().classes("gap-0")
         self.show()
         ui.timer(0.5, self.show)
@@ -56,6 +59,7 @@ class Simulator:
             system_choices(), label="System", value="2.B", with_input=True
         ).classes("w-full max-w-3xl")
         self.policies = PolicyForm(["mct", "lpas"])
+        self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.local)
         with ui.row().classes("gap-2 items-end"):
             self.horizon = ui.number("Time units (empty: as published)", min=0).classes("w-56")
             self.replications = ui.number("Replications", value=10, min=1).classes("w-32")
@@ -64,8 +68,9 @@ class Simulator:
             ui.button("Start", on_click=self.start)
             ui.button("Stop", on_click=self.stop).props("outline")
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begin a simulation."""
+        self.code.show_error("")
         try:
             name = self.system.value
             chosen: Any = name
@@ -77,11 +82,16 @@ class Simulator:
                 self.horizon.value or None,
                 _whole(self.replications.value, "replications"),
                 _whole(self.seed.value, "seed"),
+                code=self.code.text,
             )
-            self.shown = self.desk.simulations.start(wanted)
+            begun = await background.io_bound(self.desk.simulations.start, wanted)
         except InputError as error:
-            tell(error)
+            if not self.code.show_error(str(error)):
+                tell(error)
             return
+        if begun is None:  # the server ends
+            return
+        self.shown = begun
         self.words.clear()
         self.show()
 
@@ -90,7 +100,7 @@ class Simulator:
         if self.shown is None or self.shown.is_over:
             tell("no simulation is going on", "info")
         else:
-            self.shown.stop()
+            self.desk.simulations.stop(self.shown)
 
     def show(self) -> None:
         """Show what there is so far."""
@@ -107,12 +117,13 @@ class Simulator:
         rows = [_row(each) for each in progress["policies"]]
         if self.table.rows != rows:
             self.table.rows = rows
-            _draw(self.chart, _convergence(plain(found.convergence())))
-            _draw(self.numbers, _over_time(plain(found.numbers())))
+            draw(self.chart, convergence_chart(plain(found.convergence())))
+            draw(self.numbers, number_chart(plain(found.numbers())))
         if found.is_over and not self.words.default_slot.children:
             self._conclude(found)
 
     def _conclude(self, found: Simulation) -> None:
+        self.code.show_error(found.error)
         with self.words:
             if found.comparison is None:
                 ui.label(f"{found.state}: {sum(r.tasks for r in found.results.values()):,} tasks")
@@ -150,49 +161,3 @@ def _whole(value: Any, what: str) -> int:
     if value is None or value != int(value):
         raise InputError(f"{what} is {value}; expected a whole number")
     return int(value)
-
-
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""Colours that colour-blind people tell apart."""
-
-
-def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
-    chart.options.clear()
-    chart.options.update(options)
-    chart.update()
-
-
-def _convergence(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
-    """Draw means against replications, with their intervals as thin lines."""
-    series = []
-    for k, (policy, points) in enumerate(history.items()):
-        for column in (1, 2, 3):
-            line = {"width": 3} if column == 1 else {"width": 1, "type": "dashed"}
-            data = [[point[0], point[column]] for point in points]
-            series.append({**_line(policy, k, data), "lineStyle": line})
-    return line_chart(series, "replications", "response time", scale=True)
-
-
-def _over_time(numbers: dict[str, list[list[float]]]) -> dict[str, Any]:
-    """Draw the number in system against time."""
-    series = [_line(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
-    return line_chart(series, "time units", "number in system")
-
-
-def _line(name: str, number: int, data: list[Any]) -> dict[str, Any]:
-    colour = COLOURS[number % len(COLOURS)]
-    return {"name": name, "type": "line", "showSymbol": False, "data": data, "color": colour}
-
-
-def line_chart(
-    series: list[dict[str, Any]], across: str, up: str, *, scale: bool = False
-) -> dict[str, Any]:
-    """Say how a chart of lines looks; nothing moves, so that nothing jumps."""
-    return {
-        "animation": False,
-        "legend": {"top": 0, "type": "scroll", "textStyle": {"color": "#888"}},
-        "grid": {"left": 60, "right": 20, "top": 50, "bottom": 40},
-        "xAxis": {"type": "value", "name": across, "nameLocation": "middle", "nameGap": 25},
-        "yAxis": {"type": "value", "name": up, "scale": scale},
-        "series": series,
-    }
