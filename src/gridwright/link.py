@@ -18,25 +18,50 @@ from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["bind", "hook", "link", "point"]
+__all__ = ["bind", "hook", "link", "point", "rare", "shared"]
 
 KEPT_FOLDERS = 64
 _LOCK = Lock()
+_SHARED: list[type] = []
 FOREIGN = ("builtins", "math", "numba", "numpy")
 
 CONSTANT = (bool, int, float, str, tuple, np.dtype)
 
 Function = Callable[..., Any]
+Shared = TypeVar("Shared")
 
 
 def hook(function: Function) -> Function:
     """Mark a function as a place that another one of its name can be put into."""
     function.is_hook = True  # type: ignore[attr-defined]
     return function
+
+
+def rare(function: Function) -> Function:
+    """Mark a function that is called now and then: it is called, where others are inlined."""
+    function.is_rare = True  # type: ignore[attr-defined]
+    return function
+
+
+def shared(cls: type[Shared]) -> type[Shared]:
+    """Mark a class of named tuples that compiled functions hand to each other by address.
+
+    Only Python makes such tuples; compiled code reads their fields by name.
+    """
+    _SHARED.append(cls)
+    return cls
+
+
+def _register_shared() -> None:
+    """Tell Numba of the classes that are shared."""
+    from .reference import register
+
+    while _SHARED:
+        register(_SHARED.pop())
 
 
 @cache
@@ -52,7 +77,7 @@ def link(
 
     Code that allocates nothing is compiled without reference counting, which is quicker to
     compile and to run: that of modules that say so, and what they call, hooks included unless
-    they are allocating. What is called may be inlined throughout, for speed.
+    they are allocating. What is called may be inlined throughout, for speed, but for what is rare.
 
     >>> def twice(x):
     ...     return 2 * x
@@ -65,10 +90,12 @@ def link(
 
     from .inner import OuterCompiler
 
+    _register_shared()
     tag = _tag(function, hooks)
 
     def treat(inner: FunctionType) -> Any:
-        return _made_inner(inner, tag, forceinline=inlined, **_options(inner, allocating))
+        forceinline = inlined and not getattr(inner, "is_rare", False)
+        return _made_inner(inner, tag, forceinline=forceinline, **_options(inner, allocating))
 
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
@@ -88,12 +115,16 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     import numba
     from numba.core import types
 
+    from .inner import OuterCompiler
+
+    _register_shared()
     tag = _tag(function, {})
     linked = _linked(function, {}, lambda inner: _made_inner(inner, tag, **_options(inner)))
     outer = _rebound(function, linked, {})
     signature = returns(*takes)
     with _caching_in(_cache_folder(function, linked)) as caching:
-        compiled = numba.cfunc(signature, cache=caching, **_options(outer))(outer)
+        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
+        compiled = numba.cfunc(signature, **own)(outer)
 
     class Pointer(types.WrapperAddressProtocol):
         def __wrapper_address__(self) -> Any:
@@ -212,6 +243,7 @@ def _rebound(
     names = {name: linked[inner] for name, inner in _callees(function, hooks).items()}
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
     copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    copy.__dict__.update(function.__dict__)
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     return copy
 
