@@ -9,7 +9,7 @@ import gridwright
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
-    {"inner"},
+    {"inner", "reference"},
     {"model", "statistics", "link"},
     {"catalogue"},
     {"allocation"},

@@ -18,25 +18,44 @@ from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["bind", "hook", "link", "point"]
+__all__ = ["bind", "hook", "link", "point", "shared"]
 
 KEPT_FOLDERS = 64
 _LOCK = Lock()
+_SHARED: list[type] = []
 FOREIGN = ("builtins", "math", "numba", "numpy")
 
 CONSTANT = (bool, int, float, str, tuple, np.dtype)
 
 Function = Callable[..., Any]
+Shared = TypeVar("Shared")
 
 
 def hook(function: Function) -> Function:
     """Mark a function as a place that another one of its name can be put into."""
     function.is_hook = True  # type: ignore[attr-defined]
     return function
+
+
+def shared(cls: type[Shared]) -> type[Shared]:
+    """Mark a class of named tuples that compiled functions hand to each other by address.
+
+    Only Python makes such tuples; compiled code reads their fields by name.
+    """
+    _SHARED.append(cls)
+    return cls
+
+
+def _register_shared() -> None:
+    """Tell Numba of the classes that are shared."""
+    from .reference import register
+
+    while _SHARED:
+        register(_SHARED.pop())
 
 
 @cache
@@ -65,6 +84,7 @@ def link(
 
     from .inner import OuterCompiler
 
+    _register_shared()
     tag = _tag(function, hooks)
 
     def treat(inner: FunctionType) -> Any:
@@ -88,6 +108,7 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     import numba
     from numba.core import types
 
+    _register_shared()
     tag = _tag(function, {})
     linked = _linked(function, {}, lambda inner: _made_inner(inner, tag, **_options(inner)))
     outer = _rebound(function, linked, {})

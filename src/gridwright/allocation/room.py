@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..link import shared
 from .recall import BASES
 from .tableau import ROW, Floats, Integers, Tableau
 
@@ -39,6 +40,7 @@ class Situation(NamedTuple):
     group: Integers  # [machine], equal where the rates are equal, numbered from 0
 
 
+@shared
 class Room(NamedTuple):
     """Room to solve a situation in, and its solution on groups."""
 

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..link import shared
+
 __all__ = [
     "ROW",
     "Floats",
@@ -39,6 +41,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+@shared
 class Tableau(NamedTuple):
     """The scaled problem, and the basis at work on it.
 

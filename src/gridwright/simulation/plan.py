@@ -10,6 +10,7 @@ from ..allocation import Room, Situation, grouped, prices, vertex, weights
 from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
+from ..link import shared
 from ..policies.fastest import fastest, mark_fastest
 from .state import State
 
@@ -20,6 +21,7 @@ ALLOCATES_NOTHING = True
 Floats = NDArray[np.float64]
 
 
+@shared
 class Planning(NamedTuple):
     """What a compiled planner works with."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..link import shared
 from ..model import InputError
 from ..policies.view import View
 
@@ -119,6 +120,7 @@ COUNT = np.dtype(
 )
 
 
+@shared
 class State(NamedTuple):
     """Everything that a loop reads and writes."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ...link import shared
 from ...model import InputError
 from ...policies.chain_view import JOB, ChainView
 from ...policies.view import records
@@ -87,6 +88,7 @@ COUNT = np.dtype(
 )
 
 
+@shared
 class ChainState(NamedTuple):
     """Everything that the loop reads and writes."""
 

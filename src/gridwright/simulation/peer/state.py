@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ...link import shared
 from ...policies.view import View
 from ..state import State
 
@@ -34,6 +35,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+@shared
 class PeerState(NamedTuple):
     """Everything that the loop reads and writes.
 
