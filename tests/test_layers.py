@@ -9,7 +9,8 @@ import gridwright
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
-    {"inner", "reference"},
+    {"reference", "remembering"},
+    {"inner"},
     {"model", "statistics", "link"},
     {"catalogue"},
     {"allocation"},

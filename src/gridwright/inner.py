@@ -10,6 +10,8 @@ from typing import Any
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
+from .remembering import remembered_calls
+
 __all__ = ["InnerCompiler", "OuterCompiler"]
 
 
@@ -59,7 +61,8 @@ class OuterCompiler(Compiler):  # type: ignore[misc]
 
     def compile_extra(self, func: Any) -> Any:
         """Compile it."""
-        result = super().compile_extra(func)
+        with remembered_calls():
+            result = super().compile_extra(func)
         engine = result.codegen._engine
         for environment in result._find_referenced_environments():
             if engine.get_global_value_address(environment.env_name):

@@ -108,13 +108,16 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     import numba
     from numba.core import types
 
+    from .inner import OuterCompiler
+
     _register_shared()
     tag = _tag(function, {})
     linked = _linked(function, {}, lambda inner: _made_inner(inner, tag, **_options(inner)))
     outer = _rebound(function, linked, {})
     signature = returns(*takes)
     with _caching_in(_cache_folder(function, linked)) as caching:
-        compiled = numba.cfunc(signature, cache=caching, **_options(outer))(outer)
+        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
+        compiled = numba.cfunc(signature, **own)(outer)
 
     class Pointer(types.WrapperAddressProtocol):
         def __wrapper_address__(self) -> Any:
