@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridwright.link as link_module
-from gridwright.link import bind, hook, link
+from gridwright.link import bind, hook, link, rare
 
 OUTER = """
 import inner
@@ -73,6 +73,23 @@ def test_callees_are_compiled_too() -> None:
     compiled = link(total)
     assert compiled(np.arange(4.0)) == 14.0
     assert link(total) is compiled
+
+
+def half(x: float) -> float:
+    return square(x) / 2.0
+
+
+@rare
+def far(x: float) -> float:
+    return half(x) + 1.0
+
+
+def near_and_far(x: float) -> float:
+    return half(x) + far(x)
+
+
+def test_what_is_rare_gives_the_same() -> None:
+    assert link(near_and_far, inlined=True)(2.0) == bind(near_and_far)(2.0) == 5.0
 
 
 @hook

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["bind", "hook", "link", "point", "shared"]
+__all__ = ["bind", "hook", "link", "point", "rare", "shared"]
 
 KEPT_FOLDERS = 64
 _LOCK = Lock()
@@ -38,6 +38,12 @@ Shared = TypeVar("Shared")
 def hook(function: Function) -> Function:
     """Mark a function as a place that another one of its name can be put into."""
     function.is_hook = True  # type: ignore[attr-defined]
+    return function
+
+
+def rare(function: Function) -> Function:
+    """Mark a function that is called now and then: it is called, where others are inlined."""
+    function.is_rare = True  # type: ignore[attr-defined]
     return function
 
 
@@ -71,7 +77,7 @@ def link(
 
     Code that allocates nothing is compiled without reference counting, which is quicker to
     compile and to run: that of modules that say so, and what they call, hooks included unless
-    they are allocating. What is called may be inlined throughout, for speed.
+    they are allocating. What is called may be inlined throughout, for speed, but for what is rare.
 
     >>> def twice(x):
     ...     return 2 * x
@@ -88,7 +94,8 @@ def link(
     tag = _tag(function, hooks)
 
     def treat(inner: FunctionType) -> Any:
-        return _made_inner(inner, tag, forceinline=inlined, **_options(inner, allocating))
+        forceinline = inlined and not getattr(inner, "is_rare", False)
+        return _made_inner(inner, tag, forceinline=forceinline, **_options(inner, allocating))
 
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
@@ -236,6 +243,7 @@ def _rebound(
     names = {name: linked[inner] for name, inner in _callees(function, hooks).items()}
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
     copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    copy.__dict__.update(function.__dict__)
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     return copy
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from ..link import hook
+from ..link import hook, rare
 from . import pull
 from .calendar import settle
 from .event import placed
@@ -33,6 +33,7 @@ def next_idle(s: State, i: int, asked: int) -> int:
     return -1
 
 
+@rare
 def recall_longest(s: State, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns; those that are idle ask, the longest idle first."""
     relist(s)
@@ -43,6 +44,7 @@ def recall_longest(s: State, arguments: Any, own: Generator) -> None:
         j = following
 
 
+@rare
 def recall_fastest(s: State, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns; let them ask, class by class."""
     relist(s)
@@ -86,6 +88,7 @@ def free_to_queue(s: State, j: int, arguments: Any, own: Generator) -> None:
     placed(s, -1, arguments, own)
 
 
+@rare
 def recall_queue(s: State, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns, and let them ask."""
     relist(s)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook
+from ..link import hook, rare
 from .calendar import settle
 from .plan import situation
 from .queue import append, release, take
@@ -112,6 +112,7 @@ def begin(s: State, j: int, x: int) -> None:
         note(s, c.now + o.before, START, ticket.number, ticket.task_class, j)
 
 
+@rare
 def interrupt(s: State, j: int, repeats: Generator) -> int:
     """Take the task off a machine that fails; it will need a fresh execution time."""
     c, o = s.count[0], s.server[j]
@@ -128,6 +129,7 @@ def interrupt(s: State, j: int, repeats: Generator) -> int:
     return x
 
 
+@rare
 def _start(s: State, tasks: Generator, faults: Generator) -> None:
     for i in range(len(s.stream)):
         gap = shape_draw(s.shapes, s.table, s.stream[i].gap_shape, tasks)
@@ -184,6 +186,7 @@ def _finish(s: State, j: int, warmup: float) -> None:
     o.ticket = -1  # what follows settles the machine's next event
 
 
+@rare
 def _fail(
     s: State, j: int, faults: Generator, repeats: Generator, arguments: Any, own: Generator
 ) -> None:
@@ -200,6 +203,7 @@ def _fail(
         _notice(s, j, repeats, arguments, own)
 
 
+@rare
 def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
     """Do what a scheduler does when it knows that a machine has failed."""
     c, o, m = s.count[0], s.server[j], s.machines[j]
@@ -216,6 +220,7 @@ def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator
     settle(s, j)
 
 
+@rare
 def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator) -> None:
     c, o, m = s.count[0], s.server[j], s.machines[j]
     if len(s.trace) > 0:
@@ -233,6 +238,7 @@ def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator)
     freed(s, j, arguments, own)
 
 
+@rare
 def _believe(s: State, j: int, availability: float) -> None:
     """Let the scheduler believe in an availability of a machine."""
     m = s.machines[j]
@@ -245,6 +251,7 @@ def _believe(s: State, j: int, availability: float) -> None:
         s.present[j] = availability if s.server[j].told else 1.0
 
 
+@rare
 def _expect(s: State, j: int) -> None:
     """Work out how long tasks are expected to take on a machine."""
     for i in range(len(s.classes)):
@@ -252,6 +259,7 @@ def _expect(s: State, j: int) -> None:
         s.expected[i, j] = 1.0 / s.rate[i, j] if possible else np.inf
 
 
+@rare
 def _shift(s: State, j: int, faults: Generator) -> None:
     """Change a machine's availability, or report it."""
     c, o = s.count[0], s.server[j]
@@ -267,6 +275,7 @@ def _shift(s: State, j: int, faults: Generator) -> None:
     settle(s, j)
 
 
+@rare
 def _change(s: State, j: int, faults: Generator) -> None:
     """Move a machine's chain on; a running task keeps the work that is left of it."""
     c, o = s.count[0], s.server[j]
@@ -289,6 +298,7 @@ def _change(s: State, j: int, faults: Generator) -> None:
         note(s, c.now, SHIFT, -1, -1, j)
 
 
+@rare
 def _sojourn(s: State, j: int, faults: Generator) -> float:
     """Draw how long a machine's availability stays as it is: a geometric number of steps."""
     o = s.server[j]

@@ -6,6 +6,7 @@ that may serve its class, not at every machine.
 
 import numpy as np
 
+from ..link import rare
 from .state import State
 
 __all__ = ["fastest_idle", "leave", "longest_idle", "rejoin", "relist"]
@@ -50,6 +51,7 @@ def leave(s: State, j: int) -> None:
         s.ends[s.pattern[j], 2] = o.prev
 
 
+@rare
 def relist(s: State) -> None:
     """Find every machine's pattern after a new plan, and list the idle ones by pattern again."""
     c = s.count[0]

@@ -10,7 +10,7 @@ from ..allocation import Room, Situation, grouped, prices, vertex, weights
 from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
-from ..link import shared
+from ..link import rare, shared
 from ..policies.fastest import fastest, mark_fastest
 from .state import State
 
@@ -70,6 +70,7 @@ def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@rare
 def situation(s: State, planning: Planning) -> Situation:
     """Describe the state to a planner."""
     for i in range(len(s.classes)):

@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from ..link import hook
+from ..link import hook, rare
 from ..policies.view import View
 from .calendar import settle
 from .event import begin, interrupt, placed
@@ -28,6 +28,7 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         settle(s, j)
 
 
+@rare
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
     """Put the task of a failed machine back at the head of its class."""
     o = s.server[j]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook
+from ..link import hook, rare
 from ..policies.view import View
 from .calendar import settle
 from .event import begin, interrupt
@@ -41,6 +41,7 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         offer(s, arguments, own)
 
 
+@rare
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
     """Put the tasks of a failed machine back into the central queues."""
     o, m = s.server[j], s.machines[j]
@@ -58,6 +59,7 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
         offer(s, arguments, own)
 
 
+@rare
 def recalled(s: State, arguments: Any, own: Generator) -> None:
     """Offer what waits: the plan may permit more now."""
     offer(s, arguments, own)

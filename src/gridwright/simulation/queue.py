@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..link import rare
 from .state import State
 
 __all__ = ["append", "insert", "pop", "release", "take"]
@@ -35,6 +36,7 @@ def append(s: State, x: int) -> None:
     _count_in(s, i)
 
 
+@rare
 def insert(s: State, x: int) -> None:
     """Put a task that comes back where its arrival time belongs in its class's queue."""
     ticket = s.ticket[x]

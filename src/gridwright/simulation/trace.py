@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..link import rare
+
 __all__ = [
     "ARRIVE",
     "ASSIGN",
@@ -34,6 +36,7 @@ KINDS = (
 ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
 
 
+@rare
 def note(s: Any, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
     """Write an event down in a state that has a trace and a count."""
     row = s.trace[s.count[0].traced]
