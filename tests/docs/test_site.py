@@ -2,13 +2,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import gridwright
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+def test_the_site_builds_without_a_warning(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -20,3 +23,22 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "The book: the live state" in (tmp_path / "code" / "modules.html").read_text("utf-8")
     for page_file in tmp_path.rglob("*.html"):
         assert "fonts.googleapis" not in page_file.read_text("utf-8")
+    (tmp_path / "404.html").unlink()  # it is for a server, whose files have no such place
+    open_all(request.getfixturevalue("browser"), sorted(tmp_path.rglob("*.html")))
+
+
+def open_all(browser: Any, pages: list[Path]) -> None:
+    """Open pages as files, and see that they complain of nothing and ask nobody."""
+    context = browser.new_context()
+    page = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
+    missing = "Array.from(document.images).filter(i => !i.naturalWidth).map(i => i.src)"
+    for path in pages:
+        page.goto(path.as_uri(), wait_until="load")
+        complaints += page.evaluate(missing)
+    context.close()
+    assert complaints == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []

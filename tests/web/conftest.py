@@ -1,8 +1,7 @@
-"""An API without its pages, in an empty home; a whole server; a browser."""
+"""An API without its pages, in an empty home; a whole server."""
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -50,9 +49,6 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Api:
     return Api()
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
 class Server:
     """``gridwright ui`` as a user starts it."""
 
@@ -91,21 +87,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     complaints = made.stop()
     assert "Traceback" not in complaints, complaints
     assert made.process.returncode == 0
-
-
-@pytest.fixture(scope="module")  # Playwright's loop is in the way of other tests' loops
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        missing = pytest.fail if os.environ.get("GRIDWRIGHT_NEED_BROWSER") else pytest.skip
-        missing("no Chromium here: apt-get install chromium")
-    from playwright.sync_api import expect, sync_playwright
-
-    expect.set_options(timeout=30_000)  # the computer may be busy
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

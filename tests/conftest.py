@@ -1,0 +1,25 @@
+"""A browser, for what is looked at in one."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")  # Playwright's loop is in the way of other tests' loops
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        missing = pytest.fail if os.environ.get("GRIDWRIGHT_NEED_BROWSER") else pytest.skip
+        missing("no Chromium here: apt-get install chromium")
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=30_000)  # the computer may be busy
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
