@@ -1,9 +1,7 @@
 """Whole-program tests of run, runs, replay, export and machines: real processes, short runs."""
 
 import csv
-import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -19,24 +17,11 @@ from gridwright import InputError, testbed
 from gridwright.cli.main import run
 from gridwright.testbed import Run
 
-ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
-"""Seconds after which something that must happen has not: much, for a busy machine."""
+from .conftest import PATIENCE, Command, written
 
-MINE = """
-policy = "fcfs"
-time_unit = 0.2
-duration = {duration}
-{more}
-[system]
-name = "two"
-classes = ["red", "blue"]
-arrivals = [3, 2]
-rates = [[8, 4], [4, 8]]
-[system.failures]
-mean_uptime = 2
-mean_repair = 1
-"""
+pytestmark = pytest.mark.usefixtures("own_home")
+
+
 POLICY = '''
 from gridwright import pull
 
@@ -49,56 +34,6 @@ def eager(machine, view):
             return i
     return -1
 '''
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def mine(tmp_path: Path) -> Path:
-    return written(tmp_path / "mine.toml")
-
-
-def written(path: Path, duration: float = 4, more: str = "") -> Path:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(MINE.format(duration=duration, more=more))
-    return path
-
-
-class Command:
-    """The command line in this process; what it says on stderr is none but one line."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.capsys = capsys
-
-    def __call__(self, *arguments: object) -> str:
-        status = run([str(word) for word in arguments])
-        out, err = self.capsys.readouterr()
-        assert (status, err) == (0, "")
-        return out
-
-    def json(self, *arguments: object) -> Any:
-        out = self(*arguments, "--json")
-        assert out.count("\n") == 1
-        return json.loads(out)
-
-    def fails(self, *arguments: object) -> str:
-        status = run([str(word) for word in arguments])
-        out, err = self.capsys.readouterr()
-        assert (status, out) == (2, "")
-        assert err.startswith("gridwright: ")
-        assert err.count("\n") == 1
-        assert str(ROOT) not in err, "no path of ours is the user's business"
-        return err
-
-
-@pytest.fixture
-def gw(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.delenv("COLUMNS", raising=False)  # a page, and not a narrow terminal
-    return Command(capsys)
 
 
 def jobs_of(number: int) -> Any:
@@ -393,118 +328,3 @@ def test_machines_of_a_running_grid(
 
 
 # what is wrong
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('policy = "fcfs', "wrong.toml: not valid TOML"),
-        ('system = "2.B"\npolicy = "fcfs"\ndurration = 3', "unknown key durration; did you mean"),
-        ('system = "2.B"', "wrong.toml: policy is missing"),
-        ('system = "2.B"\npolicy = "min_min"', "wrong.toml: min_min is a batch policy"),
-        ('system = "2.B"\npolicy = "fcfs"\nmachines = ["a", "b", "c"]', "3 machines for a system"),
-        ('system = "2.B"\npolicy = "fcfs"\njobs = "no.csv"', "no.csv cannot be read: No such"),
-        ('system = "2.B"\npolicy = "fcfs"\nfailures = "no.csv"', "no.csv cannot be read: No such"),
-        ('system = "no.toml"\npolicy = "fcfs"', "no.toml: there is no such file"),
-        ('policy = "fcfs"\n[system]\narrivals = [1]\nrates = [[-2]]', "[system] rates, row 1"),
-    ],
-)
-def test_wrong_experiments(text: str, message: str, gw: Command, tmp_path: Path) -> None:
-    (tmp_path / "wrong.toml").write_text(text)
-    assert message in gw.fails("run", "wrong.toml")
-    assert "no runs yet" in gw("runs")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run"], "expected an EXPERIMENT, or --resume RUN"),
-        (["run", "MGST-1", "--resume", "1"], "expected an EXPERIMENT, or --resume RUN"),
-        (["run", "MGST-13"], "no experiment 'MGST-13'; did you mean"),
-        (["run", "nothing"], "no experiment 'nothing'; there are MGST-1 to MGST-12"),
-        (["run", "no.toml"], "no.toml: there is no such file"),
-        (["run", "."], ". is a folder; expected an experiment file"),
-        (["run", "MGST-1", "--policy", "min_min"], ": min_min is a batch policy; a testbed runs"),
-        (["run", "MGST-1", "--policy", "fcsf"], "no policy 'fcsf'; did you mean 'fcfs'"),
-        (["run", "MGST-1", "--policy", "no.py"], "no.py cannot be read"),
-        (["run", "MGST-1", "--executor", "dask"], "expected the address of a scheduler: tcp://"),
-        (["run", "MGST-1", "--executor", "slurm"], "expected 'local' or 'dask'"),
-        (["run", "MGST-1", "--executor", "local", "--address", "tcp://h:1"], "for --executor dask"),
-        (["run", "MGST-1", "--address", "nowhere"], "'nowhere' is no address of a cluster"),
-        (["run", "MGST-1", "--time-unit", "0"], ": time_unit is 0.0; expected a number > 0"),
-        (["run", "MGST-1", "--duration", "nan"], ": duration is nan; expected a finite number"),
-        (["run", "MGST-1", "--duration", "inf"], ": duration is inf; expected a finite number"),
-        (["run", "MGST-1", "--seed", "-1"], ": seed is -1; expected a number ≥ 0"),
-        (["run", "MGST-1", "--save-jobs", "no/jobs.csv"], "--save-jobs no/jobs.csv: cannot be"),
-        (["run", "--resume", "99"], "there is no run 99; 'gridwright runs' lists"),
-        (["replay", "99"], "there is no run 99; 'gridwright runs' lists"),
-        (["replay", "last"], "no run 'last'; expected a number"),
-        (["runs", "show", "99"], "there is no run 99"),
-        (["runs", "show", "1", "--plot", "run.gif"], "expected a file that ends in .png"),
-        (["export", "99", "tables"], "there is no run 99"),
-        (["machines", "ping", "1"], "no grid is running; 'gridwright run' starts one"),
-        (["machines", "fly"], "No such command 'fly'"),
-    ],
-)
-def test_wrong_usage(arguments: list[str], message: str, gw: Command) -> None:
-    assert message in gw.fails(*arguments)
-    assert "no runs yet" in gw("runs"), "what never began leaves nothing"
-
-
-def test_nobody_answers(gw: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridwright.grid.executors import scheduler
-
-    monkeypatch.setattr(scheduler, "PATIENCE", 1.0)
-    wrong = gw.fails("run", "MGST-1", "--address", "tcp://127.0.0.1:1")
-    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in wrong
-    assert "no runs yet" in gw("runs")
-
-
-def test_journals_that_cannot_be_read(gw: Command, tmp_path: Path, mine: Path) -> None:
-    gw("run", mine, "--no-expect", "--duration", 1)
-    folder = tmp_path / "home" / "runs"
-    with sqlite3.connect(folder / "2.sqlite") as other:
-        other.execute("CREATE TABLE about (key, value)")
-        other.execute("PRAGMA user_version=99")
-    other.close()
-    (folder / "3.sqlite").write_text("this is no journal, but a text that is long enough\n" * 20)
-    (folder / "4.sqlite").touch()
-    lines = gw("runs").splitlines()
-    assert lines[1].split()[:2] == ["1", "done"]
-    assert lines[2].startswith("run 2 cannot be read: ")
-    assert "a journal of version 99; this Gridwright reads" in lines[2]
-    assert [line[:6] for line in lines[3:]] == ["run 3 ", "run 4 "]
-    rows = gw.json("runs")["runs"]
-    assert [row["state"] for row in rows] == ["done", *3 * ["unreadable"]]
-    assert "a journal of version 99" in gw.fails("replay", 2)
-    assert (folder / "4.sqlite").stat().st_size == 0, "looking changes nothing"
-    (tmp_path / "taken").touch()
-    assert "taken is a file; expected a folder" in gw.fails("export", 1, "taken")
-    assert "cannot be written" in gw.fails("export", 1, "taken/tables")
-    assert "run 1 is done; only one that was stopped" in gw.fails("run", "--resume", 1)
-    assert gw.json("run", mine, "--no-expect", "--duration", 1)["run"] == 5
-
-
-# help
-
-
-@pytest.mark.parametrize("words", [["run"], ["runs"], ["replay"], ["export"], ["machines"]])
-def test_the_page_has_every_option(words: list[str], gw: Command) -> None:
-    page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
-    assert f"`gridwright {words[0]}" in page
-    text = gw(*words, "--help")
-    options = {word for word in text.split() if word.startswith("--")} - {"--help"}
-    missing = {option for option in options if f"`{option}" not in page}
-    assert missing - {"--no-corrections"} == set()
-
-
-def test_help_needs_nothing_heavy() -> None:
-    code = """
-import sys
-from gridwright.cli.main import run
-run(["--help"]), run(["run", "--help"]), run(["machines"])
-heavy = {"numpy", "numba", "scipy", "matplotlib", "distributed", "sqlite3", "gridwright.testbed"}
-print(sorted(heavy & sys.modules.keys()), file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == "[]\n"

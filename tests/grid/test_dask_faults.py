@@ -1,0 +1,228 @@
+"""Whoever dies, freezes or joins: nothing is lost or done twice."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+from gridwright import InputError
+from gridwright.grid import Grid, Stage
+from gridwright.grid.executors import (
+    MachineDown,
+    MachineUp,
+)
+from gridwright.grid.executors.dask import DaskExecutor
+
+from .conftest import (
+    WAIT,
+    Cluster,
+    Driven,
+    alive,
+    all_up,
+    events,
+    first_time_for_ever,
+    journalled,
+    running,
+    until,
+    where,
+)
+
+pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+
+
+@pytest.mark.parametrize("which", ["the worker", "the process of the job"])
+def test_a_machine_that_is_killed_loses_its_job_and_comes_back(
+    which: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    mark = tmp_path / "began"
+    function = cloudpickle.loads(cloudpickle.dumps(first_time_for_ever))
+    with Grid(
+        "fcfs", executor=DaskExecutor(cluster.address), journal=tmp_path / "j.sqlite"
+    ) as grid:
+        future = grid.submit(function, mark)
+        until(mark.exists)
+        machine = where(grid, future.number)
+        job, worker = map(psutil.Process, map(int, mark.read_text().split()))
+        (worker if which == "the worker" else job).kill()
+        assert future.result(WAIT) == "done"
+        until(lambda: not alive([job]))
+        until(lambda: all_up(grid))
+        grid.pause("2" if machine == "1" else "1")
+        assert grid.submit(abs, -1).result(WAIT) == 1, "it is of use again"
+    kept = journalled(tmp_path / "j.sqlite")[0]
+    assert (kept.job.stage, kept.job.attempt, kept.job.lost) == (Stage.finished, 2, 1)
+    seen = events(tmp_path / "j.sqlite")
+    (down,) = (entry for entry in seen if entry.kind == "down")
+    expected = "its worker is gone" if which == "the worker" else "its process was ended by SIGKILL"
+    assert (down.machine, down.detail) == (machine, expected)
+    assert Counter(entry.kind for entry in seen)["finished"] == 2
+
+
+def test_a_worker_that_freezes_is_given_up_and_its_late_answer_counts_for_nothing(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    def slowly(seconds: float) -> str:
+        time.sleep(seconds)
+        return "done"
+
+    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "corrections": False}
+    executor = DaskExecutor(cluster.address)
+    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
+        grid.pause("2")
+        worker = grid.submit(os.getppid).result(WAIT)
+        future = grid.submit(slowly, 0.2)
+        until(lambda: grid.status()["machines"]["1"]["running"] == future.number)
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            grid.resume("2")
+            assert future.result(WAIT) == "done"
+            assert not grid.status()["machines"]["1"]["up"]
+            with pytest.raises(TimeoutError):
+                asyncio.run_coroutine_threadsafe(executor.ping(0), grid._loop).result(WAIT)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        until(lambda: grid.status()["late_answers"] == 1)
+        until(lambda: grid.status()["machines"]["1"]["up"])
+        grid.pause("2")
+        assert grid.submit(abs, -1).result(WAIT) == 1
+    kept = journalled(tmp_path / "j.sqlite")[1]
+    assert (kept.job.stage, kept.job.attempt, kept.job.timed_out) == (Stage.finished, 2, 1)
+    kinds = Counter(entry.kind for entry in events(tmp_path / "j.sqlite"))
+    assert (kinds["finished"], kinds["late answer"], kinds["timed out"]) == (3, 1, 1)
+
+
+def test_a_scheduler_that_dies_takes_all_machines_with_it_until_it_is_back(tmp_path: Path) -> None:
+    path, log = tmp_path / "j.sqlite", tmp_path / "log"
+
+    def note(k: int) -> int:
+        time.sleep(0.05)
+        with log.open("a") as file:
+            file.write(f"{k}\n")
+        return k
+
+    with (
+        running("--local", "2", "--port", "0") as first,
+        Grid("fcfs", executor=DaskExecutor(first.address), journal=path) as grid,
+    ):
+        futures = grid.map(note, range(30))
+        until(lambda: sum(each.done() for each in futures) > 5)
+        first.end(signal.SIGKILL)
+        until(lambda: not any(m["up"] for m in grid.status()["machines"].values()))
+        before = [each.number for each in futures if each.done()]
+        assert len(before) < 30
+        with running("--local", "2", "--port", first.port) as second:
+            assert second.address == first.address
+            assert [each.result(WAIT) for each in futures] == list(range(30))
+            until(lambda: all_up(grid))
+    runs = Counter(map(int, log.read_text().split()))
+    assert {runs[k] for k in before} == {1}, "what had ended is not run again"
+    seen = events(path)
+    ended = Counter(entry.job for entry in seen if entry.kind == "finished")
+    assert set(ended.values()) == {1}
+    assert len(ended) == 30
+    downs = [(entry.machine, entry.detail) for entry in seen if entry.kind == "down"]
+    assert sorted(downs[:2]) == [("1", "the scheduler is gone"), ("2", "the scheduler is gone")]
+
+
+def test_nothing_hangs_without_a_scheduler(tmp_path: Path) -> None:
+    with running("--local", "1", "--port", "0") as cluster:
+        grid = Grid("fcfs", executor=DaskExecutor(cluster.address), journal=tmp_path / "j.sqlite")
+        future = grid.submit(time.sleep, 1000)
+        where(grid, future.number)
+        cluster.end(signal.SIGKILL)
+        until(lambda: not all_up(grid))
+        began = time.monotonic()
+        grid.close()
+        assert time.monotonic() - began < 10
+    with pytest.raises(InputError, match="closed before the job had ended"):
+        future.result(0)
+
+
+def test_a_worker_that_joins_is_a_further_machine(cluster: Cluster) -> None:
+    with (
+        Driven(DaskExecutor(cluster.address)) as all_of_them,
+        Driven(DaskExecutor(cluster.address, 2)) as just_two,
+    ):
+        assert sorted(all_of_them.told) == [MachineUp(0), MachineUp(1)]
+        with running("--connect", cluster.address, "--name", "late"):
+            until(lambda: MachineUp(2) in all_of_them.told)
+            assert all_of_them.executor.machines == ["1", "2", "late"]
+            all_of_them.start(1, 2, os.getpid)
+            assert all_of_them.result(1) != os.getpid()
+            with pytest.raises(InputError, match="status 2"):
+                Cluster("--connect", cluster.address, "--name", "late")
+        until(lambda: MachineDown(2, "its worker is gone") in all_of_them.told)
+        with running("--connect", cluster.address, "--name", "late"):
+            until(lambda: all_of_them.told[-1] == MachineUp(2))
+        assert just_two.executor.machines == ["1", "2"]
+        assert sorted(just_two.told) == [MachineUp(0), MachineUp(1)]
+
+
+def test_a_grid_uses_a_worker_that_joins(cluster: Cluster, tmp_path: Path) -> None:
+    executor = DaskExecutor(cluster.address)
+    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+        with running("--connect", cluster.address, "--name", "late"):
+            until(lambda: len(grid.status()["machines"]) == 3 and all_up(grid))
+            for other in ("1", "2"):
+                grid.pause(other)
+            assert grid.submit(abs, -1).result(WAIT) == 1
+        until(lambda: not grid.status()["machines"]["late"]["up"])
+        grid.resume("1")
+        assert grid.submit(abs, -2).result(WAIT) == 2
+    machines = [each.machine for each in journalled(tmp_path / "j.sqlite").values()]
+    assert machines == ["late", "1"]
+
+
+def test_workers_that_joined_come_back_with_their_scheduler(tmp_path: Path) -> None:
+    with (
+        running("--local", "1", "--port", "0") as cluster,
+        running("--connect", cluster.address, "--local", "2", "--name", "x"),
+        Driven(DaskExecutor(cluster.address, ["x-2", "x-1"])) as driven,
+    ):
+        cluster.end(signal.SIGKILL)
+        until(lambda: len(driven.told) == 4)
+        with running("--local", "1", "--port", cluster.port):
+            until(lambda: len(driven.told) == 6)
+            assert sorted(driven.told[4:]) == [MachineUp(0), MachineUp(1)]
+            driven.start(1, 0, abs, -1)
+            assert driven.result(1) == 1
+
+
+SCRIPT = """
+import os, sys, time
+from gridwright.grid import Grid
+from gridwright.grid.executors.dask import DaskExecutor
+
+address, journal, path = sys.argv[1:]
+
+def work():
+    with open(path, "w") as file:
+        print(os.getpid(), file=file)
+    time.sleep(1000)
+
+grid = Grid("fcfs", executor=DaskExecutor(address), journal=journal)
+future = grid.submit(work)
+time.sleep(1000)
+"""
+
+
+def test_the_jobs_of_a_grid_that_is_killed_are_stopped(tmp_path: Path) -> None:
+    script, pid = tmp_path / "script.py", tmp_path / "pid"
+    script.write_text(SCRIPT)
+    with running("--local", "1", "--port", "0") as cluster:
+        command = [sys.executable, str(script), cluster.address]
+        process = subprocess.Popen([*command, str(tmp_path / "j.sqlite"), str(pid)])
+        until(lambda: pid.exists() and pid.read_text().endswith("\n"))
+        job = psutil.Process(int(pid.read_text()))
+        process.kill()
+        process.wait()
+        until(lambda: not alive([job]))
