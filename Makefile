@@ -19,7 +19,7 @@ demo: setup
 test: lint
 	@sh tools/get_chromium.sh
 	@# One more than there are processors: many tests wait for processes.
-	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) $(BIN)/python -m pytest --numprocesses auto
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

@@ -104,7 +104,7 @@ def test_an_experiment_of_ones_own(gw: Command, mine: Path) -> None:
     assert list(found) == [
         *("run", "name", "system", "policy", "time_unit", "state", "statistics", "twin", "gap"),
         *("expected", "published", "desired_arrival_rates", "desired_execution_rates"),
-        "actual_execution_rates",
+        *("actual_execution_rates", "job_lengths"),
     ]
     assert (found["name"], found["system"], found["policy"]) == ("mine", "two", "fcfs")
     overall = found["statistics"]["overall"]

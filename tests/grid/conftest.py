@@ -32,6 +32,7 @@ WAIT = 60
 """Seconds after which something that should have happened long ago has not."""
 
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this
 COMMAND = [sys.executable, "-m", "gridwright", "workers"]
 
 

@@ -21,9 +21,9 @@ def keep_a_run(policy: str, responses: np.ndarray, **parts: object) -> None:
     """Put a run into the journals: its jobs, one every tenth of a time unit, took that long."""
     experiment = Experiment.find("MGST-4", policy=policy, duration=100, **parts)
     run = new_run(experiment)
+    kinds = run.jobs.task_classes
     run.close()
     journal = Journal(run.path)
-    kinds = run.jobs.task_classes
     for number, response in enumerate(responses):
         job = Job(number, int(kinds[number]), number / 10, Stage.finished, 0, attempt=1)
         job.sent = job.started = job.submitted
