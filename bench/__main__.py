@@ -17,6 +17,9 @@ BENCHMARKS = [
     "page",
 ]
 
-for name in sys.argv[1:] or BENCHMARKS:
+chosen = sys.argv[1:] or BENCHMARKS
+if unknown := [name for name in chosen if name not in BENCHMARKS]:
+    sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+for name in chosen:
     print(f"\n{name}")
     import_module(f"bench.{name}").main()
