@@ -15,12 +15,15 @@ import pytest
 
 from gridwright.web.server import guarded
 
+TOKEN = "let-me-in"
+
 
 class Api:
     """A script that talks to the server."""
 
     def __init__(self) -> None:
-        self.app = guarded(pages=False)
+        self.token = TOKEN
+        self.app = guarded(token=TOKEN, is_open=True, pages=False)
 
     def __call__(
         self, method: str, path: str, status: int = 200, host: str = "127.0.0.1", **more: Any
@@ -28,7 +31,10 @@ class Api:
         async def go() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, client=(host, 50_000))
             base = "http://127.0.0.1:8080"
-            async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+            shown = {"authorization": f"Bearer {self.token}"} if self.token else {}
+            async with httpx.AsyncClient(
+                transport=transport, base_url=base, headers=shown
+            ) as client:
                 return await client.request(method, f"/api{path}", **more)
 
         answer = anyio.run(go)
@@ -68,6 +74,7 @@ class Server:
         found = re.search(r"http://\S+", line)
         assert found, line + self.process.communicate()[1]
         self.url = found[0].rstrip("/")
+        self.token = self.process.stdout.readline().removeprefix("token: ").strip()
 
     def stop(self) -> str:
         """End the server as Ctrl-C does; return what it complained of."""

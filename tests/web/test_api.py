@@ -175,6 +175,30 @@ def test_code_that_does_not_come_back_is_given_up(
     until(lambda: all(each.name != "simulation" for each in threading.enumerate()))
 
 
+def test_code_and_clusters_are_for_who_has_shown_the_token(api: Any) -> None:
+    api.token = ""
+    body = {"system": TWO, "code": PASTED}
+    assert "shows the token" in api.post("/simulations", body, 403)["detail"]
+    cluster = {"address": "tcp://127.0.0.1:1"}
+    assert "log in" in api.get("/machines", 403, params=cluster)["detail"]
+    assert "log in" in api.post("/runs", {"system": SMALL, **cluster}, 403)["detail"]
+    definition = {"system": SMALL, "policy": "fcfs", "executor": "dask", **cluster}
+    assert "log in" in api.post("/runs", {"definition": definition}, 403)["detail"]
+    assert api.get("/runs") == []
+
+
+def test_a_policy_that_was_pasted_cannot_be_run_elsewhere(api: Any) -> None:
+    number = api.post("/simulations", {"system": TWO, "code": PASTED, "horizon": 10}, 202)["id"]
+    name = until(lambda: _over(api, number))["policies"][0]["policy"]
+    detail = api.post("/runs", {"system": SMALL, "policy": name}, 422)["detail"]
+    assert "another process" in detail
+
+
+def test_numbers_of_any_size_are_refused(api: Any) -> None:
+    text = f"arrivals = [1]\nrates = [[1]]\nx = 0x{'f' * 5000}"
+    assert "20000 bits" in api.post("/systems/read", {"text": text}, 422)["detail"]
+
+
 def test_code_from_another_computer_is_refused(api: Any) -> None:
     body = {"system": TWO, "code": PASTED}
     assert "this computer" in api.post("/simulations", body, 403, host="10.0.0.7")["detail"]

@@ -30,6 +30,12 @@ def first(task_class, view):
 
 def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/simulate")
+    page.get_by_text("A policy of your own, as code").click()
+    page.get_by_role("link", name="log in").click()
+    page.get_by_label("The token that was printed").fill(server.token)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{server.url}/")
+    page.goto(f"{server.url}/simulate")
     page.locator(".q-chip", has_text="lpas").locator(".q-chip__icon--remove").click()
     page.get_by_text("A policy of your own, as code").click()
     code = page.get_by_label("Code of a policy")

@@ -59,9 +59,14 @@ def read_text(text: str, name: str = "the text") -> dict[str, Any]:
     """
     if "=" in text:
         try:
-            return tomllib.loads(text.lstrip("\ufeff"))
+            document = tomllib.loads(text.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{name}: not valid TOML: {error}") from None
+        if (bits := _most_bits(document)) > 64:
+            raise InputError(
+                f"{name}: a number of {bits} bits; expected at most 64, as TOML has it"
+            )
+        return document
     mark = "\t" if "\t" in text else ";" if ";" in text else ","
     rates = parse_rates(text.replace(mark, ","), name).tolist()
     return {"arrivals": [1.0] * len(rates), "rates": rates}
@@ -102,4 +107,19 @@ def _check_parts(value: Any, key: str, depth: int = 0) -> None:
     elif isinstance(value, str) and ".py" in value and key not in NAMES:
         raise InputError(f"{key} = {value!r}: over the web a system names no file")
     elif isinstance(value, int) and abs(value) > MOST and not _is_measure(key):
-        raise InputError(f"{key} is {value:,}; expected at most {MOST:,}")
+        raise InputError(f"{key} is {_shown(value)}; expected at most {MOST:,}")
+
+
+def _shown(value: int) -> str:
+    """Write a number, of any size: of thousands of digits nobody wants to read them all."""
+    return f"{value:,}" if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
+
+
+def _most_bits(value: Any) -> int:
+    """Return how many bits the largest whole number in a document has."""
+    if isinstance(value, int):
+        return value.bit_length()
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return max(map(_most_bits, parts), default=0)
+    return 0

@@ -193,8 +193,11 @@ class Form:
         self.cells["failures"] = TRACE
         places = dict(zip(self.names(), self.sheet.machines(), strict=True))
         for row in given:
-            if isinstance(row, list) and len(row) == 3 and str(row[0]) in places:
-                self.faults.append(FaultCells(places[str(row[0])], *map(as_text, row[1:])))
+            if not isinstance(row, list) or len(row) != 3 or str(row[0]) not in places:
+                raise InputError(
+                    f"failures: {row!r:.80} is no [machine, start, end] of this system"
+                )
+            self.faults.append(FaultCells(places[str(row[0])], *map(as_text, row[1:])))
 
     def _machine_words(self) -> dict[str, Any]:
         words: dict[str, Any] = {}

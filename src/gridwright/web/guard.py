@@ -2,7 +2,9 @@
 
 A page on this computer is within reach of every web site that its user visits. So the name by which
 the server was called is checked (a site could point a name of its own at us), requests that another
-site's page makes are refused, and beyond this computer nobody gets in without the token.
+site's page makes are refused, and beyond this computer nobody gets in without the token. Code of
+one's own, and clusters, which answer with code of theirs, take the token on this computer too:
+others may have accounts here.
 """
 
 from __future__ import annotations
@@ -13,12 +15,15 @@ from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .refusal import Refusal, refuse
 
-__all__ = ["COOKIE", "LARGEST", "Guard", "is_loopback"]
+if TYPE_CHECKING:
+    from fastapi import Request
+
+__all__ = ["COOKIE", "LARGEST", "Guard", "is_loopback", "may_run_code"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,6 +34,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "gridwright"
 LARGEST = 2_000_000
 """Bytes of a request's body."""
+TRUSTED = "gridwright.trusted"
 SAFE = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     "content-security-policy": (
@@ -56,15 +62,24 @@ class Guard:
     host
         The address that the server listens on.
     token
-        What must be shown to get in; empty: nothing, as on loopback.
+        What must be shown to get in; empty: nothing.
+    is_open
+        One gets in without the token, as on loopback; only running code takes it.
     largest
         Bytes that the body of a request may have.
     """
 
     def __init__(
-        self, app: App, host: str = "127.0.0.1", token: str = "", largest: int = LARGEST
+        self,
+        app: App,
+        host: str = "127.0.0.1",
+        token: str = "",
+        largest: int = LARGEST,
+        *,
+        is_open: bool = False,
     ) -> None:
         self.app, self.largest = app, largest
+        self._demanded = bool(token) and not is_open
         self.names = {"localhost", host.lower()}
         if not is_loopback(host):
             self.names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -79,6 +94,7 @@ class Guard:
         headers = {
             key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
         }
+        scope[TRUSTED] = _is_here(scope) and self._is_known(headers)
         refusal = self._check(scope, headers)
         if refusal is not None:
             await refuse(refusal, scope, receive, _with_headers(send))
@@ -101,7 +117,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.largest:
             return self._too_large()
-        if self._token and not self._is_known(headers) and scope["path"] != "/login":
+        if self._demanded and not self._is_known(headers) and scope["path"] != "/login":
             return Refusal(401, "the token is needed: it was printed when the server started")
         return None
 
@@ -117,7 +133,7 @@ class Guard:
             address = ip_address(name)
         except ValueError:
             return False
-        return bool(self._token) or address.is_loopback
+        return self._demanded or address.is_loopback
 
     def _is_known(self, headers: dict[str, str]) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -153,6 +169,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def may_run_code(request: Request) -> bool:
+    """Tell whether somebody sits at this computer, and has shown the token."""
+    return bool(request.scope.get(TRUSTED))
+
+
+def _is_here(scope: Scope) -> bool:
+    client = scope.get("client")
+    return client is not None and is_loopback(client[0])
+
+
 def _name(host: str) -> str:
     """Cut the port off, and the brackets of an address."""
     try:
@@ -168,12 +194,16 @@ def _is_foreign(scope: Scope, headers: dict[str, str]) -> bool:
     """
     origin = headers.get("origin")
     if origin is not None:
-        return urlsplit(origin).netloc.lower() != headers["host"].lower()
+        try:
+            return urlsplit(origin).netloc.lower() != headers["host"].lower()
+        except ValueError:
+            return True
     site = headers.get("sec-fetch-site", "none")
     if site in ("none", "same-origin"):
         return False
     followed = headers.get("sec-fetch-mode") == "navigate"  # a link to us, on some page
-    return not (scope["type"] == "http" and scope["method"] in SAFE and followed)
+    to_page = scope["type"] == "http" and not scope["path"].startswith("/api/")
+    return not (to_page and scope["method"] in SAFE and followed)
 
 
 class _TooLargeError(Exception):

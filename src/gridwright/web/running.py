@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -31,7 +32,16 @@ from .definition import check_failures
 from .draft import check_policy, system_of
 from .own import load_own
 
-__all__ = ["Runs", "check_size", "experiment_of", "open_journal", "path_of", "zipped"]
+__all__ = [
+    "CLUSTERS",
+    "Runs",
+    "check_cluster",
+    "check_size",
+    "experiment_of",
+    "open_journal",
+    "path_of",
+    "zipped",
+]
 
 MOST_AT_ONCE = 4
 MOST_JOBS = 200_000
@@ -74,12 +84,25 @@ def experiment_of(
     return check_size(found)
 
 
+CLUSTERS = "clusters are only for who sits here and has shown the token: log in at /login"
+
+
+def check_cluster(found: Experiment, trusted: bool) -> Experiment:
+    """Return an experiment, unless it is on a cluster, whose answers may be code."""
+    if found.executor != "local" and not trusted:
+        raise InputError(CLUSTERS)
+    return found
+
+
 def check_size(found: Experiment) -> Experiment:
     """Return an experiment, unless it would be too large to run here."""
     jobs = found.duration * float(found.system.arrival_rates.sum())
     if jobs > MOST_JOBS:
         raise InputError(f"about {jobs:,.0f} jobs; expected at most {MOST_JOBS:,}")
     check_failures(found)
+    policy = found.chosen_policy()
+    if not policy.is_shipped:
+        raise InputError(f"policy {policy.name!r} was pasted here; a run is another process")
     if found.executor == "local" and found.system.shape[1] > MOST_MACHINES:
         raise InputError(f"{found.system.shape[1]} machines; at most {MOST_MACHINES} run here")
     return found
@@ -95,7 +118,11 @@ class Runs:
 
     def all(self) -> list[Overview]:
         """Glance at every run, the latest first."""
-        return [self._glance(path) for path in reversed(runs())]
+        found = []
+        for path in reversed(runs()):
+            with suppress(FileNotFoundError):  # somebody has just thrown it away
+                found.append(self._glance(path))
+        return found
 
     def find(self, number: int) -> Overview | None:
         """Glance at a run."""

@@ -27,8 +27,8 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
         raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
     listening = _listen(host, port)
     port = listening.getsockname()[1]
-    token = "" if is_loopback(host) else token_urlsafe(24)
-    app = guarded(host, token)
+    token, is_open = token_urlsafe(24), is_loopback(host)
+    app = guarded(host, token, is_open=is_open)
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -39,8 +39,10 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
     )
     shown = f"[{host}]" if ":" in host else host
     print(f"Gridwright is at http://{shown}:{port}/ (Ctrl-C ends it; runs go on)", flush=True)
-    if token:
-        print(f"token: {token}", flush=True)
+    print(f"token: {token}", flush=True)
+    if is_open:
+        print(f"It is needed for code of your own and for clusters: http://{shown}:{port}/login")
+    else:
         print("Whoever listens on the way can read along: a tunnel (ssh -L) is safer.", flush=True)
     try:
         uvicorn.Server(config).run(sockets=[listening])
@@ -51,7 +53,12 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
 
 
 def guarded(
-    host: str = "127.0.0.1", token: str = "", *, pages: bool = True, largest: int = LARGEST
+    host: str = "127.0.0.1",
+    token: str = "",
+    *,
+    is_open: bool = False,
+    pages: bool = True,
+    largest: int = LARGEST,
 ) -> Guard:
     """Make the whole application; without its pages it is the API alone."""
     try:
@@ -62,7 +69,7 @@ def guarded(
         raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
     desk = Desk()
     api = make_api(desk)
-    guard = Guard(api, host, token, largest)
+    guard = Guard(api, host, token, largest, is_open=is_open)
     api.include_router(login_routes(guard))
     if pages:
         _add_pages(api, desk)

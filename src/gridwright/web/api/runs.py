@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
 from ...catalogue import experiment_names
@@ -15,10 +15,11 @@ from ...testbed import Experiment, Overview, Run, job_lengths
 from ..answer import plain
 from ..available import available_machines
 from ..definition import experiment_from
+from ..guard import may_run_code
 from ..own import own_experiments
 from ..reporting import report_of
-from ..running import Runs, check_size, experiment_of, open_journal, zipped
-from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
+from ..running import CLUSTERS, Runs, check_size, experiment_of, open_journal, zipped
+from .parts import FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
 
 __all__ = ["describe_experiment", "run_routes"]
 
@@ -92,11 +93,13 @@ def run_routes(runs: Runs) -> APIRouter:
             raise missing("such experiment")
         return describe_experiment(Experiment.find(name))
 
-    @routes.get("/machines", tags=["experiments"], responses=WRONG)
+    @routes.get("/machines", tags=["experiments"], responses=FORBIDDEN)
     def machines_there(
-        address: Annotated[str, Query(max_length=200)] = "",
+        request: Request, address: Annotated[str, Query(max_length=200)] = ""
     ) -> list[dict[str, Any]]:
         """List the machines that there are: the workers of a cluster, or this computer."""
+        if address:
+            _check_cluster(request)
         return [each._asdict() for each in available_machines(address)]
 
     @routes.get("/runs", tags=["runs"])
@@ -104,8 +107,8 @@ def run_routes(runs: Runs) -> APIRouter:
         """List the runs, the latest first, whoever started them."""
         return [plain(each._asdict()) for each in runs.all()]
 
-    @routes.post("/runs", tags=["runs"], status_code=202, responses=WRONG)
-    def start(given: Starting) -> dict[str, Any]:
+    @routes.post("/runs", tags=["runs"], status_code=202, responses=FORBIDDEN)
+    def start(given: Starting, request: Request) -> dict[str, Any]:
         """Start a run as a process of its own."""
         words = given.model_dump()
         definition = words.pop("definition")
@@ -113,6 +116,8 @@ def run_routes(runs: Runs) -> APIRouter:
             experiment = check_size(experiment_from(definition))
         else:
             experiment = experiment_of(words.pop("experiment"), **words)
+        if experiment.executor != "local":
+            _check_cluster(request)
         return plain(known(runs.start(experiment))._asdict())
 
     @routes.get("/runs/{number}", tags=["runs"], responses=MISSING)
@@ -236,3 +241,9 @@ def describe_experiment(experiment: Experiment) -> dict[str, Any]:
         "machines": machines,
     }
     return plain(words)
+
+
+def _check_cluster(request: Request) -> None:
+    """Refuse to speak to a cluster for just anybody: what it answers may be code."""
+    if not may_run_code(request):
+        raise HTTPException(403, CLUSTERS)

@@ -8,18 +8,13 @@ from fastapi import APIRouter, HTTPException, Request
 from pydantic import Field
 
 from ..answer import plain
-from ..guard import is_loopback
+from ..guard import may_run_code
 from ..pasted import LONGEST_CODE
 from ..simulating import Simulation, Wanted
 from ..simulations import Simulations
-from .parts import MISSING, WRONG, Body, Number, SystemGiven, missing
+from .parts import FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
 
-__all__ = ["comes_from_here", "simulation_routes"]
-
-FORBIDDEN: dict[int | str, dict[str, Any]] = {
-    **WRONG,
-    403: {"description": "Code is only taken from the computer that runs it."},
-}
+__all__ = ["simulation_routes"]
 
 
 class Simulating(Body):
@@ -31,7 +26,7 @@ class Simulating(Body):
         str,
         Field(
             max_length=LONGEST_CODE,
-            description="Python code that defines further policies; only from this computer.",
+            description="Python code with further policies; only on this computer, with the token.",
         ),
     ] = ""
     horizon: Annotated[float, Field(gt=0, le=1e7)] | None = None
@@ -58,8 +53,8 @@ def simulation_routes(simulations: Simulations) -> APIRouter:
     @routes.post("/simulations", status_code=202, responses=FORBIDDEN)
     def start(given: Simulating, request: Request) -> dict[str, Any]:
         """Begin a simulation in the background."""
-        if given.code.strip() and not comes_from_here(request):
-            raise HTTPException(403, "code runs only when it comes from this computer itself")
+        if given.code.strip() and not may_run_code(request):
+            raise HTTPException(403, "code runs only on this computer, for who shows the token")
         return plain(simulations.start(Wanted(**given.model_dump())).progress())
 
     @routes.get("/simulations/{number}", responses=MISSING)
@@ -80,8 +75,3 @@ def simulation_routes(simulations: Simulations) -> APIRouter:
         return plain(known(number).result())
 
     return routes
-
-
-def comes_from_here(request: Request) -> bool:
-    """Tell whether a request comes from the computer that it is sent to."""
-    return request.client is not None and is_loopback(request.client.host)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import Request
 from nicegui import ui
 
-from ..api.simulations import comes_from_here
 from ..desk import Desk
+from ..guard import may_run_code
 from .define import define_page
 from .published import published_page
 from .run import run_page, watch_page
@@ -20,20 +20,20 @@ def make_pages(desk: Desk) -> None:
     """Make every page known to NiceGUI."""
 
     @ui.page("/")
-    async def define() -> None:
-        await define_page(desk)
+    async def define(request: Request) -> None:
+        await define_page(desk, trusted=may_run_code(request))
 
     @ui.page("/simulate")
     def simulate(request: Request) -> None:
-        simulate_page(desk, local=comes_from_here(request))
+        simulate_page(desk, trusted=may_run_code(request))
 
     @ui.page("/published")
     def published() -> None:
         published_page(desk)
 
     @ui.page("/run")
-    def run() -> None:
-        run_page(desk)
+    def run(request: Request) -> None:
+        run_page(desk, trusted=may_run_code(request))
 
     @ui.page("/run/{number}")
     def watch(number: int) -> None:

@@ -36,15 +36,16 @@ if (field) {
 class CodeField:
     """Room for code, where code is taken at all."""
 
-    def __init__(self, code: str, local: bool) -> None:
+    def __init__(self, code: str, trusted: bool) -> None:
         self.field: ui.textarea | None = None
         with ui.expansion("A policy of your own, as code", value=bool(code)).props("dense") as all_:
             all_.classes("w-full")
-            if not local:
+            if not trusted:
                 ui.label(
-                    "Code runs only when it comes from the computer that runs it: open the page "
-                    "there, or through a tunnel (ssh -L)."
+                    "Code runs only for who sits at the computer that runs it, or comes through a "
+                    "tunnel (ssh -L), and has shown the token that was printed at the start:"
                 )
+                ui.link("log in", "/login")
                 return
             ui.label(
                 "It runs on this computer, with all that you may do there. Every function with "

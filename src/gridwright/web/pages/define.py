@@ -14,7 +14,7 @@ from ..definition import definition_of, fits_a_testbed, read_definition
 from ..desk import Desk
 from ..draft import document_of, read_text
 from ..own import load_own, own_experiments
-from ..running import check_size
+from ..running import check_cluster, check_size
 from ..saved import OWN, save, save_experiment
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
@@ -32,18 +32,18 @@ BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap
 PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
 
 
-async def define_page(desk: Desk) -> None:
+async def define_page(desk: Desk, *, trusted: bool) -> None:
     """Show the page; what was typed before it was loaded again is there still."""
     await ui.context.client.connected()
     with frame("Define"):
-        Editor(Cells(app.storage.tab), desk)
+        Editor(Cells(app.storage.tab), desk, trusted=trusted)
 
 
 class Editor:
     """The cells in their parts, and the allocation beside them."""
 
-    def __init__(self, cells: Cells, desk: Desk) -> None:
-        self.cells, self.desk = cells, desk
+    def __init__(self, cells: Cells, desk: Desk, *, trusted: bool) -> None:
+        self.cells, self.desk, self.trusted = cells, desk, trusted
         self._tools()
         with ui.element("div").classes(BESIDE):
             with ui.card().classes("min-w-0"):
@@ -155,7 +155,7 @@ class Editor:
                     return
                 sheet = self.cells.form.sheet
                 old = sheet.document()
-                same = len(old["rates"]) == len(rates["rates"])
+                same = len(old.get("rates", ())) == len(rates["rates"])
                 kept = {"arrivals": old["arrivals"]} if same and "arrivals" in old else {}
                 self._take({"system": {**rates, **kept, "name": sheet.name}})
                 dialog.close()
@@ -195,7 +195,7 @@ class Editor:
     async def run(self) -> None:
         """Start a run of the experiment as it stands, and go where it can be watched."""
         try:
-            experiment = check_size(self.cells.experiment())
+            experiment = check_cluster(check_size(self.cells.experiment()), self.trusted)
             number = await background.io_bound(self.desk.runs.start, experiment)
         except InputError as error:
             tell(error)

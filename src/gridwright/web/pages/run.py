@@ -15,11 +15,11 @@ from .starter import Starter
 __all__ = ["RunList", "run_page", "watch_page"]
 
 
-def run_page(desk: Desk) -> None:
+def run_page(desk: Desk, *, trusted: bool) -> None:
     """Show what can be run, and the runs that there are."""
     with frame("Run"):
         with ui.card().classes("w-full"):
-            Starter(desk)
+            Starter(desk, trusted=trusted)
         ui.label("Runs").classes("text-lg").props("role=heading aria-level=2")
         RunList(desk, "/run", "No runs yet: choose an experiment and press Start.")
 

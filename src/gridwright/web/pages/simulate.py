@@ -23,17 +23,17 @@ __all__ = ["simulate_page"]
 COLUMNS = ("policy", "replications", "number in system", "response time", "verdict")
 
 
-def simulate_page(desk: Desk, *, local: bool = True) -> None:
-    """Show the page with the simulation that was started last; code is taken if it is local."""
+def simulate_page(desk: Desk, *, trusted: bool) -> None:
+    """Show the page with the simulation that was started last; code is taken of who is trusted."""
     with frame("Simulate"):
-        Simulator(desk, local=local)
+        Simulator(desk, trusted=trusted)
 
 
 class Simulator:
     """The form, and what comes of it."""
 
-    def __init__(self, desk: Desk, *, local: bool) -> None:
-        self.desk, self.local = desk, local
+    def __init__(self, desk: Desk, *, trusted: bool) -> None:
+        self.desk, self.trusted = desk, trusted
         latest = desk.simulations.all()
         self.shown: Simulation | None = latest[0] if latest else None
         with ui.card().classes("w-full"):
@@ -59,7 +59,7 @@ class Simulator:
             system_choices(), label="System", value="2.B", with_input=True
         ).classes("w-full max-w-3xl")
         self.policies = PolicyForm(["mct", "lpas"])
-        self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.local)
+        self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.trusted)
         with ui.row().classes("gap-2 items-end"):
             self.horizon = ui.number("Time units (empty: as published)", min=0).classes("w-56")
             self.replications = ui.number("Replications", value=10, min=1).classes("w-32")

@@ -14,7 +14,7 @@ from ..available import available_machines
 from ..desk import Desk
 from ..draft import document_of
 from ..own import load_own, own_experiments
-from ..running import experiment_of
+from ..running import CLUSTERS, check_cluster, experiment_of
 from .frame import system_choices, system_named, tell
 from .policy_form import PolicyForm
 
@@ -28,8 +28,8 @@ AS_IT_SAYS = {"": "as the experiment says"}
 class Starter:
     """What is to be run, on what, and what is to be different from what the experiment says."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, desk: Desk, *, trusted: bool) -> None:
+        self.desk, self.trusted = desk, trusted
         own = own_experiments()
         choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
@@ -95,6 +95,8 @@ class Starter:
             if self.executor.value == "dask" and not address:
                 raise InputError("expected the address of a scheduler: tcp://HOST:PORT")
             wanted = address if self.executor.value == "dask" else ""
+            if wanted and not self.trusted:
+                raise InputError(CLUSTERS)
             found = await background.io_bound(available_machines, wanted) or []
         except InputError as error:
             self.there.text = ""
@@ -112,7 +114,7 @@ class Starter:
     async def start(self) -> None:
         """Start a run, and go where it can be watched."""
         try:
-            experiment = self._experiment()
+            experiment = check_cluster(self._experiment(), self.trusted)
             number = await background.io_bound(self.desk.runs.start, experiment)
         except InputError as error:
             tell(error)
