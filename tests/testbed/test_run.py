@@ -100,8 +100,10 @@ def test_a_run_that_is_stopped_goes_on() -> None:
         assert 1.9 < stopped < 4
         came = len(list(run.journal.jobs()))
         assert came < len(run.jobs)
+        asked = run.journal.ask("pause run", "")
         conduct(run)
         assert run.state == "done"
+        assert run.journal.answered(asked) == "error: the grid that this was asked of had ended"
         jobs = [kept.job for kept in run.journal.jobs()]
         assert [job.number for job in jobs] == list(range(len(run.jobs)))
         figures = run.statistics().overall

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gridwright.grid import Journal, Mapper, statistics
-from gridwright.grid.executors import Ended, MachineDown, Started
+from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started
 from gridwright.grid.executors.fake import FakeExecutor
 from gridwright.grid.virtual import run_virtually
 from gridwright.testbed import Experiment
@@ -106,3 +106,46 @@ def test_work_goes_on_and_is_told_later() -> None:
     assert told[2] == (22.0, Started(0, 9, 1, 22.0)), "what begins later is not late"
     assert told[3] == (28.0, MachineDown(0, "it was taken away"))
     assert len(told) == 4
+
+
+def test_a_machine_that_is_away_is_known_to_be_so() -> None:
+    """Taken away twice in one pause, of which it speaks once; and again while words wait."""
+
+    async def go() -> list[Any]:
+        told: list[Any] = []
+        loop = asyncio.get_running_loop()
+        inner = FakeExecutor(["a"], lambda *_: 30.0)
+        executor = Standstill(inner)
+        await executor.open(lambda event: told.append((loop.time(), event)))
+        executor.start(7, 0, 1, b"")
+        await asyncio.sleep(1)
+        executor.pause()
+        executor.fail(0)
+        executor.fail(0, silent=True)
+        await asyncio.sleep(4)
+        executor.resume(lambda seconds: None)
+        await asyncio.sleep(5)
+        executor.repair(0)
+        executor.start(8, 0, 1, b"")
+        executor.pause()
+        await asyncio.sleep(10)
+        executor.resume(lambda seconds: None)
+        inner.fail(0)  # by itself, and it comes back: both are told 10 seconds later
+        inner.repair(0)
+        await asyncio.sleep(5)
+        executor.fail(0)
+        await asyncio.sleep(20)
+        await executor.close()
+        return told
+
+    down = MachineDown(0, "it was taken away")
+    assert run_virtually(go()) == [
+        (0.0, MachineUp(0)),
+        (0.0, Started(0, 7, 1, 0.0)),
+        (5.0, down),
+        (10.0, MachineUp(0)),
+        (10.0, Started(0, 8, 1, 10.0)),
+        (25.0, down),
+        (25.0, MachineUp(0)),
+        (25.0, down),
+    ]

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import IO, Any, NamedTuple
 
 from ..model import InputError
@@ -19,6 +20,8 @@ __all__ = ["IN_MEMORY", "UNUSUAL", "VERSION", "Entry", "Journal", "Kept", "Reque
 VERSION = 2
 IN_MEMORY = Path(":memory:")
 """A journal that is gone when it is closed."""
+PATIENCE = 0.5
+"""Seconds for which a journal is waited for: whoever looks at its lock holds it for a moment."""
 
 TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
 STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out")
@@ -135,23 +138,35 @@ class Journal:
         return False
 
     def claim(self) -> None:
-        """Make this journal ours to write, until it is closed or this process ends."""
+        """Make this journal ours to write, until it is closed or this process ends.
+
+        What was asked of an earlier grid and not answered is not to be done by this one.
+        """
         if self.path == IN_MEMORY or self._lock is not None:
             return
         lock = open(f"{self.path}-lock", "a")  # noqa: SIM115
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise InputError(f"{self.path}: another grid is writing this journal") from None
+        end = monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if monotonic() > end:
+                    lock.close()
+                    words = f"{self.path}: another grid is writing this journal"
+                    raise InputError(words) from None
+            sleep(0.01)
         lock.truncate(0)
         lock.write(f"{os.getpid()} {socket.gethostname()}")
         lock.flush()
         self._lock = lock
+        for request in self.requests():
+            self.answer(request.number, "error: the grid that this was asked of had ended")
 
     def release(self) -> None:
         """Let others write this journal."""
         if self._lock is not None:
+            self._lock.truncate(0)  # the next owner is not to be taken for us
             self._lock.close()
             self._lock = None
 
@@ -168,10 +183,13 @@ class Journal:
 
     def owner(self) -> int | None:
         """Return the process on this computer that is writing this journal, if one is."""
-        if not self.is_claimed():
-            return None
-        number, _, where = Path(f"{self.path}-lock").read_text().partition(" ")
-        return int(number) if where == socket.gethostname() and number.isdigit() else None
+        end = monotonic() + PATIENCE
+        while self.is_claimed():
+            number, _, where = Path(f"{self.path}-lock").read_text().partition(" ")
+            if where or monotonic() > end:
+                return int(number) if where == socket.gethostname() and number.isdigit() else None
+            sleep(0.01)  # whoever has just claimed it is about to say who it is
+        return None
 
     @property
     def about(self) -> dict[str, Any]:

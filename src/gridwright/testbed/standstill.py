@@ -109,7 +109,7 @@ class Standstill:
         return await self.executor.ping(machine)
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
-        """Take a machine away, and what it would still have said with it."""
+        """Take a machine away, and what it would still have said of its job with it."""
         self._forget(machine)
         self.executor.fail(machine, silent=silent)
 
@@ -136,6 +136,7 @@ class Standstill:
             return
         late = self._late.get(event.machine, 0.0)
         if self.since is None and not late:
+            self._say_held(event.machine)
             self._pass_on(event)
             return
         word = _Word(event, asyncio.get_running_loop().time(), late)
@@ -148,11 +149,18 @@ class Standstill:
         word.timer = loop.call_at(word.heard + word.late, self._say, word)
 
     def _say(self, word: _Word) -> None:
-        self._words.remove(word)
-        event = word.event
-        if isinstance(event, Started | Ended):
-            event = event._replace(at=event.at + word.late)
-        self._pass_on(event)
+        self._say_held(word.event.machine, word)
+
+    def _say_held(self, machine: int, last: _Word | None = None) -> None:
+        """Say what a machine said, up to some word or all: never in another order."""
+        for word in [word for word in self._words if word.event.machine == machine]:
+            self._drop(word)
+            event = word.event
+            if isinstance(event, Started | Ended):
+                event = event._replace(at=event.at + word.late)
+            self._pass_on(event)
+            if word is last:
+                return
 
     def _pass_on(self, event: Event) -> None:
         if isinstance(event, Ended | MachineDown):
@@ -160,10 +168,17 @@ class Standstill:
         self._tell(event)
 
     def _forget(self, machine: int, job: int | None = None) -> None:
-        """Leave unsaid what a machine said of its job, or all that it said."""
+        """Leave unsaid what a machine said of a job, or of any.
+
+        That it went or came is never forgotten: it would not say so again.
+        """
         self._late.pop(machine, None)
         for word in [word for word in self._words if word.event.machine == machine]:
-            if job is None or getattr(word.event, "job", None) == job:
-                self._words.remove(word)
-                if word.timer is not None:
-                    word.timer.cancel()
+            event = word.event
+            if isinstance(event, Started | Ended) and job in (None, event.job):
+                self._drop(word)
+
+    def _drop(self, word: _Word) -> None:
+        self._words.remove(word)
+        if word.timer is not None:
+            word.timer.cancel()

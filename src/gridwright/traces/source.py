@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from ..model import InputError
 
@@ -17,18 +18,20 @@ __all__ = ["Line", "read_bytes", "read_lines", "suffix", "write_text"]
 Line = tuple[int, bytes]
 """A line's number, from 1, and what stands on it."""
 
-UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"\xfd7zXZ\x00": lzma.decompress,
-    b"BZh": bz2.decompress,
+UNPACK: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
+    b"\xfd7zXZ\x00": lzma.LZMADecompressor,
+    b"BZh": bz2.BZ2Decompressor,
 }
-"""How a packed file begins, and what unpacks it."""
+"""How a packed file begins, and what unpacks a stream of it."""
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".xz": lzma.compress,
     ".bz2": bz2.compress,
 }
-BROKEN = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
+BROKEN = (OSError, EOFError, ValueError, MemoryError, lzma.LZMAError, zlib.error)
+LARGEST = 4 * 2**30
+"""Bytes that a packed file may have when it is unpacked: a few may stand for any number."""
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -42,13 +45,31 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         data = file.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    for magic, unpack in UNPACK.items():
+    for magic in UNPACK:
         if data.startswith(magic):
             try:
-                return unpack(data)
+                return _unpack(data, magic)
             except BROKEN as error:
-                raise InputError(f"{path} cannot be unpacked: {error}") from None
+                why = str(error) or "there is not enough memory"
+                raise InputError(f"{path} cannot be unpacked: {why}") from None
     return data
+
+
+def _unpack(data: bytes, magic: bytes) -> bytes:
+    """Unpack one stream after the other, as packed files may be put together, to the last byte."""
+    parts, left = [], LARGEST
+    while data:
+        if not data.startswith(magic):
+            raise ValueError(f"{len(data):,} bytes after its end are not packed as the rest is")
+        stream = UNPACK[magic]()
+        parts.append(stream.decompress(data, left + 1))
+        left -= len(parts[-1])
+        if left < 0:
+            raise ValueError(f"it has more than {LARGEST:,} bytes; unpack it and take a part")
+        if not stream.eof:
+            raise EOFError("it ends too early")
+        data = stream.unused_data.lstrip(b"\0")  # a file may be filled up with zeros
+    return b"".join(parts)
 
 
 def read_lines(data: bytes) -> list[Line]:
