@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,7 @@ from gridwright.grid.learning import FEW
 from gridwright.grid.worker import LARGEST
 from gridwright.policies import policy_of
 
-WAIT = 60
-"""Seconds after which something that should have happened long ago has not."""
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """Wait for something to become true; it has a minute for what takes a moment."""
-    end = time.monotonic() + WAIT
-    while not (found := true()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return found
+from .conftest import WAIT, journalled, until
 
 
 @pytest.fixture(autouse=True)
@@ -47,14 +37,6 @@ def no_process_stays_behind() -> Iterator[None]:
             ]
         )
     )
-
-
-def journalled(path: Path) -> dict[int, Any]:
-    journal = Journal(path)
-    try:
-        return {kept.job.number: kept for kept in journal.jobs()}
-    finally:
-        journal.close()
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct", "pas"])
