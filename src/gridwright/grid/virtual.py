@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import selectors
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 from typing import Any, TypeVar
 
-__all__ = ["VirtualLoop", "run_apart", "run_virtually"]
+__all__ = ["Stop", "VirtualLoop", "run_apart", "run_virtually"]
 
 T = TypeVar("T")
+GLANCE = 0.2
+"""Seconds between looks whether Ctrl-C was pressed."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -55,12 +59,39 @@ def run_virtually(coroutine: Coroutine[Any, Any, T]) -> T:
     >>> run_virtually(hour())
     3600.0
     """
+    stop = Stop()
+
+    async def until_stopped() -> T:
+        stop.cancels(asyncio.current_task())
+        return await coroutine
 
     def run() -> T:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            return runner.run(coroutine)
+            return runner.run(until_stopped())
 
-    return run_apart(run)
+    return run_apart(run, stop)
+
+
+class Stop:
+    """A call that cancels a task, from another thread too, and before there is a task."""
+
+    def __init__(self) -> None:
+        self.wanted = Event()
+        self._cancel: Callable[[], object] = bool
+
+    def cancels(self, task: asyncio.Task[Any] | None) -> None:
+        """Say which task is to be cancelled, in its loop; at once if that was wanted before."""
+        assert task is not None
+        loop = asyncio.get_running_loop()
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self.wanted.is_set():
+            task.cancel()
+
+    def __call__(self) -> None:
+        """Cancel the task, now or as soon as it is there."""
+        self.wanted.set()
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            self._cancel()
 
 
 def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
@@ -73,8 +104,11 @@ def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
     except RuntimeError:
         return run()
     with ThreadPoolExecutor(1) as thread:
-        future = thread.submit(run)
+        thread.submit(bool).result()  # one that is interrupted as it starts is not waited for
         try:
+            future = thread.submit(run)
+            while not future.done():  # a key pressed just before a wait is heard after it
+                wait([future], GLANCE)
             return future.result()
         except KeyboardInterrupt:
             stop()

@@ -15,7 +15,7 @@ from typing import Any, Self
 from ..grid import Journal, Mapper, Statistics, request, statistics
 from ..grid.executors import Executor
 from ..grid.journal import home
-from ..grid.virtual import run_apart
+from ..grid.virtual import Stop, run_apart
 from ..model import InputError, System
 from .adjuster import Adjuster, real_rates, warnings
 from .calibrate import calibrate
@@ -171,11 +171,8 @@ def conduct(
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
     try:
-        stops: list[Callable[[], object]] = []
-        run_apart(
-            lambda: asyncio.run(_until_stopped(conducting, stops)),
-            lambda: [stop() for stop in stops],
-        )
+        stop = Stop()
+        run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except TimeoutError:
@@ -188,11 +185,11 @@ def conduct(
     return run
 
 
-async def _until_stopped(conducting: Conduct, stops: list[Callable[[], object]]) -> None:
+async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
     """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
     task = asyncio.create_task(conducting.run())
     loop = asyncio.get_running_loop()
-    stops.append(lambda: loop.call_soon_threadsafe(task.cancel))
+    stop.cancels(task)
     if threading.current_thread() is threading.main_thread():
         pressed = iter([task.cancel])
         loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
