@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import selectors
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from typing import Any, TypeVar
 
 __all__ = ["Stop", "VirtualLoop", "run_apart", "run_virtually"]
 
 T = TypeVar("T")
+GLANCE = 0.2
+"""Seconds between looks whether Ctrl-C was pressed."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -104,7 +106,10 @@ def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
     with ThreadPoolExecutor(1) as thread:
         thread.submit(bool).result()  # one that is interrupted as it starts is not waited for
         try:
-            return thread.submit(run).result()
+            future = thread.submit(run)
+            while not future.done():  # a key pressed just before a wait is heard after it
+                wait([future], GLANCE)
+            return future.result()
         except KeyboardInterrupt:
             stop()
             raise
