@@ -26,7 +26,7 @@ def demo(
         Path, typer.Option(help="The folder for the report.", metavar="FOLDER")
     ] = Path("gridwright-demo"),
 ) -> None:
-    """Solve a published system, simulate three policies on it, then run them for real."""
+    """Solve a published system, simulate policies on it, then run them for real on another."""
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
@@ -83,7 +83,8 @@ def _show(trials: list[tuple[Run, Statistics]]) -> None:
 
     out, first = console(), trials[0][0]
     out.print(
-        f"\n[bold]{first.system.name}[/bold] on {len(first.system.machines)} local processes: "
+        f"\nAnother published system, small enough to run here for real:\n"
+        f"[bold]{first.system.name}[/bold] on {len(first.system.machines)} local processes: "
         f"{DURATION:g} time units of {TIME_UNIT:g} s, the same jobs for every policy\n"
     )
     rows = table("policy", ">jobs finished", ">response time", ">of its simulated twin", ">gap")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Number", "app", "export", "picture", "show_report"]
 
-app = typer.Typer(help="List the runs of experiments, or show one.")
+app = typer.Typer(help="List the runs of experiments; 'runs show N' shows one.")
 Number = Annotated[
     str,
     typer.Argument(metavar="RUN", help="Its number in 'gridwright runs', or a journal's path."),
@@ -26,7 +26,7 @@ Number = Annotated[
 
 @app.callback(invoke_without_command=True)
 def list_runs(context: typer.Context, json: Json = False) -> None:
-    """List the runs of experiments, or show one."""
+    """List the runs of experiments; 'runs show N' shows one."""
     if context.invoked_subcommand is not None:
         return
     from ..model import InputError

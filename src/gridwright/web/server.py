@@ -106,4 +106,6 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         if listening is not None:
             listening.close()
-        raise InputError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
+        raise InputError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; --port 0 takes a free one"
+        ) from None

@@ -34,7 +34,10 @@ PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
 
 async def define_page(desk: Desk, *, trusted: bool) -> None:
     """Show the page; what was typed before it was loaded again is there still."""
-    await ui.context.client.connected()
+    client = ui.context.client
+    await client.connected()
+    if client.is_deleted:  # whoever asked has never opened what was sent
+        return
     with frame("Define"):
         Editor(Cells(app.storage.tab), desk, trusted=trusted)
 
