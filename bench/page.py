@@ -128,8 +128,11 @@ def start(server: Server) -> None:
 
 def watch(page: Page, server: Server, until: float) -> None:
     """Click through the jobs again and again, while the run goes on and once it is done."""
+    while server.run()["finished"] < 1000:  # until there are pages to turn
+        time.sleep(0.5)
     page.goto(f"{server.url}/run/1")
     page.get_by_role("row").filter(has_text="finished").nth(3).wait_for(timeout=60_000)
+    page.get_by_label("Next page").last.wait_for(timeout=60_000)
     while True:
         run = server.run()
         times = [page.evaluate(CLICK, list(each)) for each in CLICKS]
