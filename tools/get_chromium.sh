@@ -15,6 +15,6 @@ else
   echo 'no Chromium (apt-get install chromium needs root): tests of the web page are skipped' >&2
   exit 0
 fi
-install() { $as_root apt-get install --yes --quiet --no-install-recommends chromium; }
+install() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium; }
 install || { $as_root apt-get update --quiet && install; } ||
   echo 'Chromium could not be installed: tests of the web page are skipped' >&2

@@ -67,7 +67,7 @@ def test_allocation_with_a_machine_switched_off(api: Any) -> None:
     "document",
     [
         {**TWO, "execution": "./evil.py:Evil"},
-        {**TWO, "execution": {"kind": "/tmp/evil.py:Evil"}},
+        {**TWO, "execution": {"kind": "/elsewhere/evil.py:Evil"}},
         {**TWO, "execution": ["./evil.py:Evil", "exponential"]},
         {**TWO, "failures": {"mean_uptime": 1, "mean_repair": 1, "uptime": "./evil.py:Evil"}},
         {**TWO, "pmf": {"file": "/etc/passwd"}},
@@ -85,7 +85,7 @@ def test_no_file_is_read(api: Any, tmp_path: Path, document: dict[str, Any]) -> 
 
 
 def test_no_policy_is_read_from_a_file(api: Any) -> None:
-    for name in ("./evil.py", "/tmp/evil.py:f", "evil.py"):
+    for name in ("./evil.py", "/elsewhere/evil.py:f", "evil.py"):
         body = {"system": TWO, "policies": [name]}
         assert "not files" in api.post("/simulations", body, 422)["detail"]
         assert "not files" in api.post("/runs", {"system": TWO, "policy": name}, 422)["detail"]

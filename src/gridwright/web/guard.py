@@ -94,8 +94,9 @@ class Guard:
         headers = {
             key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
         }
-        scope[TRUSTED] = _is_here(scope) and self._is_known(headers)
-        refusal = self._check(scope, headers)
+        known = self._is_known(headers)
+        scope[TRUSTED] = known and _is_here(scope)
+        refusal = self._check(scope, headers, known)
         if refusal is not None:
             await refuse(refusal, scope, receive, _with_headers(send))
         elif scope["type"] == "websocket":
@@ -108,7 +109,7 @@ class Guard:
                 if not body.answered:
                     await refuse(self._too_large(), scope, receive, _with_headers(send))
 
-    def _check(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+    def _check(self, scope: Scope, headers: dict[str, str], known: bool) -> Refusal | None:
         hosts = [value for key, value in scope["headers"] if key == b"host"]
         if len(hosts) != 1 or not self._is_ours(headers["host"]):
             return Refusal(400, "this server does not go by that name")
@@ -117,7 +118,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.largest:
             return self._too_large()
-        if self._demanded and not self._is_known(headers) and scope["path"] != "/login":
+        if self._demanded and not known and scope["path"] != "/login":
             return Refusal(401, "the token is needed: it was printed when the server started")
         return None
 
