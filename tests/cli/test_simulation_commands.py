@@ -92,6 +92,15 @@ def test_compare_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "better than mct" in text
     assert "lpas is faster than mct by" in text
     assert "Best: lpas" in text
+    assert "unstable" not in text
+
+
+def test_differences_to_what_is_unstable_hold_for_the_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = output(capsys, "compare", "2.A", "--policy", "kpb:k=1,met,lpas", "--horizon", "3000")
+    assert "lpas is faster than met" in text
+    assert "kpb:k=1 and met are unstable: differences to them hold for runs of this" in text
 
 
 def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +145,8 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["simulate", "2.B"], "Missing option '--policy'"),
+        (["simulate", "2.B"], "Missing option '--policy'. A policy by name"),
+        (["compare", "2.B"], "'gridwright policies' lists them"),
         (["simulate", "2.B", "--policy", "lpaz"], "no policy 'lpaz'"),
         (["simulate", "2.B", "--policy", "kpb:k=9"], "kpb: k is 9; expected from 1 to 2"),
         (["simulate", "2.B", "--policy", "mct", "--horizon", "0"], "horizon is 0"),

@@ -101,6 +101,7 @@ def test_an_experiment_of_ones_own(gw: Command, mine: Path) -> None:
     assert "19 of 20 runs of this length" in text
     assert "published" not in text
     found = gw.json("runs", "show", 1, "--no-expect")
+    assert gw.json("runs", 1, "--no-expect") == found
     assert list(found) == [
         *("run", "name", "system", "policy", "time_unit", "state", "statistics", "twin", "gap"),
         *("expected", "published", "desired_arrival_rates", "desired_execution_rates"),

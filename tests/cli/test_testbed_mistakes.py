@@ -1,5 +1,6 @@
 """What is wrong with experiments, runs and commands is said in one line."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[2]
         ('policy = "fcfs', "wrong.toml: not valid TOML"),
         ('system = "2.B"\npolicy = "fcfs"\ndurration = 3', "unknown key durration; did you mean"),
         ('system = "2.B"', "wrong.toml: policy is missing"),
+        ("arrivals = [1]\nrates = [[2]]", "this looks like a system, with 'rates' in it"),
         ('system = "2.B"\npolicy = "min_min"', "wrong.toml: min_min is a batch policy"),
         ('system = "2.B"\npolicy = "fcfs"\nmachines = ["a", "b", "c"]', "3 machines for a system"),
         ('system = "2.B"\npolicy = "fcfs"\njobs = "no.csv"', "no.csv cannot be read: No such"),
@@ -113,7 +115,7 @@ def test_the_page_has_every_option(words: list[str], gw: Command) -> None:
     page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
     assert f"`gridwright {words[0]}" in page
     text = gw(*words, "--help")
-    options = {word for word in text.split() if word.startswith("--")} - {"--help"}
+    options = {word for word in re.split(r"[\s,]", text) if word.startswith("--")} - {"--help"}
     missing = {option for option in options if f"`{option}" not in page}
     assert missing - {"--no-corrections"} == set()
 

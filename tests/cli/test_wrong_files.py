@@ -11,7 +11,10 @@ CHAIN = "{ states = [1, 0.5], transition = [[0.9, 0.1], [0.3, 0.7]], step = 10 }
 
 WRONG: dict[str, tuple[str, str]] = {
     "missing key": ("arrivals = [5, 8]\n", "rates is missing"),
-    "empty": ("", "arrivals is missing"),
+    "empty": ("", "arrivals is missing; rates is missing"),
+    "an experiment": ('system = "2.B"\npolicy = "mct"\n', "this looks like an experiment"),
+    "machines": (RIGHT + 'machines = ["a", "b"]\n', "the columns of rates are named in groups"),
+    "many mistakes": ("a = 1\nb = 1\nc = 1\nd = 1\n", "unknown key c (and 3 more)"),
     "unknown key": (RIGHT + "avalability = [1, 1]\n", "unknown key avalability; did you mean 'ava"),
     "unknown inner key": (
         RIGHT + "[failures]\nmean_uptime = 1\nmean_repair = 1\nmean_uptme = 2\n",

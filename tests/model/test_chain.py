@@ -90,7 +90,10 @@ def test_a_file_has_a_section_for_each() -> None:
         ({"templates": [SCAN], "random_templates": DRAWN}, "expected one or the other"),
         ({"templates": "x"}, "templates is 'x'; expected a list"),
         ({"templates": [3]}, "templates, entry 1 is 3; expected a table"),
-        ({"templates": [{}]}, "entry 1, name is missing (and 3 more)"),
+        (
+            {"templates": [{}]},
+            "entry 1, rate is missing; templates, entry 1, times is missing (and 1 more)",
+        ),
         ({"templates": [SCAN], "execution": "deterministic"}, "execution is not for chains"),
         (
             {"templates": [SCAN], "perturbation": {"reading": "x"}},

@@ -15,6 +15,9 @@ from .room import Floats, Integers, Room, Situation, make_room
 
 __all__ = ["METHODS", "Allocation", "allocate", "groups_of", "situation"]
 
+FEW = 12
+"""Machines that a message names."""
+
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
@@ -221,5 +224,6 @@ def _machines(system: System, machine: str | int) -> list[int]:
         return np.flatnonzero(system.column == system.groups.index(name)).tolist()
     if len(name) < 9 and name.isdecimal() and 1 <= int(name) <= len(system.machines):
         return [int(name) - 1]
-    hint = did_you_mean(name, system.machines) or f"; there are {len(system.machines)} machines"
-    raise InputError(f"no machine {name!r}{hint}")
+    names = list(dict.fromkeys((*system.groups, *system.machines)))
+    few = ", ".join(names[:FEW]) + (" …" if len(names) > FEW else "")
+    raise InputError(f"no machine {name!r}{did_you_mean(name, names) or f'; there are {few}'}")

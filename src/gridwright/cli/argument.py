@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "SystemName", "complete_system", "listed", "plot_path"]
+__all__ = ["Json", "Policies", "SystemName", "complete_system", "listed", "plot_path"]
 
 
 def complete_system(incomplete: str) -> list[str]:
@@ -22,6 +22,15 @@ SystemName = Annotated[
         help="A name of the catalogue ('gridwright systems'), or the path of a system file.",
         autocompletion=complete_system,
         show_default=False,
+    ),
+]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policies",
+        "--policy",
+        help="Policies, separated by commas; 'gridwright policies' lists them.",
+        metavar="POLICY,…",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]

@@ -23,6 +23,8 @@ def contest(
     policies: Annotated[
         str,
         typer.Option(
+            "--policies",
+            "--policy",
             help="Policies, separated by commas; the first is held against the others.",
             metavar="POLICY,…",
         ),

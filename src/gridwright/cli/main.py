@@ -80,6 +80,8 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except TyperException as error:
         message = error.format_message()
+        if message.startswith("Missing"):
+            message += f" {getattr(getattr(error, 'param', None), 'help', '')}"
         return _fail(message, 2) if message else 0  # without one, the help was shown instead
     except StoppedError as error:
         return _fail(str(error), STOPPED)

@@ -20,6 +20,8 @@ def optimum(
     policies: Annotated[
         str | None,
         typer.Option(
+            "--policies",
+            "--policy",
             help="Policies, separated by commas: all of them unless given.",
             metavar="POLICY,…",
             show_default=False,

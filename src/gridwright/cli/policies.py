@@ -6,6 +6,15 @@ from .argument import Json
 
 __all__ = ["policies"]
 
+KINDS = {
+    "push": "a task is sent to a machine when it arrives",
+    "pull": "a machine that is idle takes a task",
+    "peer": "there is no mapper: a task asks machines, and what it knows of them may be old",
+    "batch": "tasks with deadlines are mapped together",
+    "chain": "a job is a chain of applications",
+}
+"""When a policy decides, and about what."""
+
 
 def policies(json: Json = False) -> None:
     """List the policies, their parameters and what they do."""
@@ -15,7 +24,7 @@ def policies(json: Json = False) -> None:
     from ..policies.parameter import word
     from .output import console, print_json, show, table
 
-    known = registered().values()
+    known = sorted(registered().values(), key=lambda policy: list(KINDS).index(policy.kind))
     if json:
         print_json(
             [
@@ -35,3 +44,6 @@ def policies(json: Json = False) -> None:
         parameters = " ".join(f"{k}={word(v)}" for k, v in policy.parameters.items())
         rows.add_row(policy.name, policy.kind, escape(parameters), escape(policy.doc))
     show(out, rows)
+    out.print("")
+    for kind, words in KINDS.items():
+        out.print(f"{kind}: {words}.")

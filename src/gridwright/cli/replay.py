@@ -35,6 +35,8 @@ def replay(
     policy: Annotated[
         str | None,
         typer.Option(
+            "--policy",
+            "--policies",
             help=f"A run: another policy. A trace: policies to be compared; {USUAL}.",
             metavar="POLICY,…",
             show_default=False,
@@ -218,6 +220,7 @@ def _save(
     from ..testbed import write_faults
 
     words: dict[str, Any] = {
+        "name": scene.name,
         "system": "system.toml",
         "policy": names[0],
         "duration": scene.work.length,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from .argument import Json
 from .output import console, known, print_json, show, table
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Number", "app", "export", "picture", "show_report"]
 
-app = typer.Typer(help="List the runs of experiments; 'runs show N' shows one.")
+
+class _Runs(TyperGroup):
+    """``runs 3`` is ``runs show 3``."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        return super().parse_args(ctx, ["show", *args] if args and args[0].isdecimal() else args)
+
+
+app = typer.Typer(cls=_Runs, help="List the runs of experiments; 'runs N' shows one.")
 Number = Annotated[
     str,
     typer.Argument(metavar="RUN", help="Its number in 'gridwright runs', or a journal's path."),
@@ -26,7 +35,7 @@ Number = Annotated[
 
 @app.callback(invoke_without_command=True)
 def list_runs(context: typer.Context, json: Json = False) -> None:
-    """List the runs of experiments; 'runs show N' shows one."""
+    """List the runs of experiments; 'runs N' shows one."""
     if context.invoked_subcommand is not None:
         return
     from ..model import InputError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .argument import Json, SystemName, listed, plot_path
+from .argument import Json, Policies, SystemName, listed, plot_path
 from .customers import show_customers
 from .run import (
     Csv,
@@ -91,9 +91,7 @@ def simulate(
 
 def compare(
     system: SystemName,
-    policies: Annotated[
-        str, typer.Option(help="Policies, separated by commas.", metavar="POLICY,…")
-    ],
+    policies: Policies,
     horizon: Horizon = None,
     warmup: Warmup = 0.0,
     replications: Replications = 10,
@@ -245,6 +243,14 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     for difference in found.differences:
         if difference.metric == first.criteria[-1]:
             out.print(_words(difference), markup=False)
+    unstable = [str(result.policy) for result in found.results if not result.stable]
+    if unstable:
+        are, whom = ("is", "it") if len(unstable) == 1 else ("are", "them")
+        out.print(
+            f"{' and '.join(unstable)} {are} unstable: differences to {whom} hold for runs of this "
+            "length only.",
+            markup=False,
+        )
     best = found.winner
     out.print(
         f"\nBest: {best}" if best else "\nNo policy beats all others beyond noise.", markup=False

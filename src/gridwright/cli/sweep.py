@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .argument import Json, SystemName, listed, plot_path
+from .argument import Json, Policies, SystemName, listed, plot_path
 from .run import (
     Csv,
     Horizon,
@@ -31,9 +31,7 @@ __all__ = ["sweep"]
 
 def sweep(
     system: SystemName,
-    policies: Annotated[
-        str, typer.Option(help="Policies, separated by commas.", metavar="POLICY,…")
-    ],
+    policies: Policies,
     vary: Annotated[
         str,
         typer.Option(

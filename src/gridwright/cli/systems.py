@@ -80,6 +80,7 @@ def _details(entry: Entry) -> dict[str, Any]:
 
 
 def _list(everything: list[Entry]) -> None:
+    from ..catalogue import cite
     from .output import console, show, table
 
     out = console()
@@ -88,6 +89,9 @@ def _list(everything: list[Entry]) -> None:
         shape = map(str, entry.shape or ("", ""))
         rows.add_row(entry.name, *shape, f"{entry.source}: {entry.where}")
     show(out, rows)
+    out.print("")
+    for source in dict.fromkeys(entry.source for entry in everything):
+        out.print(f"{source}: {cite(source)}", markup=False)
     out.print("\n'gridwright systems NAME' shows one, 'gridwright allocate NAME' solves it.")
 
 

@@ -15,7 +15,10 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
     >>> did_you_mean("rate", ["rates", "counts"])
     "; did you mean 'rates'?"
+    >>> did_you_mean("mtc", ["moc", "mct"])
+    "; did you mean 'mct' or 'moc'?"
     """
     by_lower = {choice.lower(): choice for choice in choices}
     close = [by_lower[match] for match in get_close_matches(word.lower(), by_lower, n=3)]
+    close.sort(key=lambda choice: sorted(choice.lower()) != sorted(word.lower()))  # letters swapped
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

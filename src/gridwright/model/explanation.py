@@ -23,18 +23,21 @@ EXPECTED = {
     "string_type": "a text",
     "tuple_type": "a list",
 }
+SHOWN = 3
+"""Errors told in one line."""
 BOUNDS = {"greater_than": ">", "greater_than_equal": "≥", "less_than": "<", "less_than_equal": "≤"}
 
 
 def explain(error: ValidationError, record: type[BaseModel]) -> str:
-    """Say in one line what the first of a record's errors is, and where.
+    """Say in one line what a record's errors are, and where; the first few if they are many.
 
     An unknown key comes before a missing one: it is often the same key, misspelt.
     """
-    errors = error.errors(include_url=False)
-    unknown = [each for each in errors if each["type"] == "extra_forbidden"]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return _sentence((unknown or errors)[0], record) + more
+    errors = sorted(
+        error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
+    )
+    more = f" (and {len(errors) - SHOWN} more)" if len(errors) > SHOWN else ""
+    return "; ".join(_sentence(each, record) for each in errors[:SHOWN]) + more
 
 
 class Mistake(NamedTuple):

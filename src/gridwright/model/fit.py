@@ -24,6 +24,8 @@ def numbered(count: int) -> tuple[str, ...]:
 def with_defaults(values: Any) -> Any:
     """Fill in names, counts and availability where a description leaves them out."""
     values = in_plural(values)
+    if isinstance(values, dict) and "machines" in values:
+        raise ValueError("unknown key machines; the columns of rates are named in groups")
     chains = chain_defaults(values) if isinstance(values, dict) else {}
     rows = {**chains, **values}.get("rates") if isinstance(values, dict) else None
     if not isinstance(rows, list | tuple) or not rows or not isinstance(rows[0], list | tuple):

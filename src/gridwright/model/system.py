@@ -160,7 +160,12 @@ class System(Record):
         """Read a system file (TOML); what is wrong in it is told in one line."""
         file = Path(path)
         try:
-            return cls.model_validate(read(file), context={"folder": file.parent})
+            words = read(file)
+            if "system" in words and "rates" not in words:
+                raise InputError(
+                    "this looks like an experiment, with 'system' in it; expected a system file"
+                )
+            return cls.model_validate(words, context={"folder": file.parent})
         except ValidationError as error:
             raise InputError(f"{file}: {explain(error, cls)}") from None
         except InputError as error:

@@ -144,6 +144,11 @@ class Experiment(Record):
         file = Path(path)
         try:
             words = {"name": file.stem, **_seen_from(file.parent, read(file))}
+            if "rates" in words and "system" not in words:
+                raise InputError(
+                    "this looks like a system, with 'rates' in it; expected an experiment file, "
+                    f"which names the system: system = '{file.name}'"
+                )
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
         try:

@@ -55,7 +55,7 @@ class Character:
     busy: float
     """How many machines of speed 1 it would keep busy."""
     serial: float
-    """The share of jobs that ran on one processor."""
+    """The share of those jobs that ran on one processor."""
     gaps: Fitted
     works: Fitted
     peak: float
@@ -130,14 +130,13 @@ def characterise(
         execution=tuple(each.works.distribution for each in per_class),
         interarrival=tuple(each.gaps.distribution for each in per_class),
     )
-    width = trace.numbers("processors")
     peak, dispersion = _hours(work)
     return Character(
         read=trace.account,
         used=work.account,
         length=work.length,
         busy=work.busy,
-        serial=float((width[width > 0] <= 1).mean()) if (width > 0).any() else float("nan"),
+        serial=work.serial,
         gaps=fit(np.diff(work.times)),
         works=fit(work.works),
         peak=peak,

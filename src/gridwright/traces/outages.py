@@ -17,6 +17,8 @@ __all__ = ["NODES", "Outages", "outages"]
 NODES = ("spread", "worst")
 """Which nodes are taken: evenly spread over all, or those that failed most."""
 
+YEAR = 365 * 86_400.0
+
 
 class Outages(NamedTuple):
     """What happens to the machines of a replay, and where that comes from."""
@@ -41,11 +43,13 @@ class Outages(NamedTuple):
 
 
 def date(time: float) -> str:
-    """Write a moment, in UTC.
+    """Write a moment, in UTC; a trace that does not count from 1970 has a clock of its own.
 
-    >>> date(0)
-    '1970-01-01 00:00'
+    >>> date(1.7e9), date(1000)
+    ('2023-11-14 22:13', '1000 s on its clock')
     """
+    if 0 <= time < YEAR:
+        return f"{time:g} s on its clock"
     try:
         return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):

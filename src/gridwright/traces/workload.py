@@ -40,6 +40,8 @@ class Workload:
     length: float
     """Seconds in which they arrive."""
     account: Account
+    serial: float = np.nan
+    """The share of them that ran on one processor, as far as the trace has it."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -124,7 +126,9 @@ def workload(
     works = chosen.numbers("run_time") * (width[kept] if processors == "times" else 1.0)
     times = since[kept] - start
     length = end - start if np.isfinite(end) else float(times[-1]) + 1.0
-    return Workload(times * scale, codes, works, _places(chosen), names, length * scale, account)
+    places, wide = _places(chosen), chosen.numbers("processors")
+    serial = float((wide[wide > 0] <= 1).mean()) if (wide > 0).any() else np.nan
+    return Workload(times * scale, codes, works, places, names, length * scale, account, serial)
 
 
 def _places(trace: JobTrace) -> NDArray[Any]:
