@@ -103,15 +103,23 @@ def test_an_experiment_of_ones_own(gw: Command, mine: Path) -> None:
     found = gw.json("runs", "show", 1, "--no-expect")
     assert gw.json("runs", 1, "--no-expect") == found
     assert list(found) == [
-        *("run", "name", "system", "policy", "time_unit", "state", "statistics", "twin", "gap"),
-        *("expected", "published", "desired_arrival_rates", "desired_execution_rates"),
-        *("actual_execution_rates", "job_lengths"),
+        *("run", "name", "system", "policy", "executor", "time_unit", "state", "until", "jobs"),
+        *("mean_response", "mean_waiting", "mean_communication", "mean_execution"),
+        *("mean_notification", "classes", "rates", "arrivals", "machines", "executed"),
+        *("overhead_ratios", "job_lengths", "simulated", "gap", "expected", "published"),
     ]
     assert (found["name"], found["system"], found["policy"]) == ("mine", "two", "fcfs")
-    overall = found["statistics"]["overall"]
-    assert overall["arrived"] == len(jobs_of(1)[0]["time"])
-    assert overall["finished"] + overall["unfinished"] == overall["arrived"]
-    assert list(found["statistics"]["classes"]) == ["red", "blue"]
+    jobs = found["jobs"]
+    assert (
+        jobs["submitted"] == len(jobs_of(1)[0]["time"]) == found["simulated"]["jobs"]["submitted"]
+    )
+    assert jobs["finished"] + jobs["failed"] + jobs["unfinished"] == jobs["submitted"]
+    assert jobs["resubmitted"] >= jobs["lost"] - jobs["unfinished"]
+    assert jobs["late_answers"] == jobs["timed_out"] == 0
+    assert [each["name"] for each in found["classes"]] == ["red", "blue"]
+    assert sum(each["jobs"]["finished"] for each in found["classes"]) == jobs["finished"]
+    assert found["arrivals"]["desired"] == [3, 2]
+    assert found["rates"]["desired"] == [[8, 4], [4, 8]]
     assert (found["expected"], found["published"]) == (None, {})
 
 
@@ -253,9 +261,9 @@ def test_a_run_that_is_stopped_goes_on(
     with Path("tables", "jobs.csv").open() as file:
         stamps = [row["submitted at"] for row in csv.DictReader(file)]
     assert stamps == sorted(stamps)
-    overall = found["statistics"]["overall"]
-    assert len(ends) == overall["finished"]
-    assert overall["finished"] + overall["unfinished"] == overall["arrived"] == len(numbers)
+    jobs = found["jobs"]
+    assert len(ends) == jobs["finished"]
+    assert jobs["finished"] + jobs["unfinished"] == jobs["submitted"] == len(numbers)
     assert "run 1 is done" in gw.fails("run", "--resume", 1)
 
 

@@ -108,9 +108,9 @@ def test_a_trace_becomes_an_experiment(capsys: pytest.CaptureFixture[str]) -> No
     )  # fmt: skip
     words = ["run", "lab/experiment.toml", "--time-unit", "0.004", "--no-expect"]
     found = said_json(capsys, *words)
-    assert found["name"] == "experiment"
-    overall = found["statistics"]["overall"]
-    assert overall["arrived"] == overall["finished"] + overall["unfinished"] == 7
+    assert found["name"] == "lab"
+    jobs = found["jobs"]
+    assert jobs["submitted"] == jobs["finished"] + jobs["unfinished"] == 7
 
 
 def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +118,7 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         capsys, "replay", "lab.swf", "--policy", "gcmu", "--machines", "2x100", "--time-unit",
         "0.004", "--executor", "local",
     )  # fmt: skip
-    assert found["statistics"]["overall"]["arrived"] == 7
+    assert found["jobs"]["submitted"] == 7
 
 
 @pytest.mark.parametrize(

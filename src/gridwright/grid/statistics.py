@@ -26,6 +26,8 @@ class Figures(NamedTuple):
     lost: int
     """How often a machine went down with one of them."""
     timed_out: int
+    resubmitted: int
+    """How often one of them was sent once more."""
     waiting: float
     """From submission to being sent."""
     communication: float
@@ -110,6 +112,7 @@ class _Group(NamedTuple):
     number: int
     lost: int
     timed_out: int
+    resubmitted: int
     waiting: float
     communication: float
     execution: float
@@ -120,7 +123,8 @@ class _Group(NamedTuple):
 
 TURN = "(settled - max(coalesce(free, submitted), submitted))"
 GROUPED = (
-    "class, machine, stage, count(*), sum(lost), sum(timed_out), total(sent - submitted), "
+    "class, machine, stage, count(*), sum(lost), sum(timed_out), "
+    "sum(max(attempt - 1, 0)), total(sent - submitted), "
     "total(started - sent), total(ended - started), total(settled - ended), "
     "total(ended - submitted), "
     f"total(CASE WHEN {TURN} > 0 THEN (ended - started) / {TURN} ELSE 1 END) FROM job"
@@ -145,6 +149,7 @@ def _figures(groups: list[_Group], until: float) -> Figures:
         unfinished=sum(number[each] for each in Stage if not each.is_final),
         lost=sum(group.lost for group in groups),
         timed_out=sum(group.timed_out for group in groups),
+        resubmitted=sum(group.resubmitted for group in groups),
         waiting=mean("waiting"),
         communication=mean("communication"),
         execution=mean("execution"),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..catalogue import results_of
 from ..grid import Statistics
 from ..grid.job import Stage
+from ..grid.statistics import Figures
 from ..model import InputError
 from ..simulation import replicate
 from .experiment import Experiment
@@ -52,16 +53,29 @@ class Report(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as ``--json`` prints it."""
-        about = self.run.about
+        experiment, system, measured = self.run.experiment, self.run.system, self.statistics
+        fared = _fared(measured)
+        fared["jobs"]["late_answers"] = len(self.run.journal.events("late answer"))
         return {
             "run": self.run.number,
-            "name": self.run.experiment.name,
-            "system": self.run.system.name,
-            "policy": about["policy"],
-            "time_unit": self.run.experiment.time_unit,
+            "name": experiment.name,
+            "system": system.name,
+            "policy": self.run.about["policy"],
+            "executor": experiment.executor,
+            "time_unit": experiment.time_unit,
             "state": self.run.state,
-            "statistics": self.statistics.as_json(),
-            "twin": self.twin.as_json(),
+            "until": measured.until,
+            **fared,
+            "rates": {"desired": system.effective.tolist(), "actual": self.rates.tolist()},
+            "arrivals": {
+                "desired": system.arrival_rates.tolist(),
+                "actual": [each.arrival_rate for each in measured.classes.values()],
+            },
+            "machines": list(measured.machines),
+            "executed": measured.executed.tolist(),
+            "overhead_ratios": measured.overhead.tolist(),
+            "job_lengths": job_lengths(self.run),
+            "simulated": _fared(self.twin),
             "gap": {
                 "relative": self.gap.relative,
                 "shares": self.gap.shares,
@@ -70,11 +84,23 @@ class Report(NamedTuple):
             },
             "expected": None if self.expected is None else self.expected._asdict(),
             "published": self.published,
-            "desired_arrival_rates": self.run.system.arrival_rates.tolist(),
-            "desired_execution_rates": self.run.system.effective.tolist(),
-            "actual_execution_rates": self.rates.tolist(),
-            "job_lengths": job_lengths(self.run),
         }
+
+
+COUNTS = ("finished", "failed", "cancelled", "unfinished", "lost", "resubmitted", "timed_out")
+MEANS = ("response", "waiting", "communication", "execution", "notification")
+
+
+def _fared(found: Statistics) -> dict[str, Any]:
+    """Return how jobs fared, in all and by class, as ``--json`` prints it."""
+
+    def words(figures: Figures) -> dict[str, Any]:
+        counts = {name: getattr(figures, name) for name in COUNTS}
+        means = {f"mean_{name}": getattr(figures, name) for name in MEANS}
+        return {"jobs": {"submitted": figures.arrived, **counts}, **means}
+
+    classes = [{"name": name, **words(each)} for name, each in found.classes.items()]
+    return {**words(found.overall), "classes": classes}
 
 
 def report(run: Run, *, expected: bool = True) -> Report:

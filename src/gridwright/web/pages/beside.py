@@ -64,11 +64,11 @@ def show_gap(number: int) -> None:
 
 
 def _show(found: dict[str, Any]) -> None:
-    gap, run, twin = found["gap"], found["statistics"], found["twin"]
+    gap, run, twin = found["gap"], found, found["simulated"]
     if gap["relative"] is None:
         ui.label("Too few jobs have finished to set the run beside its twin.")
         return
-    responses = [figure(each["overall"]["response"]) for each in (run, twin)]
+    responses = [figure(each["mean_response"]) for each in (run, twin)]
     ui.label(
         f"Mean response {responses[0]}, of the twin {responses[1]}: "
         f"{100 * gap['relative']:+.1f} %. "
@@ -80,9 +80,10 @@ def _show(found: dict[str, Any]) -> None:
     published = found["published"]
     platforms = sorted({name for each in published.values() for name in each})
     rows = []
-    for name in [*run["classes"], "overall"]:
-        both = [{**each["classes"], "overall": each["overall"]}[name] for each in (run, twin)]
-        printed = [published.get(name, {}).get(each, "") for each in platforms]
-        rows.append([name, *(figure(each["response"]) for each in both), *printed])
+    of_run, of_twin = ([*each["classes"], {"name": "overall", **each}] for each in (run, twin))
+    for both in zip(of_run, of_twin, strict=True):
+        printed = [published.get(both[0]["name"], {}).get(each, "") for each in platforms]
+        responses = [figure(each["mean_response"]) for each in both]
+        rows.append([both[0]["name"], *responses, *printed])
     heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
     table("Mean response", heads, rows)
