@@ -63,6 +63,17 @@ def test_progress_and_results_go_to_different_places(gridwright: Run) -> None:
     assert json.loads(done.stdout)["policy"] == "lpas"
 
 
+def test_a_file_gets_a_line_of_progress_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["simulate", "2.B", "--policy", "lpas", *SHORT]
+    assert run(words) == 0
+    assert capsys.readouterr().err == "", "a minute has not passed"
+    monkeypatch.setattr("gridwright.cli.run.SELDOM", 0.0)
+    assert run(words) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "gridwright: lpas: 100 %"
+
+
 def test_simulate_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, "simulate", "2.B", "--policy", "lpas", *SHORT)
     assert "2.B under lpas: 3 replications of 50 time units, seed 1" in text

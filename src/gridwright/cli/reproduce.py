@@ -71,6 +71,8 @@ def reproduce(
         raise InputError("--quick and --full exclude each other")
     chosen = choose(tables or [])
     if list_:
+        if page or report or plots:
+            raise InputError("--list simulates nothing: --page, --report and --plots need results")
         _list(chosen, json)
         return
     writable(page, "--page")

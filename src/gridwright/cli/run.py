@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,10 +68,10 @@ Trace = Annotated[
 def progress_bar() -> Iterator[Callable[..., None]]:
     """Show on stderr how far a simulation is, with its interval as it shrinks, or with a note.
 
-    Nothing is shown where nobody looks: stderr is then for errors.
+    Into a file or a pipe goes a line every minute.
     """
     if not sys.stderr.isatty():
-        yield lambda policy, done, runs=(), note="": None
+        yield _now_and_then()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -97,6 +98,22 @@ def progress_bar() -> Iterator[Callable[..., None]]:
 
     with bar:
         yield report
+
+
+SELDOM = 60.0
+"""Seconds between lines on how far a simulation is."""
+
+
+def _now_and_then() -> Callable[..., None]:
+    last = monotonic()
+
+    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
+        nonlocal last
+        if monotonic() - last >= SELDOM:
+            last = monotonic()
+            print(f"gridwright: {policy}: {100 * done:.0f} % {note}".rstrip(), file=sys.stderr)
+
+    return report
 
 
 def kept_results(*, fresh: bool = False) -> Store | None:
