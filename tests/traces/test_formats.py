@@ -3,6 +3,7 @@
 import gzip
 import lzma
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +124,9 @@ def test_throughputs_round_trip(tmp_path: Path, data: Any, kinds: list[str]) -> 
     given_ = Throughputs(tuple(types), (1,) * len(types), tuple(kinds), matrix, Account())
     write_throughputs(tmp_path / "t.csv", given_)
     found = read_throughputs(tmp_path / "t.csv")
-    assert found.types == given_.types
-    assert found.kinds == given_.kinds
-    assert np.array_equal(found.steps, matrix)
+    assert found == given_
+    assert found != replace(given_, steps=matrix + 1) or not types
+    assert found != replace(given_, kinds=(*kinds[1:], "other"))
 
 
 @settings(max_examples=150, deadline=None)
@@ -168,7 +169,7 @@ def test_broken_traces_give_no_traceback_and_drop_nothing(broken: tuple[str, byt
         check_account(found)
         if which in ("swf", "fta"):
             mark = (b";",) if which == "swf" else (b"#", b"event_id")
-            lines = [line.strip() for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+            lines = [line.strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
             rows = [line for line in lines if line and not line.startswith(mark)]
             assert found.account.rows == len(rows), "every row is kept, or left out with a reason"
         use(found)
@@ -222,6 +223,27 @@ def test_what_only_looks_like_numbers_is_none(odd: str) -> None:
 def test_blank_lines_and_line_ends_do_not_matter() -> None:
     data = SAMPLES["lab.swf"].replace(b"\n", b"\r\n\r\n")
     assert parse_swf(b"\xef\xbb\xbf" + data) == parse_swf(SAMPLES["lab.swf"])
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("ending", [b"\r", b"\r\n"], ids=["cr", "crlf"])
+def test_lines_end_as_on_any_computer(name: str, ending: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(SAMPLES[name].replace(b"\n", ending))
+    found, usual = read_trace(tmp_path / name), read_trace(HERE / "samples" / name)
+    assert found == usual
+    if not isinstance(found, Throughputs) and not isinstance(usual, Throughputs):
+        assert found.lines.tolist() == usual.lines.tolist()
+
+
+@pytest.mark.parametrize("odd", [b"", b"odd\r"])
+def test_lines_that_end_in_cr_are_counted(odd: bytes) -> None:
+    data = b"; Computer: ours\r\r" + b"1 0 -1 60" + b" -1" * 14 + b"\r" + odd
+    found = parse_swf(data)
+    assert found.about == {"Computer": "ours"}
+    assert found.lines.tolist() == [3]
+    assert [each.first for each in found.account.skipped.values()] == [["line 4: 1 field"]] * bool(
+        odd
+    )
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gzip", "xz"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..model import InputError
 
-__all__ = ["Line", "read_bytes", "read_lines", "suffix", "write_text"]
+__all__ = ["Line", "read_bytes", "read_lines", "suffix", "with_newlines", "write_text"]
 
 Line = tuple[int, bytes]
 """A line's number, from 1, and what stands on it."""
@@ -74,8 +74,13 @@ def _unpack(data: bytes, magic: bytes) -> bytes:
 
 def read_lines(data: bytes) -> list[Line]:
     """Return the lines that are not blank, with their numbers."""
-    text = data.removeprefix(b"\xef\xbb\xbf")
+    text = with_newlines(data).removeprefix(b"\xef\xbb\xbf")
     return [(n, line) for n, line in enumerate(text.split(b"\n"), 1) if line and line.strip()]
+
+
+def with_newlines(data: bytes) -> bytes:
+    r"""Return a text the lines of which end in ``\n``: others end them in ``\r\n`` or in ``\r``."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def suffix(path: str | PathLike[str]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .account import Account, fields
 from .job_trace import JobTrace, shortest
-from .source import Line, read_bytes, read_lines, write_text
+from .source import Line, read_bytes, read_lines, with_newlines, write_text
 
 __all__ = ["COLUMNS", "parse_swf", "read_swf", "write_swf"]
 
@@ -36,7 +36,7 @@ COLUMNS = (
     "think_time",
 )
 WIDTH = len(COLUMNS)
-HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r]*(?:;[^\n]*)?\n)*")
+HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\n]*)?\n)*")
 """The comments and blank lines at the top."""
 NEWLINE, SPACE = ord("\n"), ord(" ")
 
@@ -59,6 +59,7 @@ def parse_swf(data: bytes) -> JobTrace:
     header: list[str] = []
     body: list[Line] = []
     account = Account()
+    data = with_newlines(data)
     found = _all_at_once(data)
     for number, line in read_lines(data if found is None else data[: found.begin]):
         if line.lstrip().startswith(b";"):
@@ -86,7 +87,7 @@ def _all_at_once(data: bytes) -> _Whole | None:
     head = HEAD.match(data)
     begin = head.end() if head else 0
     body = data[begin:]
-    if not body or body.translate(None, b"0123456789.+-eE \t\r\n"):
+    if not body or body.translate(None, b"0123456789.+-eE \t\n"):
         return None
     letters = np.frombuffer(body, np.uint8)
     firsts = np.concatenate([[0], np.flatnonzero(letters == NEWLINE) + 1])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from io import StringIO
 from os import PathLike
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ __all__ = ["Throughputs", "parse_throughputs", "read_throughputs", "write_throug
 TYPE, DEVICES = "job type", "gpus"
 
 
-class Throughputs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Throughputs:
     """A matrix of measured rates [job type, kind of machine]; 0 where it does not run."""
 
     types: tuple[str, ...]
@@ -30,6 +31,15 @@ class Throughputs(NamedTuple):
     kinds: tuple[str, ...]
     steps: NDArray[np.float64]
     account: Account
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Throughputs)
+            and (self.types, self.devices, self.kinds) == (other.types, other.devices, other.kinds)
+            and np.array_equal(self.steps, other.steps)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     def on(self, devices: int | None = None) -> Throughputs:
         """Return the rows of jobs with so many devices, else the fewest, that some kind can run."""
