@@ -56,8 +56,12 @@ def test_characterise_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
         jobs["jobs"]["kept"] + sum(each["count"] for each in jobs["jobs"]["skipped"].values()) == 10
     )
     assert {each["name"] for each in jobs["classes"]} == {"group 1", "group 2"}
+    fit = {"size", "mean", "cv", "median", "largest", "distribution", "distance"}
+    for each in (jobs, *jobs["classes"]):
+        assert set(each["interarrival"]) == set(each["work"]) == fit
     failures = said_json(capsys, "characterise", "event_trace.tab")
     assert failures["times_down"] == 3
+    assert failures["mean_uptime"] == 880
     assert said_json(capsys, "characterise", "failures.csv")["nodes"] == 3
     rates = said_json(capsys, "characterise", "throughputs.csv", "-o", "gpu.toml")
     assert rates["machines"] == ["old", "new"]
@@ -67,6 +71,35 @@ def test_characterise_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("name", ["lab.swf", "grid.gwf", "workflow.gwf", "failures.csv"])
 def test_characterise_shows_every_kind(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 left out" in said(capsys, "characterise", name)
+
+
+def test_few_failures_are_told_in_good_english(capsys: pytest.CaptureFixture[str]) -> None:
+    first, *rows = Path("event_trace.tab").read_text("utf-8").splitlines()
+    Path("two.tab").write_text("\n".join([first, *rows[:3], rows[-1]]), "utf-8")
+    out = said(capsys, "characterise", "two.tab")
+    assert "2 nodes, 1 time down, the worst 1 time; up 97.00 % of the time, 32.3 min in the" in out
+    assert "nan" not in out
+    said(capsys, "characterise", "lab.swf", "--failures", "two.tab", "-o", "lab.toml")
+    failing = System.from_file("lab.toml").failures
+    assert failing is not None
+    assert failing.mean_uptime == pytest.approx(1940)
+    Path("one.tab").write_text("\n".join([first, rows[-1]]), "utf-8")
+    out = said(capsys, "characterise", "one.tab")
+    assert "1 node, 0 times down; up 100.00 % of the time\n" in out
+    assert "nan" not in out
+
+
+def test_a_window_of_dates_counts_from_the_start_of_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    jobs = [(0, 0), *((at, 30) for at in range(3600, 36_000, 60))]
+    rows = [f"{k} {at} -1 {run} 1{' -1' * 13}" for k, (at, run) in enumerate(jobs, 1)]
+    log = "\n".join(["; UnixStartTime: 1700000000", *rows])  # 2023-11-14T22:13:20
+    Path("log.swf").write_text(log, "utf-8")
+    hour = ["--from", "2023-11-14T23:00", "--to", "2023-11-15T00:00"]
+    for command in ("characterise", "replay"):
+        found = said_json(capsys, command, "log.swf", "--machines", "2x1", *hour)
+        assert found["jobs"]["kept"] == 47
 
 
 def test_throughputs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,6 +129,9 @@ def test_replay_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     )  # fmt: skip
     assert found["load"] == pytest.approx(0.5)
     assert found["policies"][0]["finished"] == 7
+    assert found["policies"][0]["mean_waiting"] >= 0
+    assert set(found["policies"][0]["machines"]) == set(found["machines"])
+    assert all(0 <= share <= 1 for share in found["policies"][0]["machines"].values())
     assert found["failures"]["nodes"] == ["7.0", "7.1"]
     assert found["length"] == 522
     assert len(found["classes"]) == 2
@@ -134,6 +170,11 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         (["replay", "lab.swf", "--from", "soon"], "'soon' is no moment"),
         (["replay", "lab.swf", "--to", "0"], "an end after the start"),
         (["replay", "lab.swf", "--failures", "lab.swf"], "expected a failure trace"),
+        (["replay", "lab.swf", "--nodes", "foo"], "--nodes is about a failure trace; give one"),
+        (["replay", "lab.swf", "--failures-from", "3d"], "--failures-from is about a failure"),
+        (["replay", "lab.swf", "--failures-scale", "2"], "--failures-scale is about a failure"),
+        (["replay", "lab.swf", "--scale", "1e308"], "scale is 1e+308; expected a number from"),
+        (["replay", "lab.swf", "--from", "2023-11-14"], "22.2 h before the first submission"),
         (["replay", "lab.swf", "--machines", "nowhere"], "nowhere"),
         (["replay", "lab.swf", "--executor", "local"], "one policy at a time"),
         (["replay", "lab.swf", "--save", "x"], "one policy at a time"),

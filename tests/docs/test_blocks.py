@@ -7,8 +7,7 @@
 - ``sh`` blocks hold ``make`` commands, whose targets must exist.
 
 A page with ``<!-- needs traces -->`` is skipped, visibly, where the archives' traces are not in
-``../shared/traces``; where they are, its blocks find them in ``traces``. A block after
-``<!-- takes minutes -->`` is run where ``GRIDWRIGHT_DOCS=all`` is set.
+``../shared/traces``; where they are, its blocks find them in ``traces``.
 """
 
 import doctest
@@ -27,7 +26,7 @@ FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | 
 
 
 ARCHIVES = ROOT.parent / "shared" / "traces"
-NEEDS, SLOW = "<!-- needs traces -->", "<!-- takes minutes -->"
+NEEDS = "<!-- needs traces -->"
 
 
 class Block(NamedTuple):
@@ -35,7 +34,6 @@ class Block(NamedTuple):
     title: str
     text: str
     line: int
-    slow: bool = False
 
 
 def blocks(page: Path) -> list[Block]:
@@ -45,8 +43,7 @@ def blocks(page: Path) -> list[Block]:
         language, _, rest = match["info"].partition(" ")
         title = re.search(r'title="([^"]+)"', rest)
         line = text.count("\n", 0, match.start()) + 1
-        slow = text[: match.start()].rstrip().endswith(SLOW)
-        found.append(Block(language, title[1] if title else "", match["text"], line, slow))
+        found.append(Block(language, title[1] if title else "", match["text"], line))
     return found
 
 
@@ -63,8 +60,6 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         (tmp_path / "traces").symlink_to(ARCHIVES)
     session: dict[str, object] = {}
     for block in blocks(page):
-        if block.slow and os.environ.get("GRIDWRIGHT_DOCS") != "all":
-            continue
         where = f"{page.name}, line {block.line}"
         if block.title:
             (tmp_path / block.title).write_text(block.text, "utf-8")

@@ -25,6 +25,7 @@ from gridwright.traces import (
     workload,
 )
 from gridwright.traces.task_class import cluster
+from gridwright.traces.workload import PROCESSORS
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +75,31 @@ def test_a_window_and_a_scale(samples: Path) -> None:
     for start, end in ((250, 100), (1e6, 2e6)):
         with pytest.raises(InputError, match=r"an end after the start|no job of the trace can be"):
             workload(trace, start=start, end=end)
-    with pytest.raises(InputError, match="scale is 0; expected a number > 0"):
+    with pytest.raises(InputError, match="begins 1 h before the first submission"):
+        workload(trace, start=-3600)
+    with pytest.raises(InputError, match="scale is 0; expected a number from 1e-12 to"):
         workload(trace, scale=0)
+
+
+@pytest.mark.parametrize("processors", PROCESSORS)
+def test_what_is_left_out_does_not_move_the_window(processors: str) -> None:
+    trace = JobTrace(
+        {
+            "submit": [5, *range(105, 305, 10)],
+            "run_time": [0, *[30] * 20],
+            "processors": [1, 2, *[1] * 19],
+        }
+    )
+    assert trace.first_submission == 5
+    found = workload(trace, "run_time:1", processors=processors, start=150, end=200)
+    assert found.times.tolist() == [0, 10, 20, 30, 40]
 
 
 def test_jobs_are_replayed_in_the_order_of_their_submission(samples: Path) -> None:
     found = workload(read_jobs(samples / "workflow.gwf"))
     assert found.times.tolist() == [0, 5, 20, 20, 22]
     assert found.works.tolist() == [20, 15, 35, 20, 80]
-    assert "not in the order" in found.account.notes[0]
+    assert found.account.notes[-1].endswith("of their submission; they were sorted by it")
 
 
 def test_classes_by_label(samples: Path) -> None:
@@ -245,7 +262,7 @@ def test_a_laboratory_s_nodes_are_there_as_long_as_their_system(samples: Path) -
 
 def test_what_a_trace_is_like(samples: Path) -> None:
     found = characterise(read_jobs(samples / "lab.swf"), "user", name="lab")
-    assert found.works.mean == pytest.approx(np.mean([40, 60, 1000, 35, 2800, 90, 450]))
+    assert found.work.mean == pytest.approx(np.mean([40, 60, 1000, 35, 2800, 90, 450]))
     assert sum(each.jobs for each in found.classes) == 7
     assert sum(each.share for each in found.classes) == pytest.approx(1)
     assert found.system.name == "lab"
@@ -255,11 +272,39 @@ def test_what_a_trace_is_like(samples: Path) -> None:
 def test_what_failures_are_like(samples: Path) -> None:
     found = characterise_failures(read_failures(samples / "event_trace.tab"))
     assert (found.nodes, found.down, found.most) == (3, 3, 2)
-    assert found.availability == pytest.approx(500 / 860)
+    assert found.availability == pytest.approx(2640 / 3000)
+    assert found.failures().mean_uptime == pytest.approx(2640 / 3)
     assert found.failures().mean_repair == pytest.approx(120)
-    nothing = FailureTrace(["a"], [0.0], [9.0], [True])
-    with pytest.raises(InputError, match="does not say how long nodes are up"):
-        characterise_failures(nothing).failures()
+    assert found.up.mean == 500, "only one time up is between two failures"
+
+
+def test_every_time_up_counts_and_a_failure_only_where_it_was_seen_to_begin() -> None:
+    once = FailureTrace(["a", "a"], [0, 60], [60, 100], [True, False])
+    assert characterise_failures(once).mean_uptime == 60
+    assert characterise_failures(once).failures().mean_uptime == 60
+    down_first = FailureTrace(["a"] * 3, [0, 10, 90], [10, 90, 100], [False, True, False])
+    assert characterise_failures(down_first).mean_uptime == 80
+    for periods in (FailureTrace(["a"], [0], [9], [True]), FailureTrace(["a"], [0], [9], [False])):
+        with pytest.raises(InputError, match="no node of the failure trace fails after it was up"):
+            characterise_failures(periods).failures()
+
+
+def test_the_mean_time_up_is_found_though_most_of_it_is_seen_in_part() -> None:
+    rng = np.random.default_rng(4)
+    names, start, end, up = [], [], [], []
+    for node in range(2000):
+        at = 0.0
+        while at < 150:
+            for mean, state in ((100.0, True), (5.0, False)):
+                until = min(at + rng.exponential(mean), 150.0)
+                names.append(str(node))
+                start.append(at)
+                end.append(until)
+                up.append(state)
+                at = until
+    found = characterise_failures(FailureTrace(names, start, end, up))
+    assert found.mean_uptime == pytest.approx(100, rel=0.05)
+    assert found.up.mean < 60, "those seen whole are the short ones"
 
 
 def test_a_system_of_throughputs(samples: Path) -> None:

@@ -111,6 +111,8 @@ def test_every_job_is_done_once_and_no_machine_works_while_down(
     taken = jobs.works / TWO.effective[jobs.task_classes, run.machines]
     assert run.ended - run.started == pytest.approx(taken)
     assert (run.busy <= run.figures["makespan"] + 1e-9).all()
+    assert run.utilisation == pytest.approx(run.busy / run.figures["makespan"])
+    assert run.figures["utilisation"] == pytest.approx(run.utilisation.mean())
     assert run.numbers[-1] == 0
 
 
@@ -120,6 +122,9 @@ def test_what_can_never_be_done_is_unfinished() -> None:
     assert run.figures["unfinished"] == 1
     assert np.isnan(run.by_class[1])
     assert run.as_json()["unfinished"] == 1
+    nothing = replay(TWO, JobList([0], [1], [1]), "fcfs", [Fault(1, 0, np.inf)])
+    assert np.isnan(nothing.utilisation).all()
+    assert nothing.as_json()["finished"] == 0
 
 
 def test_progress_is_told() -> None:

@@ -110,9 +110,9 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
     say_account(out, "Used", found.used)
     out.print(
         f"\n[bold]{escape(system.name)}[/bold]: {in_words(found.length)}, "
-        f"{found.works.size / found.length * 3600:,.4g} jobs an hour, "
-        f"{found.busy:,.4g} machines of speed 1 busy, {known(100 * found.serial, '.0f')} % on one "
-        "processor"
+        f"{found.work.size / found.length * 3600:,.4g} jobs an hour, "
+        f"{found.demand:,.4g} machines of speed 1 busy, {known(100 * found.serial, '.0f')} % on "
+        "one processor"
     )
     if found.peak == found.peak:
         out.print(
@@ -125,27 +125,31 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
         ">jobs",
         ">of work",
         ">an hour",
-        ">gap cv",
-        "gaps",
+        "interarrival",
+        ">cv",
         ">KS",
-        ">mean work",
+        "work",
+        ">mean",
         ">median",
         ">cv",
-        "works",
         ">KS",
     )
-    every = [("all", found.works.size, 1.0, found.gaps, found.works)]
-    every += [(each.name, each.jobs, each.share, each.gaps, each.works) for each in found.classes]
-    for name, jobs, share, gaps, works in every:
+    every = [("all", found.work.size, 1.0, found.interarrival, found.work)]
+    every += [
+        (each.name, each.jobs, each.share, each.interarrival, each.work) for each in found.classes
+    ]
+    for name, jobs, share, interarrival, work in every:
         rows.add_row(
             escape(name),
             f"{jobs:,}",
             f"{100 * share:.1f} %",
             f"{jobs / found.length * 3600:.3g}",
-            *_variation(gaps),
-            in_words(works.mean),
-            in_words(works.median),
-            *_variation(works),
+            interarrival.name,
+            *_variation(interarrival),
+            work.name,
+            in_words(work.mean),
+            in_words(work.median),
+            *_variation(work),
         )
     show(out, rows)
     out.print(
@@ -164,10 +168,10 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
         out.print(f"written: {escape(str(output))}")
 
 
-def _variation(times: Fitted) -> tuple[str, str, str]:
+def _variation(times: Fitted) -> tuple[str, str]:
     from .output import known
 
-    return known(times.cv, ".2f"), times.name, known(times.distance, ".2f")
+    return known(times.cv, ".2f"), known(times.distance, ".2f")
 
 
 def _show_rates(out: Any, system: System) -> None:
@@ -191,19 +195,29 @@ def _show_rates(out: Any, system: System) -> None:
 
 def _show_failures(found: FailureCharacter) -> None:
     from ..traces.duration import in_words
-    from .output import console, known, show, table
+    from .output import UNKNOWN, console, known, show, table
 
     out = console()
     say_account(out, "Failures", found.read)
-    out.print(
-        f"\n{found.nodes:,} nodes, {found.down:,} times down, the worst {found.most:,} times; up "
-        f"{known(100 * found.availability, '.2f')} % of the time between first and last\n"
-    )
-    rows = table("", ">periods", ">mean", ">median", ">largest", ">cv", "fitted", ">KS")
-    for name, each in (("up", found.up), ("down", found.repair)):
-        times = [in_words(value) for value in (each.mean, each.median, each.largest)]
-        rows.add_row(name, f"{each.size:,}", *times, *_variation(each))
+    said = f"{found.nodes:,} {'node' if found.nodes == 1 else 'nodes'}, {_times(found.down)} down"
+    if found.down:
+        said += f", the worst {_times(found.most)}"
+    said += f"; up {known(100 * found.availability, '.2f')} % of the time"
+    if found.mean_uptime == found.mean_uptime:
+        said += f", {in_words(found.mean_uptime)} in the mean until a failure"
+    out.print(f"\n{said}\n")
+    rows = table("", ">periods", ">mean", ">median", ">largest", "fitted", ">cv", ">KS")
+    for name, each in (("up between failures", found.up), ("down", found.repair)):
+        if each.size:
+            times = [in_words(value) for value in (each.mean, each.median, each.largest)]
+            rows.add_row(name, f"{each.size:,}", *times, each.name, *_variation(each))
+        else:
+            rows.add_row(name, "0", *[UNKNOWN] * 6)
     show(out, rows)
+
+
+def _times(count: int) -> str:
+    return "1 time" if count == 1 else f"{count:,} times"
 
 
 def _throughputs(

@@ -113,6 +113,14 @@ def replay(
         )
         _replay_run(what, given, json=json, expect=expect)
         return
+    if failures is None:
+        _refuse_without_failures(
+            {
+                "failures-from": failures_from is not None,
+                "failures-scale": failures_scale != 1,
+                "nodes": nodes != "spread",
+            }
+        )
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
     scene = _scene(
@@ -153,6 +161,15 @@ def _refuse(what: str, given: dict[str, bool]) -> None:
     for name, was_given in given.items():
         if was_given:
             raise InputError(f"--{name} is for traces, and {what!r} is no file of one")
+
+
+def _refuse_without_failures(given: dict[str, bool]) -> None:
+    """Refuse options that say which failures, where there are none."""
+    from ..model import InputError
+
+    for name, was_given in given.items():
+        if was_given:
+            raise InputError(f"--{name} is about a failure trace; give one: --failures TRACE")
 
 
 def _replay_run(number: str, given: dict[str, Any], *, json: bool, expect: bool) -> None:

@@ -83,13 +83,13 @@ def show_replays(scene: Scene, found: list[Replay]) -> None:
     )
     rows = table(
         "policy",
-        ">mean response",
+        ">response",
         ">median",
         ">95 %",
-        ">mean wait",
+        ">waiting",
         ">slowdown",
-        ">busy",
-        ">last done",
+        ">utilisation",
+        ">makespan",
         ">lost",
         ">unfinished",
     )
@@ -98,7 +98,7 @@ def show_replays(scene: Scene, found: list[Replay]) -> None:
         if not figures["finished"]:
             rows.add_row(escape(str(each.policy)), *["–"] * 8, f"{figures['unfinished']:,}")
             continue
-        keys = ("mean_response", "median_response", "response_95", "mean_wait")
+        keys = ("mean_response", "median_response", "response_95", "mean_waiting")
         rows.add_row(
             escape(str(each.policy)),
             *(in_words(figures[key]) for key in keys),

@@ -72,9 +72,7 @@ def window(trace: JobTrace, begin: str, end: str | None) -> dict[str, float]:
     """Return the window that was asked for, in seconds since the first submission."""
     from ..traces.duration import moment
 
-    known = trace.numbers("submit")
-    known = known[known >= 0]
-    first = float(known.min()) if len(known) else 0.0
+    first = trace.first_submission
     zero = first if first > 1e8 else _unix(trace, first)  # the times themselves may be dates
     found = {"start": moment(begin, zero) - zero}
     if end is not None:

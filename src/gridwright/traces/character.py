@@ -39,8 +39,8 @@ class ClassCharacter(NamedTuple):
     """Their share of all work."""
     rate: float
     """Jobs a second."""
-    gaps: Fitted
-    works: Fitted
+    interarrival: Fitted
+    work: Fitted
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Character:
     used: Account
     """Jobs of the trace."""
     length: float
-    busy: float
+    demand: float
     """How many machines of speed 1 it would keep busy."""
     serial: float
     """The share of those jobs that ran on one processor."""
-    gaps: Fitted
-    works: Fitted
+    interarrival: Fitted
+    work: Fitted
     peak: float
     """Jobs in the busiest hour ÷ those in a mean hour."""
     dispersion: float
@@ -77,17 +77,17 @@ class Character:
             "rows": self.read.as_json(),
             "jobs": self.used.as_json(),
             "length": self.length,
-            "busy": self.busy,
+            "demand": self.demand,
             "serial": self.serial,
-            "interarrival": self.gaps.as_json(),
-            "work": self.works.as_json(),
+            "interarrival": self.interarrival.as_json(),
+            "work": self.work.as_json(),
             "peak_hour": self.peak,
             "dispersion_of_hours": self.dispersion,
             "classes": [
                 {
                     **each._asdict(),
-                    "gaps": each.gaps.as_json(),
-                    "works": each.works.as_json(),
+                    "interarrival": each.interarrival.as_json(),
+                    "work": each.work.as_json(),
                 }
                 for each in self.classes
             ],
@@ -116,7 +116,7 @@ def characterise(
 
     >>> trace = JobTrace({"submit": [0, 60, 120, 180, 400], "run_time": [9, 5, 7, 8, 6]})
     >>> found = characterise(trace, "run_time:1", machines="2x1")
-    >>> round(found.gaps.mean), round(found.works.mean), found.system
+    >>> round(found.interarrival.mean), round(found.work.mean), found.system
     (100, 7, System('': 1 class, 2 machines, arrivals [0.0124688]))
     """
     work = workload(trace, classes, processors=processors, start=start, end=end)
@@ -127,18 +127,18 @@ def characterise(
         name=name,
         load=load,
         failures=failures,
-        execution=tuple(each.works.distribution for each in per_class),
-        interarrival=tuple(each.gaps.distribution for each in per_class),
+        execution=tuple(each.work.distribution for each in per_class),
+        interarrival=tuple(each.interarrival.distribution for each in per_class),
     )
     peak, dispersion = _hours(work)
     return Character(
         read=trace.account,
         used=work.account,
         length=work.length,
-        busy=work.busy,
+        demand=work.demand,
         serial=work.serial,
-        gaps=fit(np.diff(work.times)),
-        works=fit(work.works),
+        interarrival=fit(np.diff(work.times)),
+        work=fit(work.works),
         peak=peak,
         dispersion=dispersion,
         classes=per_class,
@@ -177,21 +177,22 @@ class FailureCharacter:
     nodes: int
     down: int
     """Times that a node was down, overlapping ones as one."""
+    mean_uptime: float
+    """Time up ÷ the failures that ended it, of nodes that never failed too; nan if none failed."""
     up: Fitted
+    """The times up between two failures of a node."""
     repair: Fitted
     availability: float
-    """The share of time up, between the first and the last time down of each node."""
+    """The share of time up, of all the time that nodes are known of."""
     most: int
     """Times down of the node that was down most often."""
 
     def failures(self) -> Failures:
         """Return the failures of a system with such machines; its time unit is a second."""
-        if not (self.up.mean > 0 and self.repair.mean > 0):
-            raise InputError(
-                "the failure trace does not say how long nodes are up between failures"
-            )
+        if not self.mean_uptime > 0:
+            raise InputError("no node of the failure trace fails after it was up")
         return Failures(
-            mean_uptime=self.up.mean,
+            mean_uptime=self.mean_uptime,
             mean_repair=self.repair.mean,
             uptime=self.up.distribution,
             repair=self.repair.distribution,
@@ -203,6 +204,7 @@ class FailureCharacter:
             "rows": self.read.as_json(),
             "nodes": self.nodes,
             "times_down": self.down,
+            "mean_uptime": self.mean_uptime,
             "up": self.up.as_json(),
             "repair": self.repair.as_json(),
             "availability": self.availability,
@@ -218,15 +220,17 @@ def characterise_failures(trace: FailureTrace) -> FailureCharacter:
     0.857...
     """
     node, _, _ = trace.down()
-    up, repair = trace.spells()
-    total = float(up.sum() + repair.sum())
+    between, repair = trace.spells()
+    up, failed = trace.time_up()
+    known = up + float(repair.sum())
     return FailureCharacter(
         trace.account,
         len(trace.nodes),
         len(repair),
-        fit(up),
+        up / failed if failed else float("nan"),
+        fit(between),
         fit(repair),
-        float(up.sum() / total) if total > 0 else float("nan"),
+        up / known if known > 0 else float("nan"),
         int(np.bincount(node).max(initial=0)),
     )
 

@@ -6,8 +6,9 @@ import re
 from datetime import UTC, datetime
 
 from ..model import InputError
+from .account import LARGEST
 
-__all__ = ["in_words", "moment", "seconds"]
+__all__ = ["check_scale", "in_words", "moment", "seconds"]
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 STRETCH = re.compile(r"(\d+(?:\.\d*)?)\s*([a-z]*)")
@@ -41,6 +42,13 @@ def moment(text: str, start: float) -> float:
             f"{text!r} is no moment; expected a date such as 2005-11-21, or a stretch of time "
             "since the start, such as 6h or 2d"
         ) from None
+
+
+def check_scale(what: str, scale: float) -> None:
+    """Refuse a number that no times can be multiplied by."""
+    if not 1 / LARGEST <= scale <= LARGEST:
+        limits = f"{1 / LARGEST:g} to {LARGEST:g}"
+        raise InputError(f"{what} is {scale:g}; expected a number from {limits}")
 
 
 def in_words(time: float) -> str:

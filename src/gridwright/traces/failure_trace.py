@@ -45,7 +45,7 @@ class FailureTrace:
         self.account = Account(len(self)) if account is None else account
         self.lines = np.asarray(lines, dtype=int) if len(lines) else np.zeros(len(self), int)
         self.seen = self._seen(list(names) if places is None else list(places))
-        """From when to when each node is known of [node, 2]."""
+        """From when to when each node is known of [node, 2]: up, whenever it is not down."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -103,3 +103,13 @@ class FailureTrace:
         node, start, end = self.down()
         same = node[1:] == node[:-1]
         return (start[1:] - end[:-1])[same], end - start
+
+    def time_up(self) -> tuple[float, int]:
+        """Return how long all nodes were up together, and how often a failure ended that.
+
+        Time up before a node's first failure and after its last counts, and that of nodes that
+        never failed; a node that is down when it is first known of has not been seen to fail.
+        """
+        node, start, end = self.down()
+        known = self.seen[:, 1] - self.seen[:, 0]
+        return float(known.sum() - (end - start).sum()), int((start > self.seen[node, 0]).sum())

@@ -97,6 +97,13 @@ class JobTrace:
         return bool(set(self.coded(name)[0]) - set(UNKNOWN))
 
     @property
+    def first_submission(self) -> float:
+        """When the first job was submitted, whether it can be replayed or not; 0 if none was."""
+        known = self.numbers("submit")
+        known = known[known >= 0]
+        return float(known.min()) if len(known) else 0.0
+
+    @property
     def about(self) -> dict[str, str]:
         """What the comments say in the form ``Key: value``; the first of several."""
         pairs = (line.partition(":") for line in self.header)

@@ -79,7 +79,7 @@ def machines_for(work: Workload, text: str = "") -> Machines:
 def _usual(work: Workload) -> str:
     if len(set(work.partitions.tolist())) > 1:
         return "trace"
-    return f"{min(max(ceil(work.busy / USUAL_LOAD), 1), 1000)}x1"
+    return f"{min(max(ceil(work.demand / USUAL_LOAD), 1), 1000)}x1"
 
 
 def _count(text: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model import InputError
 from ..testbed import Fault
-from .duration import in_words
+from .duration import check_scale, in_words
 from .failure_trace import FailureTrace
 
 __all__ = ["NODES", "Outages", "outages"]
@@ -90,8 +90,7 @@ def outages(
     """
     if nodes not in NODES:
         raise InputError(f"nodes is {nodes!r}; expected {' or '.join(NODES)}")
-    if not 0 < scale < np.inf:
-        raise InputError(f"scale of failures is {scale:g}; expected a number > 0")
+    check_scale("scale of failures", scale)
     node, begin, end = trace.down()
     span = length / scale
     if start is None:

@@ -85,11 +85,17 @@ class Replay:
             "mean_response": float(self.responses.mean()),
             "median_response": float(middle),
             "response_95": float(most),
-            "mean_wait": float(waits.mean()),
+            "mean_waiting": float(waits.mean()),
             "mean_slowdown": float(self.slowdowns.mean()),
             "makespan": float(np.nanmax(self.ended)),
-            "utilisation": float(self.busy.mean() / np.nanmax(self.ended)),
+            "utilisation": float(self.utilisation.mean()),
         }
+
+    @property
+    def utilisation(self) -> Floats:
+        """The share of the makespan that each machine worked, nan where no job was done."""
+        until = self.ended[self.done].max(initial=0.0)
+        return self.busy / until if until > 0 else np.full_like(self.busy, np.nan)
 
     @property
     def by_class(self) -> Floats:
@@ -108,7 +114,7 @@ class Replay:
             **self.figures,
             "refusals": self.refusals,
             "classes": dict(zip(names, self.by_class.tolist(), strict=True)),
-            "busy": dict(zip(self.system.machines, self.busy.tolist(), strict=True)),
+            "machines": dict(zip(self.system.machines, self.utilisation.tolist(), strict=True)),
             "times": self.times.tolist(),
             "numbers": self.numbers.tolist(),
         }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..model import InputError
 from ..testbed import JobList
 from .account import LARGEST, Account
-from .duration import in_words
+from .duration import check_scale, in_words
 from .job_trace import JobTrace
 from .task_class import apart, classify, printable
 
@@ -57,7 +57,7 @@ class Workload:
         return np.bincount(self.task_classes) / self.length
 
     @property
-    def busy(self) -> float:
+    def demand(self) -> float:
         """How many machines of speed 1 it would keep busy."""
         return float(self.works.sum() / self.length)
 
@@ -85,7 +85,8 @@ def workload(
         ``times``: a job's work is its run time × its processors; ``ignore``: its run time;
         ``single``: jobs on several processors are left out.
     start, end
-        Seconds since the first submission.
+        Seconds since the first submission, whether that job can be replayed or not: what is left
+        out does not move the window.
     scale
         The times between arrivals are multiplied by this: below 1 it gets busier.
 
@@ -101,15 +102,15 @@ def workload(
     """
     if processors not in PROCESSORS:
         raise InputError(f"processors is {processors!r}; expected {', '.join(PROCESSORS)}")
-    if not 0 < scale < np.inf:
-        raise InputError(f"scale is {scale:g}; expected a number > 0")
-    if not 0 <= start < end:
+    check_scale("scale", scale)
+    if start < 0:
+        raise InputError(f"the window begins {in_words(-start)} before the first submission")
+    if not start < end:
         raise InputError(f"a window from {start:g} to {end:g} s; expected an end after the start")
     account = Account()
     kept, width = _usable(trace, processors, account)
     submit = trace.numbers("submit")
-    first = submit[kept].min() if len(kept) else 0.0
-    since = submit - first
+    since = submit - trace.first_submission
     inside = (since[kept] >= start) & (since[kept] < end)
     account.skip("outside the window", 0, count=int((~inside).sum()))
     kept = kept[inside]
@@ -119,7 +120,9 @@ def workload(
         raise InputError(f"no job of the trace can be replayed{span}; {_reasons(account)}")
     order = np.argsort(submit[kept], kind="stable")
     if (np.diff(submit[kept]) < 0).any():
-        account.notes.append("jobs are not in the order of their submission; they are replayed so")
+        account.notes.append(
+            "jobs are not in the order of their submission; they were sorted by it"
+        )
     kept = kept[order]
     chosen = JobTrace({name: column[kept] for name, column in trace.columns.items()}, trace.header)
     names, codes = classify(chosen, classes)
