@@ -178,6 +178,10 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         (["replay", "lab.swf", "--machines", "nowhere"], "nowhere"),
         (["replay", "lab.swf", "--executor", "local"], "one policy at a time"),
         (["replay", "lab.swf", "--save", "x"], "one policy at a time"),
+        (
+            ["replay", "lab.swf", "--save", "x", "--plot", "x.png"],
+            "--plot is for policies that are",
+        ),
         (["replay", "3", "--load", "0.5"], "--load is for traces, and '3' is no file of one"),
         (["replay", "nothing.swf.gz"], "nothing.swf.gz: there is no such file"),
         (["replay", "nothing"], "no run 'nothing'"),

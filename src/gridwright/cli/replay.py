@@ -88,39 +88,33 @@ def replay(
     json: Json = False,
 ) -> None:
     """Replay a run's jobs and failures, or those of a trace, under other policies."""
+    about_failures = {
+        "failures-from": failures_from is not None,
+        "failures-scale": failures_scale != 1,
+        "nodes": nodes != "spread",
+    }
+    tables = {"csv": csv is not None, "plot": plot is not None}
+    real = given_options(executor=executor, address=address, time_unit=time_unit)
     if not _is_trace(what):
-        _refuse(
-            what,
-            {
-                "classes": bool(classes),
-                "machines": bool(machines),
-                "processors": processors != "times",
-                "from": from_ != "0",
-                "to": to is not None,
-                "scale": scale != 1,
-                "load": load is not None,
-                "failures": failures is not None,
-                "failures-from": failures_from is not None,
-                "failures-scale": failures_scale != 1,
-                "nodes": nodes != "spread",
-                "save": save is not None,
-                "csv": csv is not None,
-                "plot": plot is not None,
-            },
-        )
-        given = given_options(
-            policy=policy, executor=executor, address=address, time_unit=time_unit
-        )
-        _replay_run(what, given, json=json, expect=expect)
+        about_trace = {
+            "classes": bool(classes),
+            "machines": bool(machines),
+            "processors": processors != "times",
+            "from": from_ != "0",
+            "to": to is not None,
+            "scale": scale != 1,
+            "load": load is not None,
+            "failures": failures is not None,
+            "save": save is not None,
+        }
+        why = f"is for traces, and {what!r} is no file of one"
+        _refuse({**about_trace, **about_failures, **tables}, why)
+        _replay_run(what, given_options(policy=policy, **real), json=json, expect=expect)
         return
     if failures is None:
-        _refuse_without_failures(
-            {
-                "failures-from": failures_from is not None,
-                "failures-scale": failures_scale != 1,
-                "nodes": nodes != "spread",
-            }
-        )
+        _refuse(about_failures, "is about a failure trace; give one: --failures TRACE")
+    if save is not None or real:
+        _refuse(tables, "is for policies that are compared in the model's time")
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
     scene = _scene(
@@ -130,7 +124,6 @@ def replay(
         (failures, failures_from, failures_scale, nodes),
     )
     names = listed(policy or USUAL)
-    real = given_options(executor=executor, address=address, time_unit=time_unit)
     if save is not None:
         _save(scene, names, real, save, json=json)
     elif real:
@@ -154,22 +147,13 @@ def _is_trace(what: str) -> bool:
         return opened.read(len(SQLITE)) != SQLITE
 
 
-def _refuse(what: str, given: dict[str, bool]) -> None:
-    """Refuse options that are for traces."""
+def _refuse(given: dict[str, bool], why: str) -> None:
+    """Refuse options that would have no effect."""
     from ..model import InputError
 
     for name, was_given in given.items():
         if was_given:
-            raise InputError(f"--{name} is for traces, and {what!r} is no file of one")
-
-
-def _refuse_without_failures(given: dict[str, bool]) -> None:
-    """Refuse options that say which failures, where there are none."""
-    from ..model import InputError
-
-    for name, was_given in given.items():
-        if was_given:
-            raise InputError(f"--{name} is about a failure trace; give one: --failures TRACE")
+            raise InputError(f"--{name} {why}")
 
 
 def _replay_run(number: str, given: dict[str, Any], *, json: bool, expect: bool) -> None:
