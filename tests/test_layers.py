@@ -9,7 +9,7 @@ import gridwright
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
-    {"reference", "remembering"},
+    {"computer", "reference", "remembering"},
     {"inner"},
     {"model", "statistics", "link"},
     {"catalogue"},

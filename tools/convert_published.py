@@ -57,13 +57,35 @@ def main() -> None:
 def _tables(results: Table) -> Table:
     """Describe every table and figure by its own name; the data describes some of them together."""
     known = dict(results["tables"])
-    ranges = {"K:7.": known.pop("K:7.2-7.30"), "W:I": known.pop("W:II-IV")}
+    testbed, chains = known.pop("K:7.2-7.30"), known.pop("W:II-IV")
     described = {}
-    for name in dict.fromkeys(f"{cell['src']}:{cell['table']}" for cell in results["cell"]):
-        near = [about for start, about in ranges.items() if name.startswith(start)]
-        default = {"about": "numbers in the running text", "decimals": 2}
-        described[name] = known.pop(name, near[0] if near else default)
+    for cell in results["cell"]:
+        name = f"{cell['src']}:{cell['table']}"
+        if name in known:
+            described[name] = known.pop(name)
+        elif name.startswith("K:7."):
+            cells = [c for c in results["cell"] if (c["src"], c["table"]) == ("K", cell["table"])]
+            described.setdefault(name, {**testbed, "about": _about_testbed(cells)})
+        elif name.startswith("W:I"):
+            own = chains["about"].replace("performance by", f"performance of {cell['policy']} by")
+            described.setdefault(name, {**chains, "about": own})
+        else:
+            text = {"about": "numbers in the running text", "decimals": 2}
+            described.setdefault(name, text)
     return {**described, **known}
+
+
+def _about_testbed(cells: list[Table]) -> str:
+    """Say which of the experiments a table of the testbed is about, and where it was done."""
+    first = cells[0]
+    kind = first["system"].removeprefix("MGST.")
+    words = f"MGST experiment {first['case']} ({kind}), mean response "
+    words += {
+        "simulation": "in simulation, 95 percent confidence intervals",
+        "testbed": "on the testbed",
+    }[first["platform"]]
+    unstable = any(cell.get("status") == "unstable" for cell in cells)
+    return words + ("; N/A cells are FCFS, unstable" if unstable else "")
 
 
 def entry(name: str, printed: Table, data: Table) -> Table:

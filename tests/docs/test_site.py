@@ -34,6 +34,7 @@ def open_all(browser: Any, pages: list[Path]) -> None:
     asked: list[str] = []
     complaints: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(f"{page.url}: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
     missing = "Array.from(document.images).filter(i => !i.naturalWidth).map(i => i.src)"
     for path in pages:

@@ -2,12 +2,17 @@
 
 import fcntl
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 
-from gridwright.grid import Grid, Journal
+import pytest
+
+from gridwright.grid import Grid, Journal, journal
 from gridwright.grid.executors.fake import FakeExecutor
 
 
@@ -41,6 +46,58 @@ def test_an_owner_is_never_the_one_before(tmp_path: Path) -> None:
     says.join()
     lock.close()
     other.close()
+
+
+CLAIM = """
+import sys
+from pathlib import Path
+from gridwright.grid import Journal
+journal = Journal(Path(sys.argv[1]))
+journal.claim()
+print("claimed", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_was_killed_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    command = [sys.executable, "-c", CLAIM, str(path)]
+    pipe = subprocess.PIPE  # it ends with us
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "claimed\n"
+        mine = Journal(path)
+        assert (mine.owner(), mine.is_elsewhere()) == (other.pid, False)
+        other.send_signal(signal.SIGKILL)
+    lock = Path(f"{path}-lock")
+    assert lock.read_text().startswith(f"{other.pid} "), "it could not take its name away"
+    for left in (lock.read_text(), f"{os.getpid()} {socket.gethostname()}", "7 elsewhere"):
+        lock.write_text(left)  # of a dead process, of one that has its number now, of another's
+        assert (mine.owner(), mine.is_claimed(), mine.is_elsewhere()) == (None, False, False)
+        mine.claim()
+        assert (mine.owner(), mine.is_elsewhere()) == (os.getpid(), False)
+        mine.release()
+    mine.close()
+
+
+def test_who_was_killed_is_forgotten_before_the_next_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "PATIENCE", 60.0)
+    path = tmp_path / "j.sqlite"
+    lock, mine = Path(f"{path}-lock"), Journal(path)
+    lock.write_text(f"7 {socket.gethostname()}")
+    with lock.open() as look:
+        fcntl.flock(look, fcntl.LOCK_SH)  # so that nobody can hold it yet
+        claims = Thread(target=mine.claim)
+        claims.start()
+        end = time.monotonic() + 60
+        while lock.read_text() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert (lock.read_text(), claims.is_alive()) == ("", True)
+    claims.join()
+    assert mine.owner() == os.getpid()
+    mine.close()
 
 
 def test_what_was_asked_of_an_earlier_grid_is_not_done(tmp_path: Path) -> None:

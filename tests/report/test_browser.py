@@ -17,6 +17,7 @@ def test_a_report_opens_and_asks_nobody(browser: Any, tmp_path: Path) -> None:
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(path.as_uri())
+    assert page.get_by_role("region", name="Sources").get_by_role("columnheader").count() == 2
     page.get_by_role("link", name="LP").click()
     page.get_by_text("290 cells", exact=True).click()
     assert page.get_by_role("cell", name="agrees").first.is_visible()

@@ -30,6 +30,11 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     assert f"of {cells} cells of 4 tables and figures" in text
     assert text.count("<tr>") > cells
     assert text.count('class="differs"') == cells - len(exact.outcomes)
+    assert f"<strong>{len(exact.outcomes)} agree, {cells - len(exact.outcomes)} differ, " in text
+    assert '<img alt="A:Figure 3.4: 3.H, improvement over Gcmu against' in text
+    assert not re.findall(r"<th[^>]*></th>", text)
+    labels = re.findall(r'role="region" aria-label="([^"]*)"', text)
+    assert len(labels) == len(set(labels)) == text.count("<table>")
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert text.count("<figure>") == 2  # the figure, and simulation against testbed
     assert all(each.source in "AKSDW" for each in errata())
@@ -42,4 +47,15 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
 def test_without_runs_of_the_testbed_there_is_no_picture_of_it(tmp_path: Path) -> None:
     path = tmp_path / "r.html"
     write_reproduction(reproduce("LP"), Laboratory(), path, 1.0)
-    assert 'id="testbed"' not in path.read_text("utf-8")
+    text = path.read_text("utf-8")
+    assert 'id="testbed"' not in text
+    assert "0 runs, 0 tasks, 0 CPU seconds" in text
+
+
+def test_what_has_no_verdict_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    found = reproduce("W:Figure 5", "K:Figure B.9")
+    write_reproduction(found, Laboratory(), path, 1.0)
+    text = path.read_text("utf-8")
+    assert "</a> not printed: actual over estimated times, high perturbation<br>" in text
+    assert f"</a> {len(found[1].outcomes)} not run<br>" in text

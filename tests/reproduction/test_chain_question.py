@@ -4,8 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from gridwright.plots import draw_reproduction
+from gridwright.plots.chains import draw_perturbed
 from gridwright.reproduction import (
     Laboratory,
     Outcome,
@@ -98,6 +100,16 @@ def test_the_spread_of_perturbed_times_is_as_computed(
             assert outcome.ours.mean == pytest.approx(np.std(drawn), rel=0.01, abs=1e-9)
         draw_reproduction(found, tmp_path / "figure.svg")
         assert "<svg" in (tmp_path / "figure.svg").read_text()
+
+
+@pytest.mark.parametrize(("number", "scale"), [(5, "linear"), (6, "symlog")])
+def test_only_a_spike_bends_the_axis(laboratory: Laboratory, number: int, scale: str) -> None:
+    (found,) = reproduce(f"W:Figure {number}", laboratory=laboratory)
+    axes = Figure().subplots()
+    draw_perturbed(axes, list(found.outcomes))
+    assert axes.get_yscale() == scale
+    low, high = axes.get_ylim()
+    assert sum(low <= tick <= high for tick in axes.get_yticks()) > 2
 
 
 def test_a_figure_by_nodes(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gridwright import InputError
+from gridwright.computer import computer
 from gridwright.reproduction import (
     Laboratory,
     label,
@@ -22,6 +23,8 @@ def test_a_page_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_page(found, laboratory, tmp_path / "page.md")
     made, (section,) = read_page(tmp_path / "page.md")
     assert "Scale: 30 replications" in made
+    assert f"on {computer()}." in made
+    assert f"**In all:** {len(section.rows)} agree, 0 differ" in (tmp_path / "page.md").read_text()
     assert section.name == "LP"
     assert section.summary() == summary(found)
     assert section.rows == section_of(found[0]).rows

@@ -25,6 +25,12 @@ def test_every_table_and_figure_is_a_target_with_cells() -> None:
     assert all(target.cells for target in targets().values())
 
 
+def test_what_is_printed_in_several_tables_is_told_apart() -> None:
+    told = Counter(target.about for target in targets().values())
+    assert {words for words, count in told.items() if count > 1} == {"numbers in the running text"}
+    assert targets()["K:7.5"].about.startswith("MGST experiment 2 (HiHi), mean response on the")
+
+
 def test_every_cell_can_be_asked_or_says_why_not() -> None:
     for target in targets().values():
         for cell in target.cells:

@@ -179,6 +179,7 @@ def test_a_table_is_run_again(page: Any, server: Any) -> None:
     button(page, "Run again").click()
     expect(page.get_by_text("LP run again: done, 100 %")).to_be_visible()
     expect(page.get_by_text("busy systems come out low")).to_have_count(0)
+    expect(page.get_by_text("290 of 290 cells: 290 agree")).to_be_visible()
     expect(button(page, "✓ agrees: say why").first).to_be_visible()
 
 

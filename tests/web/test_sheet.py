@@ -61,6 +61,17 @@ def test_what_has_no_cell_is_kept() -> None:
     assert Sheet.of(document).document() == document
 
 
+@pytest.mark.parametrize("key", ["classes", "groups"])
+def test_names_that_are_too_many_are_kept_and_told(key: str) -> None:
+    document = {"arrivals": [5.0], "rates": [[8.0]], key: ["a", "b"]}
+    sheet = Sheet.of(document)
+    assert sheet.document() == document
+    (mistake,) = find_mistakes(sheet.document())
+    assert mistake.words.startswith(f"{key} has 2 entries; expected 1")
+    few = Sheet.of({"arrivals": [5, 5], "rates": [[8, 8], [8, 8]], key: ["a"]})
+    assert few.document()[key] == ["a", "2"]
+
+
 def test_nonsense_is_told_where_it_stands() -> None:
     sheet = Sheet.of({"arrivals": [5], "rates": [[8, 3]]})
     sheet.rates[0][1], sheet.counts[0], sheet.uptime = "3,5x", "two", "-1"

@@ -153,7 +153,7 @@ def _show(
 ) -> None:
     from rich.markup import escape
 
-    from ..reproduction import Verdict, shortened, summary
+    from ..reproduction import Verdict, counted, shortened, summary
     from .output import console, show, table
 
     out = console()
@@ -178,13 +178,8 @@ def _show(
         if words := shortened(each, scale):
             out.print(words)
         counts = {name: count for name, count in summary([each]).items() if count}
-        out.print(", ".join(f"{count} {name}" for name, count in counts.items()), style="dim")
-    total = summary(found)
-    out.print(
-        "\n[bold]In all:[/bold] "
-        + ", ".join(f"{count} {name}" for name, count in total.items())
-        + f"; {seconds:.0f} seconds"
-    )
+        out.print(counted(counts), style="dim")
+    out.print(f"\n[bold]In all:[/bold] {counted(summary(found))}; {seconds:.0f} seconds")
 
 
 def _cells(outcome: Outcome) -> list[str]:

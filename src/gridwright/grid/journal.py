@@ -148,6 +148,8 @@ class Journal:
         end = monotonic() + PATIENCE
         while True:
             try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                lock.truncate(0)  # whoever was killed is forgotten before we are seen to hold it
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
@@ -155,8 +157,8 @@ class Journal:
                     lock.close()
                     words = f"{self.path}: another grid is writing this journal"
                     raise InputError(words) from None
+            fcntl.flock(lock, fcntl.LOCK_UN)  # else two who want it keep each other from it
             sleep(0.01)
-        lock.truncate(0)
         lock.write(f"{os.getpid()} {socket.gethostname()}")
         lock.flush()
         self._lock = lock
@@ -184,12 +186,18 @@ class Journal:
     def owner(self) -> int | None:
         """Return the process on this computer that is writing this journal, if one is."""
         end = monotonic() + PATIENCE
-        while self.is_claimed():
-            number, _, where = Path(f"{self.path}-lock").read_text().partition(" ")
-            if where or monotonic() > end:
-                return int(number) if where == socket.gethostname() and number.isdigit() else None
+        while (said := self._said()) == "" and monotonic() < end:
             sleep(0.01)  # whoever has just claimed it is about to say who it is
-        return None
+        number, _, computer = (said or "").partition(" ")
+        return int(number) if computer == socket.gethostname() and number.isdigit() else None
+
+    def is_elsewhere(self) -> bool:
+        """Tell whether a grid on another computer is writing this journal."""
+        return (self._said() or "").partition(" ")[2] not in ("", socket.gethostname())
+
+    def _said(self) -> str | None:
+        """Return the process and computer of whoever holds the lock: "" if it is not said yet."""
+        return Path(f"{self.path}-lock").read_text() if self.is_claimed() else None
 
     @property
     def about(self) -> dict[str, Any]:

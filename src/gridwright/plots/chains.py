@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_performance", "draw_perturbed"]
 
 DRAWS = 40_000
+SPIKE = 10
+"""How many times the usual density is so much that nothing else could be seen beside it."""
 READINGS = ("printed", "halved", "mixture")
 
 
@@ -42,12 +44,23 @@ def draw_perturbed(axes: Any, outcomes: list[Outcome]) -> None:
     normals = rng.standard_normal(2 * DRAWS)
     normals = normals[np.abs(normals) < 1][:DRAWS]
     uniform = rng.uniform(-1, 1, len(normals))
+    densities: list[float] = []
     for each in outcomes:
         reading, v = each.cell["reading"], each.cell["etcvar"]
         number = 1 + READINGS.index(reading)
         ratios = [perturbed(number, v, g, u) for g, u in zip(normals, uniform, strict=True)]
-        axes.hist(ratios, np.linspace(0, 2, 81), density=True, histtype="step", label=reading)
-    axes.set_yscale("symlog", linthresh=2)  # no perturbation at all is a spike
+        heights, _, _ = axes.hist(
+            ratios,
+            np.linspace(0, 2, 81),
+            density=True,
+            histtype="step",
+            label=reading,
+            linewidth=4 - number,  # readings may be the same: all are to be seen
+        )
+        densities += [height for height in heights if height > 0]
+    if max(densities) > SPIKE * np.median(densities):  # no perturbation at all is one
+        axes.set_yscale("symlog", linthresh=2)
+        axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("actual over estimated time")
     axes.set_ylabel("density")
     axes.legend(frameon=False)

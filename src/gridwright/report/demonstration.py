@@ -42,7 +42,11 @@ def _parts(
                 f"times as frequent before no policy at all could keep up; the load is "
                 f"{100 * allocation.load:.1f} %. White cells are pairs that a good policy avoids."
             ),
-            picture(lambda path: draw_allocation(allocation, path), "Who serves whom"),
+            picture(
+                lambda path: draw_allocation(allocation, path),
+                "Who serves whom",
+                shows="The allocation of every class to every machine: white is never",
+            ),
         ],
     )
     first = comparison.results[0]
@@ -50,7 +54,7 @@ def _parts(
         (str(each.policy), str(each.mean_number), str(each.mean_response), _stable(each.stable))
         for each in comparison.results
     ]
-    heads = ["policy", ">tasks in the system", ">mean response", ""]
+    heads = ["policy", ">tasks in the system", ">mean response", "stability"]
     yield section(
         "Policies, simulated",
         [
@@ -58,8 +62,12 @@ def _parts(
                 f"{len(first.replications)} replications of {first.length}, seed {first.seed}, "
                 "the same random numbers for every policy; 95 % intervals."
             ),
-            table(heads, rows),
-            picture(lambda path: draw_results(comparison.results, path), "The same, drawn"),
+            table("Policies, simulated", heads, rows),
+            picture(
+                lambda path: draw_results(comparison.results, path),
+                "The same, drawn",
+                shows="By policy: means with intervals, classes, and the number over time",
+            ),
         ],
     )
     if trials:
@@ -86,7 +94,8 @@ def _trials(trials: Sequence[Trial]) -> Iterator[str]:
         gap = 100 * (real.response / twin.overall.response - 1)
         figures = [f"{real.response:.3f}", f"{twin.overall.response:.3f}", f"{gap:+.1f} %"]
         rows.append([str(each.about["policy"]), f"{real.finished}", *figures])
-    yield table(["policy", ">jobs finished", ">mean response", ">of its twin", ">gap"], rows)
+    heads = ["policy", ">jobs finished", ">mean response", ">of its twin", ">gap"]
+    yield table("Policies, for real", heads, rows)
     for each, _ in trials:
         words = f"Every job under {each.about['policy']}: its response, where it ended"
         yield picture(lambda path, run=each: draw_run(run, path), words)  # type: ignore[misc]

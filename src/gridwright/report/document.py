@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from .. import __version__
+from ..computer import computer
 from ..model import InputError
 
 __all__ = ["details", "made", "paragraph", "picture", "section", "table", "write_document"]
@@ -89,20 +89,26 @@ def details(title: str, parts: Iterable[str]) -> str:
 
 
 def table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Iterable[str] | None = None
+    label: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    kinds: Iterable[str] | None = None,
 ) -> str:
     """Return a table of plain words; a head that begins with ``>`` is of numbers.
 
-    ``kinds`` says of each row what its last cell is: agrees, differs, …
+    ``label`` says to who cannot see it what it is, and ``kinds`` of each row what its last cell is:
+    agrees, differs, …
     """
     numbers = [head.startswith(">") for head in heads]
 
     def cell(tag: str, words: str, number: bool, kind: str = "") -> str:
         classes = " ".join(filter(None, ["number" if number else "", kind.replace(" ", "-")]))
-        mark = f' class="{classes}"' if classes else ""
+        mark = ' scope="col"' if tag == "th" else ""
+        mark += f' class="{classes}"' if classes else ""
         return f"<{tag}{mark}>{escape(words)}</{tag}>"
 
-    lines = ['<div class="scroll" tabindex="0"><table>', "<thead><tr>"]
+    region = f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
+    lines = [f"{region}<table>", "<thead><tr>"]
     lines += [cell("th", h.removeprefix(">"), n) for h, n in zip(heads, numbers, strict=True)]
     lines += ["</tr></thead><tbody>"]
     told = iter(kinds) if kinds is not None else None
@@ -114,15 +120,20 @@ def table(
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
-def picture(draw: Callable[[Path], None], words: str, *, vector: bool = True) -> str:
-    """Return a picture with its caption; ``draw`` is given the path to draw it into."""
+def picture(
+    draw: Callable[[Path], None], words: str, *, shows: str = "", vector: bool = True
+) -> str:
+    """Return a picture with its caption; ``draw`` is given the path to draw it into.
+
+    ``shows`` says what is on it to who cannot see it; without, the caption does.
+    """
     kind, media = (".svg", "svg+xml") if vector else (".png", "png")
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"picture{kind}"
         draw(path)
         data = b64encode(path.read_bytes()).decode()
     return (
-        f'<figure><img alt="{escape(words)}" src="data:image/{media};base64,{data}">'
+        f'<figure><img alt="{escape(shows or words)}" src="data:image/{media};base64,{data}">'
         f"<figcaption>{escape(words)}</figcaption></figure>"
     )
 
@@ -134,10 +145,10 @@ def made(more: Iterable[tuple[str, str]] = ()) -> str:
         ("gridwright", __version__),
         ("Python", platform.python_version()),
         ("with", ", ".join(filter(None, map(_version, PARTS)))),
-        ("machine", f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}"),
+        ("machine", f"{computer()}, {platform.system()}"),
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
     ]
-    return table(["setting", "value"], rows)
+    return table("What it was made with", ["setting", "value"], rows)
 
 
 def _version(name: str) -> str:

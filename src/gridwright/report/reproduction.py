@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 from ..catalogue import cite, errata
 from ..plots import can_draw, draw_reproduction, draw_testbed
-from ..reproduction import Laboratory, Outcome, Reproduction, Verdict, label, shortened, summary
+from ..reproduction import (
+    Laboratory,
+    Outcome,
+    Reproduction,
+    Verdict,
+    counted,
+    label,
+    shortened,
+    summary,
+)
 from .document import details, made, paragraph, picture, section, table, write_document
 
 __all__ = ["write_reproduction"]
@@ -26,7 +36,7 @@ def write_reproduction(
 
 def _parts(found: Sequence[Reproduction], laboratory: Laboratory, seconds: float) -> Iterator[str]:
     total = summary(found)
-    yield f"<p><strong>{', '.join(f'{count:,} {name}' for name, count in total.items())}</strong> "
+    yield f"<p><strong>{counted(total)}</strong> "
     yield f"of {sum(total.values()):,} cells of {len(found)} tables and figures.</p>"
     yield paragraph(
         "A cell agrees where our 95 % interval meets what the printed number allows: its interval "
@@ -38,9 +48,6 @@ def _parts(found: Sequence[Reproduction], laboratory: Laboratory, seconds: float
             f"Runs are {1 / laboratory.scale.share:g} times shorter than the published ones and "
             "start empty: busy systems come out low, and verdicts are only a hint."
         )
-    tasks = sum(result.tasks for result in laboratory.results.values())
-    busy = sum(result.seconds for result in laboratory.results.values())
-    work = f"{len(laboratory.results)} runs, {tasks / 1e9:.2f} billion tasks, "
     yield section(
         "Settings",
         [
@@ -48,13 +55,14 @@ def _parts(found: Sequence[Reproduction], laboratory: Laboratory, seconds: float
                 [
                     ("scale", str(laboratory.scale)),
                     ("seed", str(laboratory.seed)),
-                    ("work", f"{work}{busy / 60:.0f} CPU minutes in the simulator"),
+                    ("work", laboratory.work()),
                     ("this time", f"{seconds:.0f} seconds; what was kept from before is not run"),
                 ]
             )
         ],
     )
-    yield section("Sources", [table(["", "source"], [(s, cite(s)) for s in SOURCES])])
+    sources = [(key, cite(key)) for key in SOURCES]
+    yield section("Sources", [table("Sources", ["key", "source"], sources)])
     yield section("Tables and figures", [_contents(found)])
     yield section("Errata of the sources", [_errata()], "errata")
     if any(_is_of_testbed(each) for each in found):
@@ -77,25 +85,34 @@ def _contents(found: Sequence[Reproduction]) -> str:
     lines = []
     for each in found:
         counts = summary([each])
-        short = f"{counts['agrees']} of {counts['agrees'] + counts['differs']}"
-        if not counts["agrees"] + counts["differs"]:
-            short = "nothing to compare"
-        lines.append(f'<a href="#{_anchor(each)}">{each.target.name}</a> {short}<br>')
+        judged = counts["agrees"] + counts["differs"]
+        short = f"{counts['agrees']} of {judged}" if judged else _not_judged(each)
+        lines.append(f'<a href="#{_anchor(each)}">{each.target.name}</a> {escape(short)}<br>')
     return "\n".join(["<nav>", *lines, "</nav>"])
 
 
+def _not_judged(found: Reproduction) -> str:
+    """Say of a table why there is no verdict: of what is not printed, what it shows."""
+    counts = {name: count for name, count in summary([found]).items() if count}
+    if set(counts) == {Verdict.not_printed}:
+        return f"not printed: {found.target.about.partition(';')[0]}"
+    return counted(counts)
+
+
 def _errata() -> str:
-    return table(["source", "what is wrong"], errata())
+    return table("Errata", ["source", "what is wrong"], errata())
 
 
 def _table(found: Reproduction, laboratory: Laboratory) -> Iterator[str]:
-    counts = ", ".join(f"{count} {name}" for name, count in summary([found]).items() if count)
+    counts = counted({name: count for name, count in summary([found]).items() if count})
     yield paragraph(f"{found.target.about[0].upper()}{found.target.about[1:]}. {counts}.")
     if words := shortened(found, laboratory.scale):
         yield paragraph(words)
     if can_draw(found):
-        yield picture(lambda path: draw_reproduction(found, path), found.target.name)
-    rows = table(HEADS, map(_row, found.outcomes), (_kind(each) for each in found.outcomes))
+        shows = f"{found.target.name}: {found.target.about}"
+        yield picture(lambda path: draw_reproduction(found, path), found.target.name, shows=shows)
+    kinds = (_kind(each) for each in found.outcomes)
+    rows = table(f"Cells of {found.target.name}", HEADS, map(_row, found.outcomes), kinds)
     dull = all(each.judgement.verdict not in WORTH_A_LOOK for each in found.outcomes)
     yield details(f"{len(found.outcomes)} cells", [rows]) if dull else rows
 

@@ -6,7 +6,7 @@ from .page import label, picture_of, shortened, write_page
 from .reading import Row, Section, read_page, section_of, shipped_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
-from .verdict import Verdict
+from .verdict import Verdict, counted
 
 __all__ = [
     "FULL",
@@ -23,6 +23,7 @@ __all__ = [
     "Target",
     "Verdict",
     "choose",
+    "counted",
     "explanations",
     "label",
     "picture_of",

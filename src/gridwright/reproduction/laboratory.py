@@ -80,6 +80,11 @@ class Laboratory:
     show: Callable[[Run, float], None] = lambda run, done: None
     results: dict[Run, Result] = field(default_factory=dict)
 
+    def work(self) -> str:
+        """Say how much was simulated."""
+        found = self.results.values()
+        return _work(len(found), sum(r.tasks for r in found), sum(r.seconds for r in found))
+
     def result(self, run: Run) -> Result:
         """Return the result of a run."""
         if run not in self.results:
@@ -95,3 +100,17 @@ class Laboratory:
                 progress=lambda done, runs: self.show(run, done),
             )
         return self.results[run]
+
+
+def _work(runs: int, tasks: int, seconds: float) -> str:
+    """Say how much that is, in units that fit it.
+
+    >>> _work(1, 4321, 0.0123)
+    '1 run, 4,321 tasks, 0.012 CPU seconds in the simulator'
+    >>> _work(825, 27_720_000_000, 8100)
+    '825 runs, 27.72 billion tasks, 135 CPU minutes in the simulator'
+    """
+    many = f"{tasks:,}" if tasks < 1e6 else f"{tasks / 1e6:.2f} million"
+    many = many if tasks < 1e9 else f"{tasks / 1e9:.2f} billion"
+    long = f"{seconds:.2g} CPU seconds" if seconds < 99 else f"{seconds / 60:.0f} CPU minutes"
+    return f"{runs} run{'' if runs == 1 else 's'}, {many} tasks, {long} in the simulator"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -10,11 +9,12 @@ from pathlib import Path
 
 from .. import __version__
 from ..catalogue import Cell, cite
+from ..computer import computer
 from ..model import InputError
 from .laboratory import Laboratory, Scale
 from .question import entry_of
 from .reproduce import Outcome, Reproduction, summary
-from .verdict import Verdict
+from .verdict import Verdict, counted
 
 __all__ = ["label", "picture_of", "shortened", "write_page"]
 
@@ -79,7 +79,7 @@ def label(cell: Cell) -> tuple[str, str, str]:
         what += f", {cell['nodes']} nodes"
     if "etcvar" in cell:
         what += f", etcvar {cell['etcvar']:g}"
-    return entry_of(cell), policy, what
+    return entry_of(cell), policy.removeprefix(", "), what
 
 
 def picture_of(found: Reproduction) -> str:
@@ -113,18 +113,13 @@ def _lines(found: Sequence[Reproduction], laboratory: Laboratory, explained: boo
             "start empty: busy systems come out low, and verdicts are only a hint.**"
         )
     yield ""
-    yield f"- **In all:** {', '.join(f'{count} {name}' for name, count in total.items())}."
+    yield f"- **In all:** {counted(total)}."
     yield f"- **Scale:** {laboratory.scale}, seed {laboratory.seed}."
-    tasks = sum(result.tasks for result in laboratory.results.values())
-    busy = sum(result.seconds for result in laboratory.results.values())
-    yield (
-        f"- **Work:** {len(laboratory.results)} runs, {tasks / 1e9:.2f} billion tasks, "
-        f"{busy / 60:.0f} CPU minutes in the simulator."
-    )
+    yield f"- **Work:** {laboratory.work()}."
     today = datetime.now(UTC).date().isoformat()
     yield (
         f"- **Made:** {today} by gridwright {__version__} with Python "
-        f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} processors."
+        f"{platform.python_version()} on {computer()}."
     )
     yield (
         "- **Marks:** ✓ agrees (our interval meets what the printed number allows: its interval or "
@@ -137,7 +132,7 @@ def _lines(found: Sequence[Reproduction], laboratory: Laboratory, explained: boo
 
 def _section(found: Reproduction, laboratory: Laboratory) -> Iterable[str]:
     source = found.target.name.partition(":")[0]
-    counts = ", ".join(f"{count} {name}" for name, count in summary([found]).items() if count)
+    counts = counted({name: count for name, count in summary([found]).items() if count})
     yield ""
     yield f"## {found.target.name}"
     yield ""
@@ -148,7 +143,7 @@ def _section(found: Reproduction, laboratory: Laboratory) -> Iterable[str]:
         yield words
     if "Figure" in found.target.name and any(each.ours for each in found.outcomes):
         yield ""
-        yield f"![{found.target.name}](figures/{picture_of(found)})"
+        yield f"![{found.target.name}: {found.target.about}](figures/{picture_of(found)})"
     reasons = {each.judgement.reason for each in found.outcomes}
     if {each.judgement.verdict for each in found.outcomes} == {Verdict.not_run}:
         yield ""

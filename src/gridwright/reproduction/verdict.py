@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import isnan
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..catalogue import Remark
 from ..statistics import Estimate
 
-__all__ = ["Judgement", "Range", "Verdict", "judge", "judge_stability"]
+__all__ = ["Judgement", "Range", "Verdict", "counted", "judge", "judge_stability"]
 
 
 class Verdict(StrEnum):
@@ -21,6 +21,22 @@ class Verdict(StrEnum):
     errata = "errata"
     not_printed = "not printed"
     not_run = "not run"
+
+
+ONE = {"errata": "erratum"}
+MANY = {"agrees": "agree", "differs": "differ"}
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Say how many cells came to which verdict.
+
+    >>> counted({"agrees": 322, "differs": 1, "errata": 1, "not run": 0})
+    '322 agree, 1 differs, 1 erratum, 0 not run'
+    """
+    return ", ".join(
+        f"{count:,} {(ONE if count == 1 else MANY).get(name, name)}"
+        for name, count in counts.items()
+    )
 
 
 class Range(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from dataclasses import dataclass
+from threading import Lock, Thread
 from typing import Any
 
 from ..model import InputError
 from ..testbed import Calibrations, calibrate
+from .background import Background
 
 __all__ = ["Calibrating", "Calibrator"]
 
@@ -16,51 +17,28 @@ MOST = 100
 """Machines of one calibration."""
 
 
-class _StoppedError(Exception):
-    """Raised in a calibration that is to end early."""
-
-
 @dataclass
-class Calibrating:
+class Calibrating(Background):
     """A calibration of some machines: processes of this computer."""
 
     number: int
     machines: tuple[str, ...]
     repeats: int
     longest: float
-    state: str = "running"
-    """``running``, ``done``, ``stopped`` or ``failed``."""
-    error: str = ""
     share: float = 0.0
     at: str = ""
     """The machine at work."""
     found: Calibrations | None = None
-    stopping: Event = field(default_factory=Event)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
-        return self.state != "running"
-
-    def stop(self) -> None:
-        """End it early."""
-        self.stopping.set()
-
-    def run(self) -> None:
-        """Measure: in a thread of its own."""
-        try:
-            self.found = calibrate(
-                self.machines, repeats=self.repeats, longest=self.longest, progress=self._note
-            )
-            self.share, self.state = 1.0, "done"
-        except _StoppedError:
-            self.state = "stopped"
-        except Exception as error:  # a page that waits for ever would be worse
-            self.error, self.state = str(error), "failed"
+    def work(self) -> None:
+        """Measure."""
+        self.found = calibrate(
+            self.machines, repeats=self.repeats, longest=self.longest, progress=self._note
+        )
+        self.share = 1.0
 
     def _note(self, machine: str, done: float) -> None:
-        if self.stopping.is_set():
-            raise _StoppedError
+        self.go_on()
         self.at, self.share = machine, done
 
     def as_json(self) -> dict[str, Any]:
@@ -95,7 +73,9 @@ class Calibrator:
             if self.last is not None and not self.last.is_over:
                 raise InputError("a calibration is going on; stop it first")
             number = 1 if self.last is None else self.last.number + 1
-            made = self.last = Calibrating(number, tuple(machines), repeats, longest)
+            made = self.last = Calibrating(
+                number, tuple(machines), repeats, longest, state="running"
+            )
         Thread(target=made.run, name="calibration", daemon=True).start()
         return made
 

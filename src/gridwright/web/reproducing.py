@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass
 from typing import Any
 
 from ..experiments import Store
@@ -19,55 +18,32 @@ from ..reproduction import (
     section_of,
     targets,
 )
+from .background import Background
 
 __all__ = ["Rerun", "Reruns"]
 
 
-class _StoppedError(Exception):
-    """Raised in a table that is to end early."""
-
-
 @dataclass
-class Rerun:
+class Rerun(Background):
     """A table that is run again."""
 
     table: str
     quick: bool
-    state: str = "waiting"
-    """``waiting``, ``running``, ``done``, ``stopped`` or ``failed``."""
-    error: str = ""
     share: float = 0.0
     section: Section | None = None
-    stopping: Event = field(default_factory=Event)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
-        return self.state in ("done", "stopped", "failed")
+    def work(self) -> None:
+        """Simulate what the table needs and is not kept yet."""
+        laboratory = Laboratory(QUICK if self.quick else PUBLISHED, store=Store())
+        needed = max(len(runs_of([targets()[self.table]])), 1)
 
-    def stop(self) -> None:
-        """End it early."""
-        self.stopping.set()
+        def show(run: Any, done: float) -> None:
+            self.go_on()
+            self.share = min((len(laboratory.results) + done) / needed, 1.0)
 
-    def run(self) -> None:
-        """Simulate what the table needs and is not kept yet: in a thread of its own."""
-        self.state = "running"
-        try:
-            laboratory = Laboratory(QUICK if self.quick else PUBLISHED, store=Store())
-            needed = max(len(runs_of([targets()[self.table]])), 1)
-
-            def show(run: Any, done: float) -> None:
-                if self.stopping.is_set():
-                    raise _StoppedError
-                self.share = min((len(laboratory.results) + done) / needed, 1.0)
-
-            laboratory.show = show
-            (found,) = reproduce(self.table, laboratory=laboratory)
-            self.section, self.share, self.state = section_of(found), 1.0, "done"
-        except _StoppedError:
-            self.state = "stopped"
-        except Exception as error:  # a page that waits for ever would be worse
-            self.state, self.error = "failed", f"{error}"
+        laboratory.show = show
+        (found,) = reproduce(self.table, laboratory=laboratory)
+        self.section, self.share = section_of(found), 1.0
 
     def as_json(self) -> dict[str, Any]:
         """Say how far it is, and what came of it."""

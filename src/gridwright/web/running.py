@@ -162,19 +162,20 @@ class Runs:
         asked: list[int] = []
         while time.monotonic() - begun < patience:
             with open_journal(number) as journal:
-                owner = journal.owner()
-                claimed, ended = journal.is_claimed(), bool(journal.told("ended"))
-            if owner is None and claimed:
-                raise InputError(f"run {number} is conducted on another computer")
-            if owner is None and asked:
+                owner, ended = journal.owner(), bool(journal.told("ended"))
+                if owner is None and journal.is_elsewhere():
+                    raise InputError(f"run {number} is conducted on another computer")
+                free = owner is None and not journal.is_claimed()  # else it is about to say who
+            if free and asked:
                 return
-            if owner is None and (ended or process is None or process.poll() is not None):
+            if free and (ended or process is None or process.poll() is not None):
                 raise InputError(f"run {number} is not running")
             late = time.monotonic() - begun > patience / 2
             wanted = signal.SIGTERM if late else signal.SIGINT
             if owner is not None and wanted not in asked:
                 asked.append(wanted)
-                os.kill(owner, wanted)  # it holds the lock, so it is the right one
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(owner, wanted)  # it holds the lock, so it is the right one
             time.sleep(0.05)
         raise InputError(f"run {number} has not stopped within {patience:g} seconds")
 

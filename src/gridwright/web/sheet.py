@@ -44,8 +44,8 @@ class Sheet:
         width = max(map(len, rates))
         sheet = cls(
             name=str(words.pop("name", "")),
-            classes=_texts(words.pop("classes", None), len(rates)),
-            groups=_texts(words.pop("groups", None), width),
+            classes=_names(words, "classes", len(rates)),
+            groups=_names(words, "groups", width),
             rates=[[*row, *[""] * (width - len(row))] for row in rates],
         )
         sheet.arrivals = _cells(words, "arrivals", len(rates))
@@ -167,9 +167,14 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, list | dict)
 
 
-def _texts(value: Any, length: int) -> list[str]:
-    texts = [str(each) for each in value] if isinstance(value, list) else []
-    return [*texts, *[""] * (length - len(texts))][:length]
+def _names(words: dict[str, Any], key: str, length: int) -> list[str]:
+    """Take names out of a document, as many as there are cells; if there are more, leave them."""
+    value = words.get(key)
+    if isinstance(value, list) and len(value) > length:
+        return [""] * length  # the model tells that they are too many
+    words.pop(key, None)
+    names = [str(each) for each in value] if isinstance(value, list) else []
+    return [*names, *[""] * (length - len(names))]
 
 
 def as_text(value: Any) -> str:

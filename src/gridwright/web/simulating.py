@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from threading import Event
 from typing import Any
 
 import numpy as np
 
 from ..experiments import Comparison, Result, compare, simulate
 from ..experiments.results import result_of
-from ..model import InputError, System
+from ..model import System
 from ..policies import Policy
 from ..simulation import Replication
 from ..statistics import estimate
+from .background import Background, StoppedError
 
 __all__ = ["Simulation", "Wanted"]
-
-
-class _StoppedError(Exception):
-    """Raised in a simulation that is to end early."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Wanted:
 
 
 @dataclass
-class Simulation:
+class Simulation(Background):
     """A simulation of one or several policies on the same arrivals."""
 
     number: int
@@ -46,49 +42,26 @@ class Simulation:
     policies: tuple[Policy, ...]
     horizon: float
     wanted: Wanted
-    state: str = "waiting"
-    """``waiting`` for others to end, ``running``, ``done``, ``stopped`` or ``failed``."""
-    error: str = ""
     shares: dict[str, float] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
     comparison: Comparison | None = None
-    stopping: Event = field(default_factory=Event)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
-        return self.state in ("done", "stopped", "failed")
 
     @property
     def share(self) -> float:
         """How much of it is done."""
         return sum(self.shares.values()) / len(self.policies)
 
-    def stop(self) -> None:
-        """End it early; what has been found stays."""
-        self.stopping.set()
-
-    def run(self) -> None:
-        """Simulate: in a thread of its own."""
-        self.state = "running"
+    def work(self) -> None:
+        """Simulate; of what is ended early, compare what there is."""
         try:
             self._simulate()
-            self._end("done")
-        except _StoppedError:
+        except StoppedError:
             self._compare_whole()
-            self._end("stopped")
-        except InputError as error:
-            self._end("failed", str(error))
-        except Exception as error:  # a page that waits for ever would be worse
-            self._end("failed", f"{type(error).__name__}: {error}")
+            raise
 
     def abandon(self) -> None:
         """Wait for it no longer: it has never begun, or does not come back."""
-        self._end("stopped", "" if self.state == "waiting" else "its code does not come back")
-
-    def _end(self, state: str, error: str = "") -> None:
-        if not self.is_over:
-            self.state, self.error = state, error
+        self.end("stopped", "" if self.state == "waiting" else "its code does not come back")
 
     def _compare_whole(self) -> None:
         """Compare the policies that were simulated to their end."""
@@ -119,8 +92,7 @@ class Simulation:
 
     def _note(self, policy: Policy, done: float, runs: list[Replication]) -> None:
         """Keep what there is so far, or end."""
-        if self.stopping.is_set():
-            raise _StoppedError
+        self.go_on()
         name, known = str(policy), self.results.get(str(policy))
         self.shares[name] = done
         if runs and (known is None or len(known.replications) < len(runs)):

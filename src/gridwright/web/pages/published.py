@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from ...model import InputError
-from ...reproduction import Row, Verdict, explanations
+from ...reproduction import Row, Verdict, counted, explanations
 from ..api.published import published
 from ..desk import Desk
 from .frame import frame, tell
@@ -88,7 +88,7 @@ def published_page(desk: Desk) -> None:
             ]
             rows.rows = shown
             counts = {str(each): sum(r["verdict"] == each for r in found) for each in Verdict}
-            said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+            said = counted({name: count for name, count in counts.items() if count})
             summary.text = f"{len(shown)} of {len(found)} cells: {said or 'none'}"
 
         def explain(cell: str) -> None:

@@ -1,0 +1,69 @@
+"""Work in the background: however it ends, it says so."""
+
+from dataclasses import dataclass, field
+from threading import Event, Thread
+
+import pytest
+
+from gridwright import InputError
+from gridwright.web.background import Background
+
+
+@dataclass
+class Waits(Background):
+    """Work that waits to be told to go on."""
+
+    told: Event = field(default_factory=Event)
+    began: Event = field(default_factory=Event)
+
+    def work(self) -> None:
+        self.began.set()
+        assert self.told.wait(20)
+        self.go_on()
+
+
+@dataclass
+class Raises(Background):
+    problem: Exception
+
+    def work(self) -> None:
+        raise self.problem
+
+
+@pytest.mark.parametrize(("early", "state"), [(False, "done"), (True, "stopped")])
+def test_it_ends_by_itself_or_early(early: bool, state: str) -> None:
+    task = Waits()
+    assert (task.state, task.is_over) == ("waiting", False)
+    thread = Thread(target=task.run)
+    thread.start()
+    assert task.began.wait(20)
+    if early:
+        task.stop()
+    task.told.set()
+    thread.join()
+    assert (task.state, task.error, task.is_over) == (state, "", True)
+
+
+def test_what_was_given_up_stays_so() -> None:
+    task = Waits()
+    thread = Thread(target=task.run)
+    thread.start()
+    assert task.began.wait(20)
+    task.end("stopped", "given up")
+    task.told.set()
+    thread.join()
+    assert (task.state, task.error) == ("stopped", "given up")
+    task = Waits()
+    task.end("stopped")
+    task.run()
+    assert not task.began.is_set(), "what is over does not begin"
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [(InputError("k is 0"), "k is 0"), (ZeroDivisionError("by 0"), "ZeroDivisionError: by 0")],
+)
+def test_a_failure_is_told(problem: Exception, words: str) -> None:
+    task = Raises(problem)
+    task.run()
+    assert (task.state, task.error) == ("failed", words)

@@ -1,0 +1,65 @@
+"""Whom a run is stopped with: the process that holds its journal, as soon as it says so."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridwright import InputError
+from gridwright.testbed import Experiment, new_run
+from gridwright.web.running import Runs, path_of
+
+SYSTEM = {"arrivals": [1], "rates": [[2]]}
+HOLD = """
+import fcntl, os, socket, sys
+lock = open(sys.argv[1], "a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+for word in sys.stdin:
+    print(word.strip() or f"{os.getpid()} {socket.gethostname()}", end="", file=lock, flush=True)
+    print("said", flush=True)
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
+    with new_run(Experiment(system=SYSTEM, policy="fcfs", duration=1)) as made:
+        return made.number
+
+
+@pytest.fixture
+def holder(run: int) -> Iterator[Any]:
+    """Hold a run's lock as a process that has just claimed it, and has not yet said who it is."""
+    command = [sys.executable, "-c", HOLD, f"{path_of(run)}-lock"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+
+
+def say(holder: Any, words: str = "") -> None:
+    print(words, file=holder.stdin, flush=True)
+    assert holder.stdout.readline() == "said\n"
+
+
+def test_a_run_that_is_just_claimed_is_not_on_another_computer(run: int, holder: Any) -> None:
+    with pytest.raises(InputError, match="has not stopped within 1 second"):
+        Runs().stop(run, patience=1.0)
+    assert holder.poll() is None
+    say(holder)
+    Runs().stop(run)
+    assert holder.wait(20) != 0, "it was interrupted"
+    with pytest.raises(InputError, match="is not running"):
+        Runs().stop(run)
+
+
+def test_a_run_on_another_computer_is_left_alone(run: int, holder: Any) -> None:
+    say(holder, "1 elsewhere")
+    with pytest.raises(InputError, match="on another computer"):
+        Runs().stop(run)
+    assert holder.poll() is None
