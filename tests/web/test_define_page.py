@@ -190,31 +190,37 @@ def test_an_experiment_is_defined_beside_the_system(page: Any, server: Any, tmp_
 
 
 def test_what_was_defined_is_run_and_stepped_into(page: Any, server: Any) -> None:
+    (server.home / "systems").mkdir(exist_ok=True)
+    words = ["policy = 'lpas'", "resolution = 0.5", "machines = ['lab-1', 'lab-2']", "[system]"]
+    words += ["name = 'stepped'", "groups = ['lab-1', 'lab-2']"]
+    words += ["arrivals = [5, 8]", "rates = [[8, 3], [4, 10]]"]
+    (server.home / "systems" / "stepped.toml").write_text("\n".join(words))
     page.goto(server.url)
     box = page.get_by_role("combobox", name="Load an experiment")
     box.click()
-    box.fill("whole")
-    page.get_by_role("option", name="whole (saved)").click()
+    box.fill("stepped")
+    page.get_by_role("option", name="stepped (saved)").click()
     expect(page.get_by_role("rowheader", name="2", exact=True)).to_be_visible()
     button(page, "Run it").click()
-    page.wait_for_url("**/run/1")
-    expect(page.get_by_text(re.compile("whole under .*, running"))).to_be_visible(timeout=30_000)
+    page.wait_for_url(re.compile(r"/run/\d+$"))
+    number = page.url.rpartition("/")[2]
+    expect(page.get_by_text(re.compile("stepped under .*, running"))).to_be_visible(timeout=30_000)
     page.go_back()
     part(page, "Availability")
     page.get_by_role("row").filter(has_text="lab-1").get_by_role("checkbox").click()
-    expect(page.get_by_text("run 1: whole")).to_be_visible()
+    expect(page.get_by_text(f"run {number}: stepped")).to_be_visible()
     page.get_by_role("textbox", name="Availability").fill("0.25")
     page.get_by_role("combobox", name="Prediction mode").click()
     page.get_by_role("option", name="weekly").click()
     button(page, "Send to the run").click()
-    expect(page.get_by_text("run 1: sent to lab-1")).to_be_visible()
-    events = page.request.get(f"{server.url}/api/runs/1/events?limit=1000").json()
+    expect(page.get_by_text(f"run {number}: sent to lab-1")).to_be_visible()
+    events = page.request.get(f"{server.url}/api/runs/{number}/events?limit=1000").json()
     said = {each["kind"]: (each["machine"], each["detail"]) for each in events}
     assert said["availability imposed"] == ("lab-1", "0.25")
     assert said["prediction"] == ("lab-1", "weekly")
-    assert page.request.post(f"{server.url}/api/runs/1/stop", data={}).ok
+    assert page.request.post(f"{server.url}/api/runs/{number}/stop", data={}).ok
     page.goto(f"{server.url}/run")
     box = page.get_by_role("combobox", name="Experiment or system")
     box.click()
-    box.fill("whole")
-    expect(page.get_by_role("option", name="whole (saved experiment)")).to_be_visible()
+    box.fill("stepped")
+    expect(page.get_by_role("option", name="stepped (saved experiment)")).to_be_visible()
