@@ -24,8 +24,6 @@ HEADS = (
     "published simulation",
     "unfinished",
 )
-WITHOUT_END = 5
-"""A long run whose mean is so many times what short ones have at most never settles."""
 
 
 def last_runs() -> dict[tuple[int, str], Report]:
@@ -45,7 +43,6 @@ def row(number: int, policy: str, found: Report) -> list[str]:
     jobs, gap, expected = found.statistics.overall, found.gap, found.expected
     assert expected is not None
     printed = found.published.get("overall", {})
-    grows = expected.long_run > WITHOUT_END * expected.high
     return [
         str(number),
         POLICIES[policy],
@@ -53,7 +50,7 @@ def row(number: int, policy: str, found: Report) -> list[str]:
         f"{found.twin.overall.response:.3f}",
         f"{100 * gap.relative:+.1f} %",
         f"{gap.low:.3f} to {gap.high:.3f}",
-        "grows" if grows else f"{expected.long_run:.3f}",
+        f"{expected.long_run:.3f}" if expected.settles else "grows",
         f"{expected.low:.2f} to {expected.high:.2f}",
         printed.get("testbed", ""),
         printed.get("simulation", ""),

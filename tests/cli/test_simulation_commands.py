@@ -114,6 +114,31 @@ def test_differences_to_what_is_unstable_hold_for_the_run(
     assert "kpb:k=1 and met are unstable: differences to them hold for runs of this" in text
 
 
+def test_what_cannot_be_told_is_not_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = ["compare", "2.B", *SHORT, "--policies"]
+    text = output(capsys, *short, "mct,lpas", "--replications", "1")
+    assert "one replication does not tell whether that is noise" in text
+    held = tmp_path / "held.py"
+    held.write_text(
+        "from gridwright import push\n@push\ndef held(task_class, view):\n    return -1\n"
+    )
+    text = output(capsys, *short, f"{held},mct")
+    assert "mct is better than held, which finishes nothing." in text
+    assert "Best: mct" in text
+    text = output(capsys, "simulate", "2.B", *SHORT, "--policy", str(held))
+    assert "nan" not in text
+    assert "A good policy can keep up: load 75.0 %." in text
+
+
+def test_where_tasks_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "queueing" in output(capsys, "simulate", "2.B", "--policy", "mct", *SHORT)
+    text = output(capsys, "simulate", "2.B", "--policy", "fcfs", *SHORT)
+    assert "waiting" in text
+    assert "queueing" not in text
+
+
 def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "lpas_dg" in output(capsys, "policies")
     listed = json.loads(output(capsys, "policies", "--json"))
@@ -158,6 +183,14 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         (["simulate", "2.B"], "Missing option '--policy'. A policy by name"),
         (["compare", "2.B"], "'gridwright policies' lists them"),
+        (
+            ["compare", "2.B", "--policies", "mct", "lpas"],
+            "(lpas); policies are separated by commas",
+        ),
+        (
+            ["simulate", "2.B", "--policy", "mct,lpas"],
+            "'gridwright compare 2.B --policies mct,lpas'",
+        ),
         (["simulate", "2.B", "--policy", "lpaz"], "no policy 'lpaz'"),
         (["simulate", "2.B", "--policy", "kpb:k=9"], "kpb: k is 9; expected from 1 to 2"),
         (["simulate", "2.B", "--policy", "mct", "--horizon", "0"], "horizon is 0"),

@@ -59,6 +59,7 @@ def test_wrong_experiments(text: str, message: str, gw: Command, tmp_path: Path)
         (["run", "MGST-1", "--seed", "-1"], ": seed is -1; expected a number ≥ 0"),
         (["run", "MGST-1", "--save-jobs", "no/jobs.csv"], "--save-jobs no/jobs.csv: cannot be"),
         (["run", "--resume", "99"], "there is no run 99; 'gridwright runs' lists"),
+        (["runs", "trial"], "no run 'trial'; expected a number that 'gridwright runs' lists"),
         (["replay", "99"], "there is no run 99; 'gridwright runs' lists"),
         (["replay", "last"], "no run 'last'; expected a number"),
         (["runs", "show", "99"], "there is no run 99"),

@@ -176,6 +176,7 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         (["replay", "lab.swf", "--scale", "1e308"], "scale is 1e+308; expected a number from"),
         (["replay", "lab.swf", "--from", "2023-11-14"], "22.2 h before the first submission"),
         (["replay", "lab.swf", "--machines", "nowhere"], "nowhere"),
+        (["replay", "lab.swf", "--machines", "3"], "3 machines, or one of speed 3? write 3x1, or"),
         (["replay", "lab.swf", "--executor", "local"], "one policy at a time"),
         (["replay", "lab.swf", "--save", "x"], "one policy at a time"),
         (

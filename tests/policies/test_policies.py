@@ -180,7 +180,27 @@ def test_a_file_may_use_a_shipped_name_for_itself(tmp_path: Path) -> None:
         ),
         (OWN.replace("return np", "view.rate[99]\n    return np"), "mine.py, line 10: IndexError"),
         (OWN.replace("return np", "return 99\n    return np"), "every answer is impossible"),
-        (OWN.replace("return np", "return 'x'\n    return np"), "mine"),
+        (
+            OWN.replace("return np", "return 'x'\n    return np"),
+            "it answered 'x'; expected a whole",
+        ),
+        (OWN.replace("return np", "np"), "mine.py, line 10: it answered None; expected a whole"),
+        (
+            OWN.replace("return np", "return 0.5\n    return np"),
+            "it answered 0.5; expected a whole",
+        ),
+        (
+            OWN.replace("return np", "return {0: 'a', 1: view}[0]\n    return np"),
+            "mine.py, line 10: it answered",
+        ),
+        (
+            OWN.replace("return np", "return sorted([1], key=lambda j: view.now)[0]\n    np"),
+            "mine.py, line 10: this cannot be compiled: Cannot capture",
+        ),
+        (
+            "import random\n" + OWN.replace("return np", "return random.randrange(2)\n    np"),
+            "answers otherwise when the same is asked again",
+        ),
         (OWN.replace("weight=1.0", "weight"), "parameter 'weight' needs a default"),
     ],
 )

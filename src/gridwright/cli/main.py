@@ -82,6 +82,8 @@ def run(arguments: list[str]) -> int:
         message = error.format_message()
         if message.startswith("Missing"):
             message += f" {getattr(getattr(error, 'param', None), 'help', '')}"
+        elif "extra argument" in message and "--policies" in arguments:
+            message += "; policies are separated by commas and no spaces: mct,lpas"
         return _fail(message, 2) if message else 0  # without one, the help was shown instead
     except StoppedError as error:
         return _fail(str(error), STOPPED)

@@ -23,7 +23,8 @@ class _Runs(TyperGroup):
     """``runs 3`` is ``runs show 3``."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        return super().parse_args(ctx, ["show", *args] if args and args[0].isdecimal() else args)
+        is_run = bool(args) and args[0] not in self.commands and not args[0].startswith("-")
+        return super().parse_args(ctx, ["show", *args] if is_run else args)
 
 
 app = typer.Typer(cls=_Runs, help="List the runs of experiments; 'runs N' shows one.")
@@ -159,8 +160,9 @@ def show_report(found: Report) -> None:
         print("Too few jobs have finished to set the run beside its twin.")
     if found.expected is not None and found.expected.low == found.expected.low:
         low, high = found.expected.low, found.expected.high
+        long_run = f"the mean response is {found.expected.long_run:.4g}"
         print(
-            f"In the long run the mean response is {found.expected.long_run:.4g}; "
+            f"In the long run {long_run if found.expected.settles else 'jobs wait without end'}; "
             f"19 of 20 runs of this length are within {low:.4g} to {high:.4g}."
         )
 

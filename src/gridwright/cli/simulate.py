@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,6 +27,7 @@ from .run import (
 
 if TYPE_CHECKING:
     from ..experiments import Comparison, Result
+    from ..statistics import Estimate
 
 __all__ = ["compare", "show_comparison", "simulate"]
 
@@ -58,7 +60,12 @@ def simulate(
 ) -> None:
     """Simulate a system under a policy: mean number, response times, intervals."""
     from ..experiments import simulate as run
+    from ..model import InputError
 
+    if "," in policy:
+        raise InputError(
+            f"one policy is simulated; 'gridwright compare {system} --policies {policy}' compares"
+        )
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
     writable(trace, "--trace")
@@ -149,7 +156,7 @@ def show_result(result: Result) -> None:
     from rich.markup import escape
 
     from ..experiments import in_words
-    from .output import console, counted, show, table
+    from .output import console, counted, known, show, table
 
     out = console()
     runs = counted(len(result.replications), "replication", "replications")
@@ -162,11 +169,11 @@ def show_result(result: Result) -> None:
     rows = table("", "mean")
     if result.stable:
         rows.add_row("number in system", str(result.mean_number))
-        rows.add_row("response time", str(result.mean_response))
+        rows.add_row("response time", _shown(result.mean_response))
     else:
         growth = f"unstable, grows by {result.stability.growth:.3g} per time unit"
         rows.add_row("number in system", f"{result.mean_number.mean:.4g} ({growth})")
-        rows.add_row("response time", f"{result.mean_response.mean:.4g}")
+        rows.add_row("response time", known(result.mean_response.mean, ".4g"))
     for name, found in result.figures.items():
         rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
@@ -176,6 +183,9 @@ def show_result(result: Result) -> None:
     if result.refusals:
         rows.add_row("impossible answers refused", f"{result.refusals:,}")
     show(out, rows)
+    if not result.stable:
+        out.print("")
+        _say_what_is_possible(result)
     out.print("")
     if result.policy.kind == "chain":
         show_customers(result)
@@ -196,15 +206,27 @@ def _class_table(result: Result) -> Any:
     from ..experiments import in_words
     from .output import table
 
-    further = result.by_class
-    heads = [f">{in_words(name)}" for name in further] or [">waiting", ">throughput"]
-    rows = table("class", ">arrivals", ">response", *heads)
+    columns: dict[str, Sequence[Estimate]] = {
+        in_words(name): cells for name, cells in result.by_class.items()
+    }
+    if not columns:
+        parts = {"waiting": "mean_waiting", "queueing": "mean_queueing"}
+        for word, name in parts.items():  # push policies queue at machines, pull policies wait
+            cells = [getattr(each, name) for each in result.classes]
+            if any(cell.mean > 0 for cell in cells):
+                columns[word] = cells
+        columns["throughput"] = [each.throughput for each in result.classes]
+    rows = table("class", ">arrivals", ">response", *(f">{word}" for word in columns))
     for k, each in enumerate(result.classes):
-        cells = [found[k] for found in further.values()] or [each.mean_waiting, each.throughput]
-        rows.add_row(
-            escape(each.name), f"{each.arrivals:g}", str(each.mean_response), *map(str, cells)
-        )
+        cells = [each.mean_response, *(cells[k] for cells in columns.values())]
+        rows.add_row(escape(each.name), f"{each.arrivals:g}", *map(_shown, cells))
     return rows
+
+
+def _shown(found: Estimate) -> str:
+    from .output import UNKNOWN
+
+    return str(found) if found.mean == found.mean else UNKNOWN
 
 
 def show_comparison(found: Comparison, reference: str | None = None) -> None:
@@ -243,6 +265,10 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     for difference in found.differences:
         if difference.metric == first.criteria[-1]:
             out.print(_words(difference), markup=False)
+    for result in found.results:
+        if result.refusals:
+            words = f"{result.policy}: {result.refusals:,} impossible answers were refused."
+            out.print(words, markup=False)
     unstable = [str(result.policy) for result in found.results if not result.stable]
     if unstable:
         are, whom = ("is", "it") if len(unstable) == 1 else ("are", "them")
@@ -251,10 +277,20 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
             "length only.",
             markup=False,
         )
+        _say_what_is_possible(first)
     best = found.winner
     out.print(
         f"\nBest: {best}" if best else "\nNo policy beats all others beyond noise.", markup=False
     )
+
+
+def _say_what_is_possible(result: Result) -> None:
+    """Say of a system under which a policy is unstable whether any could do better."""
+    from ..allocation import allocate, verdict
+    from .output import console
+
+    if result.policy.kind in ("push", "pull", "peer"):
+        console().print(verdict(allocate(result.system)).words, markup=False)
 
 
 def _relative(result: Result) -> str:
@@ -264,6 +300,16 @@ def _relative(result: Result) -> str:
 
 def _words(difference: Any) -> str:
     gap = difference.difference
+    if gap.mean != gap.mean:
+        if difference.winner is None:
+            return f"Neither {difference.first} nor {difference.second} finishes anything."
+        nothing = {difference.first, difference.second} - {difference.winner}
+        return f"{difference.winner} is better than {nothing.pop()}, which finishes nothing."
+    if gap.low != gap.low:
+        return (
+            f"{difference.first} and {difference.second} differ by {gap.mean:.4g}; one replication "
+            "does not tell whether that is noise."
+        )
     if difference.winner is None:
         return f"{difference.first} and {difference.second} do not differ beyond noise ({gap})."
     loser = difference.second if difference.winner == difference.first else difference.first

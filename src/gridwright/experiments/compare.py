@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
@@ -138,6 +140,9 @@ def difference(first: Result, second: Result, metric: str) -> Difference:
     if found.high < 0:
         more, less = less, more
     winner = None
-    if found.low > 0 or found.high < 0:
+    nothing = [bool(np.isnan(each.values(metric)).all()) for each in (first, second)]
+    if nothing[0] != nothing[1]:  # a policy that finishes no task has no response at all
+        winner = str((second if nothing[0] else first).policy)
+    elif found.low > 0 or found.high < 0:
         winner = more if metric in first.more_is_better else less
     return Difference(str(first.policy), str(second.policy), metric, found, winner)

@@ -11,6 +11,8 @@ import numpy as np
 __all__ = ["CONFIDENCE", "Estimate", "estimate", "prediction", "ratio"]
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-12
+"""A share of a mean that is no width of an interval, but what sums of floats are off by."""
 
 
 class Estimate(NamedTuple):
@@ -18,6 +20,8 @@ class Estimate(NamedTuple):
 
     >>> Estimate(5.17, 5.14, 5.2)
     Estimate(5.170 ± 0.030)
+    >>> Estimate(7 - 2e-15, 7 - 3e-15, 7 - 1e-15)
+    Estimate(7 ± 0)
     """
 
     mean: float
@@ -43,7 +47,7 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         if not isfinite(self.half_width):
             return f"{self.mean:.4g}"
-        if self.half_width <= 0:
+        if self.half_width <= ROUNDING * abs(self.mean):
             return f"{self.mean:.6g} ± 0"
         decimals = max(0, 1 - int(np.floor(np.log10(self.half_width))))
         return f"{self.mean:.{decimals}f} ± {self.half_width:.{decimals}f}"

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 LONG = 20_000.0
 """Time units of the run whose mean is the long-run mean."""
+WITHOUT_END = 5
+"""A long run whose mean is more times what short ones have at most never settles."""
 SHORT_RUNS = 200
 """Runs of the length of the real one."""
 
@@ -36,6 +38,11 @@ class Expectation(NamedTuple):
     """19 of 20 runs of this length have a mean response above this,"""
     high: float
     """and below this."""
+
+    @property
+    def settles(self) -> bool:
+        """Whether the long run is like short ones, and does not take longer and longer."""
+        return self.long_run <= WITHOUT_END * self.high
 
 
 class Report(NamedTuple):

@@ -95,6 +95,10 @@ def _of_speeds(work: Workload, text: str) -> Machines:
     for word in text.split(","):
         match = SPEEDS.fullmatch(word.strip())
         assert match is not None
+        if match[1] is None and text.isdigit() and int(text) > 1:
+            raise InputError(
+                f"{text} machines, or one of speed {text}? write {text}x1, or 1x{text}"
+            )
         count, speed = int(match[1] or 1), float(match[2])
         if not (0 < count <= 100_000 and 1e-9 < speed < 1e9):
             raise InputError(f"{word.strip()!r}: expected machines such as 4x2.5: 4 of speed 2.5")

@@ -45,7 +45,8 @@ def published_routes(reruns: Reruns) -> APIRouter:
     @routes.get("/published/{name}", responses=MISSING)
     def one_table(name: str) -> dict[str, Any]:
         """Show a table: every printed cell beside ours, with the verdict."""
-        found = published()[1].get(name)
+        sections = published()[1]
+        found = sections.get(name) or sections.get(f"A:{name}")  # as on the command line
         if found is None:
             raise missing("such table")
         return found.as_json()
