@@ -311,6 +311,7 @@ def test_published(api: Any) -> None:
     assert "replications" in found["made"]
     first = api.get("/published/A:2.1")
     assert len(first["rows"]) == sum(first["summary"].values()) == 34
+    assert api.get("/published/2.1") == first, "as on the command line"
     api.get("/published/none", 404)
     row = next(k for k, row in enumerate(first["rows"]) if row["verdict"] == "differs")
     known = api.get("/published/A:2.1/reasons", params={"row": row})
