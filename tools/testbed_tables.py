@@ -68,8 +68,10 @@ def rates(found: Report) -> Iterator[list[str]]:
 
 def show(heads: Any, rows: Any) -> None:
     """Print a table."""
-    for cells in (heads, ["---"] * len(heads), *rows):
-        print("| " + " | ".join(cells) + " |")
+    print(f"| {' | '.join(heads)} |".replace("|  |", "| |"))
+    print("|" + "---|" * len(heads))
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |")
     print()
 
 
