@@ -1,11 +1,15 @@
-"""A browser, for what is looked at in one."""
+"""A browser, for what is looked at in one; and Ctrl-C, for what is stopped by it."""
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as `nohup make test &` has it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
