@@ -48,11 +48,11 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_figures_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
-    shown = output(capsys, "reproduce", "Figure 4.2", "--quick", "--page", str(page))
-    assert "Runs of 4.B1 are 1/2000 of the published length" in shown
-    assert "figures/a-figure-4.2.svg" in page.read_text()
-    assert "Runs of 4.B1 are 1/2000 of the published length" in page.read_text()
-    assert "<svg" in (tmp_path / "figures" / "a-figure-4.2.svg").read_text()
+    shown = output(capsys, "reproduce", "Figure 3.1", "--quick", "--page", str(page))
+    assert "Runs of 3.G1 are 1/2000 of the published length; half widths" in shown
+    assert "figures/a-figure-3.1.svg" in page.read_text()
+    assert "Runs of 3.G1 are 1/2000 of the published length; half widths" in page.read_text()
+    assert "<svg" in (tmp_path / "figures" / "a-figure-3.1.svg").read_text()
 
 
 def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
