@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Programs that may keep their bytecode start sooner, and the tests start many.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test lint bench docs clean
 
 setup: .venv/ready

@@ -24,7 +24,7 @@ import numpy as np
 
 __all__ = ["bind", "hook", "link", "point", "rare", "shared"]
 
-KEPT_FOLDERS = 64
+KEPT_FOLDERS = 256
 _LOCK = Lock()
 _SHARED: list[type] = []
 FOREIGN = ("builtins", "math", "numba", "numpy")
