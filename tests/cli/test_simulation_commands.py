@@ -149,10 +149,11 @@ def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, log, picture = tmp_path / "a.csv", tmp_path / "t.csv", tmp_path / "p.svg"
-    output(
+    said = output(
         capsys, "simulate", "3.A:alpha1:5", "--policy", "lpas_dg", "--horizon", "20",
         "--replications", "3", "--csv", str(table), "--trace", str(log), "--plot", str(picture),
     )  # fmt: skip
+    assert said.endswith(f"\nwritten: {table}, {log}, {picture}\n")
     rows = rows_of(table)
     assert [row["replication"] for row in rows] == ["1", "2", "3"]
     events = rows_of(log)
@@ -236,12 +237,16 @@ def test_ctrl_c_stops_at_once() -> None:
     process = subprocess.Popen(
         [*command, "--horizon", "1e7"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while cpu_seconds(process.pid) < 4:  # until it is well under way
-        assert process.poll() is None
-        time.sleep(0.05)
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    try:
+        while cpu_seconds(process.pid) < 4:  # until it is well under way
+            assert process.poll() is None
+            time.sleep(0.05)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err

@@ -64,7 +64,9 @@ def test_a_published_experiment(gw: Command, tmp_path: Path) -> None:
     assert table[1].split()[:5] == ["1", "done", "MGST-1", "MGST.HiHi:1", "lpas_dg"]
 
     picture = tmp_path / "run.png"
-    assert gw("runs", "show", 1, "--no-expect", "--plot", picture) == text
+    assert (
+        gw("runs", "show", 1, "--no-expect", "--plot", picture) == f"{text}\nwritten: {picture}\n"
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
     check_tables(gw, tmp_path / "new" / "tables")
 

@@ -113,10 +113,12 @@ def test_replay_compares_policies(capsys: pytest.CaptureFixture[str]) -> None:
     )  # fmt: skip
     assert "lab: 7 jobs in" in out
     assert "Failures:" in out
-    assert [line.split()[0] for line in out.splitlines() if line.startswith(("fcfs", "mct"))] == [
-        "fcfs",
-        "mct",
+    heads = [line.split() for line in out.splitlines() if line.endswith("mct")]
+    assert heads == [["fcfs", "mct"], ["mean", "response", "jobs", "fcfs", "mct"]]
+    assert [line.split()[-2:] for line in out.splitlines() if line.startswith("unfinished")] == [
+        ["0", "0"]
     ]
+    assert out.endswith("\nwritten: jobs.csv, lab.svg\n")
     assert len(Path("jobs.csv").read_text("utf-8").splitlines()) == 15
     assert Path("lab.svg").stat().st_size > 1000
 

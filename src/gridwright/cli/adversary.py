@@ -38,6 +38,7 @@ def adversary(
 ) -> None:
     """Search for the system where a policy loses most to others, and save it."""
     from ..experiments import adversary as run
+    from .output import print_json, written
 
     picture = plot_path(plot) if plot else None
     writable(save, "--save")
@@ -59,11 +60,10 @@ def adversary(
 
         draw_adversary(found, picture)
     if json:
-        from .output import print_json
-
         print_json(found.as_json())
     else:
-        _show(found, save)
+        _show(found)
+        written(save, picture)
 
 
 def _limits(text: str) -> tuple[float, float]:
@@ -76,7 +76,7 @@ def _limits(text: str) -> tuple[float, float]:
         raise InputError(f"--load {text}: expected a number, or LOW:HIGH") from None
 
 
-def _show(found: Adversary, save: Path) -> None:
+def _show(found: Adversary) -> None:
     from rich.markup import escape
 
     from ..allocation import allocate
@@ -93,4 +93,3 @@ def _show(found: Adversary, save: Path) -> None:
     for result in found.comparison.results:
         rows.add_row(escape(str(result.policy)), str(result.mean_number))
     show(out, rows)
-    out.print(f"\nwritten: {escape(str(save))}")

@@ -37,6 +37,7 @@ def allocate(
     """Solve the allocation LP: capacity, load, and who should serve whom."""
     from ..allocation import allocate as solve
     from ..catalogue import find_or_read
+    from .output import print_json, written
 
     picture = plot_path(plot) if plot else None
     entry = find_or_read(system)
@@ -49,11 +50,11 @@ def allocate(
         draw_allocation(allocation, picture)
     if json:
         from ..allocation import as_json
-        from .output import print_json
 
         print_json(as_json(allocation))
     else:
         show_allocation(allocation, before)
+        written(picture)
 
 
 def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:

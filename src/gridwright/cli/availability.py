@@ -84,6 +84,10 @@ def availability(
 
         draw_availability(history.week(intervals), picture)
     (_print if json else _show)(found, [predictor(name) for name in MODES], history)
+    if not json:
+        from .output import written
+
+        written(picture)
 
 
 def _count(every: float, total: float) -> int:

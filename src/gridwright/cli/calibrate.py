@@ -53,6 +53,7 @@ def calibrate(
     from ..model import InputError
     from ..testbed import calibrate as run
     from ..testbed import write_machines
+    from .output import print_json, written
 
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
@@ -76,11 +77,10 @@ def calibrate(
 
         draw_calibration(found, picture)
     if json:
-        from .output import print_json
-
         print_json(found.as_json())
     else:
-        _show(found, save)
+        _show(found)
+        written(save, csv, picture)
 
 
 def _cluster(address: str) -> Executor:
@@ -95,7 +95,7 @@ def _cluster(address: str) -> Executor:
     return made
 
 
-def _show(found: Calibrations, save: Path | None) -> None:
+def _show(found: Calibrations) -> None:
     from rich.markup import escape
 
     from .output import console, counted, show, table
@@ -117,5 +117,3 @@ def _show(found: Calibrations, save: Path | None) -> None:
         )
     show(out, rows)
     out.print("\nImposed and measured: jobs a second at an availability of 1.")
-    if save:
-        out.print(f"written: {escape(str(save))}")

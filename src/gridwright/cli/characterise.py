@@ -102,7 +102,7 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
     from rich.markup import escape
 
     from ..traces.duration import in_words
-    from .output import console, known, show, table
+    from .output import console, known, show, table, written
 
     out = console()
     system = found.system
@@ -164,8 +164,7 @@ def _show_jobs(found: Character, failures: FailureCharacter | None, output: Path
     if failures is not None:
         out.print("")
         _show_failures(failures)
-    if output:
-        out.print(f"written: {escape(str(output))}")
+    written(output)
 
 
 def _variation(times: Fitted) -> tuple[str, str]:
@@ -225,7 +224,7 @@ def _throughputs(
 ) -> None:
     from ..model import heterogeneity
     from ..traces import throughput_system
-    from .output import console, print_json
+    from .output import console, print_json, written
 
     system = throughput_system(found, load=load, name=name_of(trace))
     _write(system, output)
@@ -249,5 +248,4 @@ def _throughputs(
         f"{measured.name} (task {measured.task:.2f}, machine {measured.machine:.2f}, {kind})"
     )
     _show_rates(out, system)
-    if output:
-        out.print(f"written: {output}")
+    written(output)

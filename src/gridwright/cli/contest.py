@@ -60,6 +60,7 @@ def contest(
     from ..experiments import contest as run
     from ..experiments import random_systems
     from ..model import InputError
+    from .output import print_json, written
 
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
@@ -87,11 +88,10 @@ def contest(
 
         draw_contest(found, picture)
     if json:
-        from .output import print_json
-
         print_json(found.as_json())
     else:
         _show(found)
+        written(csv, picture)
 
 
 def _matching(pattern: str) -> list[str]:

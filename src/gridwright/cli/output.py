@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
@@ -18,6 +19,7 @@ __all__ = [
     "print_json",
     "show",
     "table",
+    "written",
 ]
 
 QUIET_ZERO = "[dim]·[/dim]"
@@ -77,6 +79,12 @@ def known(value: float, form: str) -> str:
     ('0.50', '–')
     """
     return UNKNOWN if value != value else f"{value:{form}}"
+
+
+def written(*paths: Path | None) -> None:
+    """Say which files were written, of those that could be."""
+    if names := [str(path) for path in paths if path is not None]:
+        print(f"\nwritten: {', '.join(names)}")
 
 
 def print_json(value: Any) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from .argument import Json, listed, plot_path
 from .conduct import Address, Executor, Expect, Unit, conduct_and_show, given_options
-from .output import print_json
+from .output import print_json, written
 from .replayed import Scene, as_json, show_replays, write_jobs
 from .run import progress_bar, writable
 from .trace import Classes, From, Load, Machines, Processors, To, name_of, window
@@ -276,3 +276,4 @@ def _compare(
         print_json(as_json(scene, found))
     else:
         show_replays(scene, found)
+        written(csv, picture)

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["Scene", "as_json", "show_replays", "write_jobs"]
 
 
+FIGURES = {
+    "mean_response": "mean response",
+    "median_response": "median",
+    "response_95": "95 %",
+    "mean_waiting": "mean waiting",
+    "mean_slowdown": "mean slowdown",
+    "utilisation": "utilisation",
+    "makespan": "makespan",
+    "lost": "lost",
+    "unfinished": "unfinished",
+}
+"""What is said of a replay, and how it is called."""
+
+
 class Scene(NamedTuple):
     """What is to be replayed of a trace, and on what."""
 
@@ -81,39 +95,33 @@ def show_replays(scene: Scene, found: list[Replay]) -> None:
         f"{in_words(scene.work.length)}, {counted(classes, 'class', 'classes')}, "
         f"{counted(machines, 'machine', 'machines')}, load {allocate(system).load:.3g}\n"
     )
-    rows = table(
-        "policy",
-        ">response",
-        ">median",
-        ">95 %",
-        ">waiting",
-        ">slowdown",
-        ">utilisation",
-        ">makespan",
-        ">lost",
-        ">unfinished",
-    )
-    for each in found:
-        figures = each.figures
-        if not figures["finished"]:
-            rows.add_row(escape(str(each.policy)), *["–"] * 8, f"{figures['unfinished']:,}")
-            continue
-        keys = ("mean_response", "median_response", "response_95", "mean_waiting")
-        rows.add_row(
-            escape(str(each.policy)),
-            *(in_words(figures[key]) for key in keys),
-            f"{figures['mean_slowdown']:.4g}",
-            f"{100 * figures['utilisation']:.0f} %",
-            in_words(figures["makespan"]),
-            f"{each.lost:,}",
-            f"{figures['unfinished']:,}",
-        )
+    policies = [f">{escape(str(each.policy))}" for each in found]
+    rows = table("", *policies)
+    for name, word in FIGURES.items():
+        rows.add_row(word, *(_figure(name, each) for each in found))
     show(out, rows)
     out.print("")
-    rows = table("mean response", ">jobs", *(f">{escape(str(each.policy))}" for each in found))
+    rows = table("mean response", ">jobs", *policies)
     for i, name in enumerate(system.classes):
         count = int((scene.jobs.task_classes == i).sum())
         means = [each.by_class[i] for each in found]
         said = ["–" if mean != mean else in_words(mean) for mean in means]
         rows.add_row(escape(name), f"{count:,}", *said)
     show(out, rows)
+
+
+def _figure(name: str, replay: Replay) -> str:
+    """Write a figure of a replay; where no job was finished, only counts are known."""
+    from ..traces.duration import in_words
+    from .output import UNKNOWN
+
+    figures = replay.figures
+    if name in ("lost", "unfinished"):
+        return f"{figures[name]:,}"
+    if not figures["finished"]:
+        return UNKNOWN
+    if name == "mean_slowdown":
+        return f"{figures[name]:.4g}"
+    if name == "utilisation":
+        return f"{100 * figures[name]:.0f} %"
+    return in_words(figures[name])

@@ -66,6 +66,7 @@ def reproduce(
     from ..model import InputError
     from ..reproduction import FULL, PUBLISHED, QUICK, Laboratory, choose, runs_of, summary
     from ..reproduction import reproduce as run
+    from .output import print_json, written
 
     if quick and full:
         raise InputError("--quick and --full exclude each other")
@@ -105,8 +106,6 @@ def reproduce(
 
         write_reproduction(found, laboratory, report, seconds)
     if json:
-        from .output import print_json
-
         print_json(
             {
                 "scale": str(scale),
@@ -118,6 +117,7 @@ def reproduce(
         )
     else:
         _show(found, scale, seed, seconds, every_cell=bool(tables))
+        written(plots, page, report)
 
 
 def _list(chosen: list[Target], json: bool) -> None:

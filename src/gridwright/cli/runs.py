@@ -10,7 +10,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from .argument import Json
-from .output import console, known, print_json, show, table
+from .output import console, known, print_json, show, table, written
 
 if TYPE_CHECKING:
     from ..grid import Mapper
@@ -91,7 +91,11 @@ def show_run(
             from ..plots import draw_run
 
             draw_run(run, picture)
-        print_json(found.as_json()) if json else show_report(found)
+        if json:
+            print_json(found.as_json())
+        else:
+            show_report(found)
+            written(picture)
 
 
 @app.command()

@@ -61,6 +61,7 @@ def simulate(
     """Simulate a system under a policy: mean number, response times, intervals."""
     from ..experiments import simulate as run
     from ..model import InputError
+    from .output import print_json, written
 
     if "," in policy:
         raise InputError(
@@ -89,11 +90,10 @@ def simulate(
         write_trace(result, trace)
     _draw((result,), picture)
     if json:
-        from .output import print_json
-
         print_json(result.as_json())
     else:
         show_result(result)
+        written(csv, trace, picture)
 
 
 def compare(
@@ -115,6 +115,7 @@ def compare(
 ) -> None:
     """Compare policies on the same arrivals: who is better, beyond noise."""
     from ..experiments import compare as run
+    from .output import print_json, written
 
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
@@ -137,11 +138,10 @@ def compare(
         write_csv(found.results, csv)
     _draw(found.results, picture)
     if json:
-        from .output import print_json
-
         print_json(found.as_json())
     else:
         show_comparison(found, reference)
+        written(csv, picture)
 
 
 def _draw(results: tuple[Result, ...], picture: Any) -> None:

@@ -60,6 +60,7 @@ def sweep(
     """Vary one thing about a system, or a parameter, for several policies."""
     from ..experiments import sweep as run
     from ..policies import find
+    from .output import print_json, written
 
     picture = plot_path(plot) if plot else None
     writable(csv, "--csv")
@@ -94,11 +95,10 @@ def sweep(
 
         draw_sweep(found, picture)
     if json:
-        from .output import print_json
-
         print_json(found.as_json())
     else:
         _show(found)
+        written(csv, picture)
 
 
 def values_of(text: str) -> list[float | str]:

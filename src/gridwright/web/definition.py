@@ -89,7 +89,7 @@ def fits_a_testbed(system: System) -> str:
 
 
 def drawn_faults(experiment: Experiment) -> tuple[Fault, ...]:
-    """Draw failure periods for all machines from the mean times of the system."""
+    """Draw faults for all machines from the mean times of the system."""
     check_failures(experiment)
     if experiment.system.failures is None:
         raise InputError("no mean up-time and repair time are given, so that no machine fails")

@@ -38,7 +38,7 @@ class MachineCells:
 
 @dataclass
 class FaultCells:
-    """A failure period of a machine."""
+    """A fault: when a machine is down."""
 
     machine: Place
     start: str

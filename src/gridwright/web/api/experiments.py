@@ -1,4 +1,4 @@
-"""Experiments of one's own: checked, read, written, kept; their machines and failure periods."""
+"""Experiments of one's own: checked, read, written, kept; their machines and faults."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def experiment_routes() -> APIRouter:
 
     @routes.post("/experiments/failures", responses=WRONG)
     def failures(given: Tracing) -> dict[str, Any]:
-        """Draw failure periods for all machines, or take those given; say how long they are."""
+        """Draw faults for all machines, or take those given; say how long they are."""
         found = experiment_from(given.definition)
         system = found.system
         check_failures(found)

@@ -1,4 +1,4 @@
-"""The failure periods of every machine: drawn from the mean times, shown, edited."""
+"""The faults of every machine: drawn from the mean times, shown, edited."""
 
 from __future__ import annotations
 
