@@ -72,3 +72,50 @@ def test_every_idea_has_a_picture_that_can_be_made_again(page: Path) -> None:
     assert f'"{picture}": ' in (ROOT / "tools" / "draw_docs.py").read_text("utf-8")
     assert (DOCS / "figures" / f"learn-{picture}.svg").stat().st_size < 50_000
     assert "```python\n>>> " in text
+
+
+PARTS = {
+    "push": ["A:2.1", "A:2.6"],
+    "pull": [f"A:3.{number}" for number in (2, 3, 4, 5, 6, 11, 12, 14)],
+    "decentralised": ["A:4.1", "D:I", "D:text"],
+    "other numbers": ["A:text"],
+    "chains": ["W:II", "W:III", "W:IV", "W:V", "W:text"],
+    "capacities": ["LP"],
+}
+"""The sections of the tables that a row of the report in short sums up."""
+
+
+def verdicts(line: str) -> list[int]:
+    """Return how many cells have a verdict, agree, differ, and contradict their source."""
+    counts = dict.fromkeys(("agree", "differ", "errat"), 0)
+    for number, word in re.findall(r"([\d,]+) (agree|differ|errat)", line):
+        counts[word] += int(number.replace(",", ""))
+    return [sum(counts.values()), *counts.values()]
+
+
+def sums(rows: list[list[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def test_the_report_in_short_has_the_counts_of_the_tables() -> None:
+    tables = (DOCS / "reproduction.md").read_text("utf-8")
+    sections = {
+        name: verdicts(line)
+        for name, line in re.findall(r"^## (.+)\n\n(.+)$", tables, re.MULTILINE)
+    }
+    page = (DOCS / "differences.md").read_text("utf-8").split("\n## ")[0]
+    rows = {
+        title.strip(" *"): [
+            int(cell.strip(" *").replace(",", "") or 0) for cell in cells.split("|")
+        ]
+        for title, cells in re.findall(r"^\|([^|\n]+)\|( [*]*\d.*)\|$", page, re.MULTILINE)
+    }
+    for title, names in PARTS.items():
+        row = next(row for start, row in rows.items() if start.startswith(title))
+        assert row == sums([sections[name] for name in names]), title
+    once, everything = list(rows).index("simulated or solved"), [*rows.values()]
+    assert everything[once] == sums(everything[:once])
+    assert everything[-1] == sums(everything[once:-1]) == sums([*sections.values()])
+    total = re.search(r"In all:.*", tables)
+    assert total is not None
+    assert everything[-1] == verdicts(total[0])
