@@ -28,6 +28,15 @@ def first(task_class, view):
 """
 
 
+WRONG = [
+    ("Replications", "0", "replications is 0; expected 1 to 1,000"),
+    ("Replications", "", "replications is empty; expected a whole number"),
+    ("Seed", "1.5", "seed is 1.5; expected a whole number"),
+    ("Seed", "-1", "seed is -1; expected 0 or more"),
+    ("Time units (empty: as published)", "0", "horizon is 0; expected a number > 0"),
+]
+
+
 def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/simulate")
     page.get_by_text("A policy of your own, as code").click()
@@ -58,9 +67,14 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     expect(page.get_by_text("response time, first − mct")).to_be_visible()
     page.reload()
     expect(page.get_by_text("Best: first")).to_be_visible()
-    page.get_by_label("Replications").fill("0")
-    button(page, "Start").click()
-    expect(page.get_by_text("replications is 0; expected 1 to 1,000")).to_be_visible()
+    for label, typed, said in WRONG:
+        box = page.get_by_label(label)
+        right = box.input_value()
+        box.fill(typed)
+        button(page, "Start").click(delay=200)  # as a person's: the box is left before it ends
+        expect(page.get_by_text(said)).to_be_visible()
+        expect(box).to_have_value(typed)
+        box.fill(right)
     button(page, "Stop").click()
     expect(page.get_by_text("no simulation is going on")).to_be_visible()
     page.get_by_label("Replications").fill("1000")
@@ -106,6 +120,12 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     button(page, "Fail now").click()
     expect(page.get_by_text("machine 1: fail, done")).to_be_visible()
     expect(page.get_by_text(re.compile(r"failure\s+machine 1"))).to_be_visible()
+    page.get_by_label("availability").fill("")
+    button(page, "Impose").click()
+    expect(page.get_by_text("a number is missing; impose needs 2")).to_be_visible()
+    page.get_by_label("availability").fill("1.5")
+    button(page, "Impose").click(delay=200)
+    expect(page.get_by_text("availability 1.5 for 1 time units; expected more")).to_be_visible()
     button(page, "Pause the run").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*paused"))).to_be_visible()
     button(page, "Resume the run").click()

@@ -13,7 +13,7 @@ from ...model import InputError, System
 from ..draft import system_of
 from ..saved import OWN, load_saved, saved_names
 
-__all__ = ["OWN", "figure", "frame", "system_choices", "system_named", "tell"]
+__all__ = ["OWN", "figure", "frame", "system_choices", "system_named", "tell", "whole"]
 
 PAGES = {
     "Define": "/",
@@ -91,6 +91,15 @@ def figure(value: Any, form: str = ".4g") -> str:
     if value is None or value != value:
         return ""
     return f"{value:{form}}"
+
+
+def whole(value: float | None, what: str) -> int:
+    """Return what was filled in as a whole number."""
+    if value is None or value % 1:
+        raise InputError(
+            f"{what} is {'empty' if value is None else value}; expected a whole number"
+        )
+    return int(value)
 
 
 def system_choices() -> dict[str, str]:

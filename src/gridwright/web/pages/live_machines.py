@@ -41,10 +41,10 @@ class Machines:
             for verb in VERBS:
                 button = ui.button(verb.capitalize(), on_click=lambda verb=verb: self.operate(verb))
                 button.props("outline dense")
-            self.period = ui.number("for time units", value=1, min=0).classes("w-32")
+            self.period = ui.number("for time units", value=1).classes("w-32")
             fail = ui.button("Fail now", on_click=lambda: self.operate("fail", self.period.value))
             fail.props("outline dense color=negative")
-            self.share = ui.number("availability", value=0.5, min=0, max=1).classes("w-28")
+            self.share = ui.number("availability", value=0.5).classes("w-28")
             impose = ui.button(
                 "Impose",
                 on_click=lambda: self.operate("impose", self.share.value, self.period.value),
@@ -80,8 +80,11 @@ class Machines:
 
     async def operate(self, verb: str, *values: float | None) -> None:
         """Ask something of a machine."""
+        if None in values:
+            tell(f"a number is missing; {verb} needs {len(values)}")
+            return
         machine = str(self.machine.value or "")
-        words = " ".join(f"{value:g}" for value in values if value is not None)
+        words = " ".join(f"{value:g}" for value in values)
 
         def ask() -> str:
             with open_journal(self.number) as journal:

@@ -15,7 +15,7 @@ from ..draft import document_of
 from ..simulating import Simulation, Wanted
 from .charts import convergence_chart, draw, number_chart
 from .code_field import CodeField
-from .frame import OWN, figure, frame, system_choices, system_named, tell
+from .frame import OWN, figure, frame, system_choices, system_named, tell, whole
 from .policy_form import PolicyForm
 
 __all__ = ["simulate_page"]
@@ -61,9 +61,9 @@ class Simulator:
         self.policies = PolicyForm(["mct", "lpas"])
         self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.trusted)
         with ui.row().classes("gap-2 items-end"):
-            self.horizon = ui.number("Time units (empty: as published)", min=0).classes("w-56")
-            self.replications = ui.number("Replications", value=10, min=1).classes("w-32")
-            self.seed = ui.number("Seed", value=1, min=0)
+            self.horizon = ui.number("Time units (empty: as published)").classes("w-56")
+            self.replications = ui.number("Replications", value=10).classes("w-32")
+            self.seed = ui.number("Seed", value=1)
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
             ui.button("Stop", on_click=self.stop).props("outline")
@@ -79,9 +79,9 @@ class Simulator:
             wanted = Wanted(
                 chosen,
                 self.policies.names(),
-                self.horizon.value or None,
-                _whole(self.replications.value, "replications"),
-                _whole(self.seed.value, "seed"),
+                self.horizon.value,
+                whole(self.replications.value, "replications"),
+                whole(self.seed.value, "seed"),
                 code=self.code.text,
             )
             begun = await background.io_bound(self.desk.simulations.start, wanted)
@@ -155,9 +155,3 @@ def _interval(found: dict[str, Any] | None) -> str:
     if found["low"] is None:
         return figure(found["mean"])
     return f"{figure(found['mean'])} ({figure(found['low'])}, {figure(found['high'])})"
-
-
-def _whole(value: Any, what: str) -> int:
-    if value is None or value != int(value):
-        raise InputError(f"{what} is {value}; expected a whole number")
-    return int(value)

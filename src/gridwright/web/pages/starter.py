@@ -15,7 +15,7 @@ from ..desk import Desk
 from ..draft import document_of
 from ..own import load_own, own_experiments
 from ..running import CLUSTERS, check_cluster, experiment_of
-from .frame import system_choices, system_named, tell
+from .frame import system_choices, system_named, tell, whole
 from .policy_form import PolicyForm
 
 __all__ = ["Starter"]
@@ -42,9 +42,9 @@ class Starter:
         ).classes("w-full max-w-3xl")
         self.policy = PolicyForm(["lpas_dg"], ("push", "pull"), several=False)
         with ui.row().classes("gap-2 items-end"):
-            self.unit = ui.number("Seconds of a time unit", value=1, min=0)
-            self.duration = ui.number("Time units", value=20, min=0)
-            self.seed = ui.number("Seed", value=1, min=0)
+            self.unit = ui.number("Seconds of a time unit", value=1)
+            self.duration = ui.number("Time units", value=20)
+            self.seed = ui.number("Seed", value=1)
             self.failures = ui.select(
                 {**AS_IT_SAYS, "generated": "drawn, as the system says", "none": "none"},
                 label="Failures",
@@ -63,14 +63,14 @@ class Starter:
 
     def _more(self) -> None:
         with ui.expansion("More").props("dense"), ui.row().classes("gap-2 items-end"):
-            self.timeout = ui.number("Time-out after n × expected (0: never)", value=0, min=0)
+            self.timeout = ui.number("Time-out after n × expected (0: never)", value=0)
             self.timeout.classes("w-64")
             self.detection = ui.select(
                 {"immediate": "at once", "timeout": "only by the time-out"},
                 label="A failure is known",
                 value="immediate",
             ).classes("w-48")
-            self.resolution = ui.number("Readings every … time units (0: none)", value=0, min=0)
+            self.resolution = ui.number("Readings every … time units (0: none)", value=0)
             self.resolution.classes("w-64")
             self.job = ui.select(
                 {"wait": "sleeps", "spin": "really takes the CPU"}, label="A job", value="wait"
@@ -150,7 +150,7 @@ class Starter:
             "policy": self.policy.names()[0] if self.policy.names() else None,
             "time_unit": self.unit.value,
             "duration": self.duration.value,
-            "seed": None if self.seed.value is None else int(self.seed.value),
+            "seed": None if self.seed.value is None else whole(self.seed.value, "seed"),
             "failures": self.failures.value or None,
             "corrections": beliefs.get(str(self.corrections.value)),
             "timeout": self.timeout.value,
