@@ -16,7 +16,7 @@ from .shape import low, shape_draw
 from .state import State, shown
 from .trace import ARRIVE, ASSIGN, FINISH, START, note
 
-__all__ = ["account", "loop", "place", "retire"]
+__all__ = ["account", "loop"]
 
 ALLOCATES_NOTHING = True
 
@@ -117,35 +117,27 @@ def place(
     ticket.task_class = i
     s.assigned[i, k] += 1
     s.stream[i].arrived += t >= warmup
-    return begin, end, account(s, i, k, t, begin, end, warmup, horizon, 1)
+    return begin, end, account(s, i, k, t, begin, end, warmup, horizon)
 
 
 def account(
-    s: State,
-    i: int,
-    k: int,
-    t: float,
-    begin: float,
-    end: float,
-    warmup: float,
-    horizon: float,
-    sign: int,
+    s: State, i: int, k: int, t: float, begin: float, end: float, warmup: float, horizon: float
 ) -> float:
-    """Count a task in, or out with sign −1; return what it adds to the integral of the number."""
+    """Count a task; return what it adds to the integral of the number in system."""
     q, o = s.stream[i], s.server[k]
     if t >= warmup and end <= horizon:  # as nearly always
-        q.responded += sign
-        q.response += sign * (end - t)
-        q.queued += sign * (begin - t)
-        q.finished += sign
-        o.busy += sign * (end - begin)
-        return sign * (end - t)
+        q.responded += 1
+        q.response += end - t
+        q.queued += begin - t
+        q.finished += 1
+        o.busy += end - begin
+        return end - t
     if end <= warmup:
         return 0.0
     if end <= horizon:
-        q.finished += sign
-    o.busy += sign * max(min(end, horizon) - max(begin, warmup), 0.0)
-    return sign * (min(end, horizon) - max(t, warmup))
+        q.finished += 1
+    o.busy += max(min(end, horizon) - max(begin, warmup), 0.0)
+    return min(end, horizon) - max(t, warmup)
 
 
 def retire(s: State, j: int, t: float) -> int:
@@ -155,7 +147,6 @@ def retire(s: State, j: int, t: float) -> int:
     x, gone = o.head, 0
     while x >= 0 and s.ticket[x].due <= t:
         ticket = s.ticket[x]
-        left(s, x, j)
         m.work -= ticket.expected
         following = ticket.next
         ticket.next = s.count[0].free
@@ -172,11 +163,6 @@ def retire(s: State, j: int, t: float) -> int:
         m.serving = s.ticket[x].task_class
         s.due[j] = s.ticket[x].due
     return gone
-
-
-@hook
-def left(s: State, x: int, j: int) -> None:
-    """Stand in for what else is done when a task has left a machine."""
 
 
 @hook

@@ -2,8 +2,8 @@
 
 from numpy.random import Generator
 
-from ..push import account, retire
 from .knowledge import learn
+from .queue import leave
 from .state import PeerState
 
 __all__ = ["alter"]
@@ -13,13 +13,13 @@ ALLOCATES_NOTHING = True
 
 def alter(p: PeerState, warmup: float, horizon: float, events: Generator) -> None:
     """Change rates as the system says, and draw when they change next."""
-    d, c = p.diary[0], p.central.count[0]
+    d = p.diary[0]
     now = d.change
     d.change = now + events.standard_exponential() * d.interval
     d.changes += 1
     for j in range(len(p.version)):
         if p.central.due[j] <= now:
-            c.inside -= retire(p.central, j, now)
+            leave(p, j, now, warmup, horizon)
     classes, machines = p.arrival.shape
     arrivals, rates = len(p.arrival_factors), len(p.rate_factors)
     if arrivals + rates > 0:
@@ -30,11 +30,11 @@ def alter(p: PeerState, warmup: float, horizon: float, events: Generator) -> Non
             _change_arrival(p, i, j, now, events)
         else:
             _change_rate(p, i, j, events)
-        _tell(p, j, now, warmup, horizon)
+        _tell(p, j)
     if len(p.availabilities) > 0:
         for j in range(machines):
             p.speed[j] = p.availabilities[int(events.random() * len(p.availabilities))]
-            _tell(p, j, now, warmup, horizon)
+            _tell(p, j)
 
 
 def _change_arrival(p: PeerState, i: int, j: int, now: float, events: Generator) -> None:
@@ -59,32 +59,15 @@ def _change_rate(p: PeerState, i: int, j: int, events: Generator) -> None:
         p.error_rate[i, j] = 1.0 + p.diary[0].doubt_rates * (2.0 * events.random() - 1.0)
 
 
-def _tell(p: PeerState, j: int, now: float, warmup: float, horizon: float) -> None:
+def _tell(p: PeerState, j: int) -> None:
     """Let a machine know its own rates; the tasks that wait there will take another time."""
     s = p.central
     p.version[j] += 1
     learn(p, j, j)
+    work = 0.0
     for i in range(len(p.load)):
         s.truth[i, j] = p.nominal_now[i, j] * p.speed[j]
         s.expected[i, j] = p.expected[j, i, j]
-    m, o = s.machines[j], s.server[j]
-    m.work = 0.0
-    x = o.head
-    end = now
-    while x >= 0:
-        ticket = s.ticket[x]
-        i = ticket.task_class
-        ticket.expected = s.expected[i, j]
-        m.work += ticket.expected
-        if x == o.head:  # in service: it keeps its time
-            end = ticket.due
-        else:
-            born = ticket.born
-            s.count[0].area += account(s, i, j, born, ticket.begun, ticket.due, warmup, horizon, -1)
-            ticket.begun = end
-            end += ticket.work / s.truth[i, j]
-            ticket.due = end
-            s.count[0].area += account(s, i, j, born, ticket.begun, end, warmup, horizon, 1)
-        x = ticket.next
-    if o.head >= 0:
-        o.last = end
+        if p.there[i, j] > 0:
+            work += p.there[i, j] * s.expected[i, j]
+    s.machines[j].work = work

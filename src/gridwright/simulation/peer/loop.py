@@ -6,16 +6,15 @@ from numpy.random import Generator
 
 from ...link import hook
 from ...policies.view import View
-from ..push import place, retire
 from ..reason import DRAWS, PLAN, POOL, SLICE, TRACE
 from ..shape import low, shape_draw
-from ..state import State
-from ..trace import ARRIVE, ASSIGN, FINISH, START, note
+from ..trace import ARRIVE, ASSIGN, note
 from .change import alter
 from .knowledge import meet, replan
+from .queue import join, leave, settle
 from .state import PeerState, known
 
-__all__ = ["begin_and_end", "loop"]
+__all__ = ["loop"]
 
 ALLOCATES_NOTHING = True
 
@@ -46,7 +45,7 @@ def loop(
             s.stream[i].next = gap * s.stream[i].gap
         d.change = events.standard_exponential() * d.interval
     tracing = len(s.trace) > 0
-    area, reason = 0.0, SLICE
+    reason = SLICE
     while True:
         i, t = 0, s.stream[0].next
         for k in range(1, classes):
@@ -74,7 +73,7 @@ def loop(
         home = d.home
         for j in range(machines):
             if s.due[j] <= t:
-                c.inside -= retire(s, j, t)
+                leave(p, j, t, warmup, horizon)
         meet(p, home, i, t)
         p.classes[home, i].arrived += 1
         k = decide(i, home, known(p, home, t, own), *arguments)
@@ -84,26 +83,21 @@ def loop(
         q = s.stream[i]
         q.next = t + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
         work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
-        begin, _, more = place(s, i, k, t, work, warmup, horizon)
-        area += more
-        ticket = s.ticket[s.server[k].tail]
-        ticket.born = t
-        ticket.work = work
-        ticket.begun = begin
-        ticket.number = c.tasks
+        join(p, i, k, t, work)
+        q.arrived += t >= warmup
         p.assigned[home, i, k] += 1
-        c.inside += 1
         d.home = -1
         if tracing:
             note(s, t, ARRIVE, c.tasks, i, home)
             note(s, t, ASSIGN, c.tasks, i, k)
         c.tasks += 1
-    c.area += area
     if reason == SLICE:
         for j in range(machines):
             if s.due[j] <= until:
-                c.inside -= retire(s, j, until)
+                leave(p, j, until, warmup, horizon)
         c.now = until
+        if until >= horizon:
+            settle(p, warmup, horizon)
     return reason
 
 
@@ -129,14 +123,6 @@ def _instead(p: PeerState, home: int, i: int) -> int:
         if p.central.truth[i, j] > 0.0 and best < 0:
             best = j
     return best
-
-
-def begin_and_end(s: State, x: int, j: int) -> None:
-    """Write down that a task began and ended, now that neither can change any more."""
-    if len(s.trace) > 0:
-        ticket = s.ticket[x]
-        note(s, ticket.begun, START, ticket.number, ticket.task_class, j)
-        note(s, ticket.due, FINISH, ticket.number, ticket.task_class, j)
 
 
 @hook

@@ -24,7 +24,7 @@ from ..shape import BUFFERED, draw, draw_exponential, is_low, never_low, refill
 from ..state import EVENT, State, grow
 from ..trace import START, note
 from .knowledge import situation
-from .loop import begin_and_end, loop
+from .loop import loop
 from .setup import make_peers
 from .state import PeerState
 
@@ -111,7 +111,6 @@ def _linked(policy: Policy, central: State, interpreted: bool) -> Callable[..., 
         "decide": policy.decide,
         "shape_draw": draw if kinds.any() else draw_exponential,
         "low": is_low if (kinds == BUFFERED).any() else never_low,
-        "left": begin_and_end,
     }
     if interpreted:
         return bind(loop, **hooks)

@@ -57,6 +57,7 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
         speed=np.array(system.mean_availability),
         error_arrival=error_arrival,
         error_rate=error_rate,
+        there=np.zeros((classes, machines), np.int64),
         version=np.zeros(machines, np.int64),
         known_version=np.zeros((machines, machines), np.int64),
         heard=np.zeros((machines, machines)),

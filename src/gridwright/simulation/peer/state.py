@@ -54,6 +54,7 @@ class PeerState(NamedTuple):
     speed: Floats  # [machine], true CPU availability
     error_arrival: Floats  # [class, machine], estimate = truth × error
     error_rate: Floats
+    there: Integers  # [class, machine], tasks in its queue or in service
     version: Integers  # [machine], how often its own column has changed
     # what is known
     known_version: Integers  # [knower, machine]
