@@ -117,6 +117,18 @@ def test_a_rate_that_changes_against_an_exact_chain() -> None:
     assert found.half_width < 0.1 * exact
 
 
+def test_the_last_slice_ends_with_the_horizon() -> None:
+    """Those who are still there at the end are counted, whatever the horizon rounds to."""
+    system = System(arrivals=[[1.75, 2.0]], rates=[[1.0, 1.5]])
+    runs = {
+        horizon: replicate(system, find("mct_dec"), horizon=horizon, seed=SEED)
+        for horizon in (999.8, 999.9, 1000.0)
+    }
+    for horizon, run in runs.items():
+        assert run.times[-1] == horizon
+        assert run.mean_number == pytest.approx(runs[1000.0].mean_number, rel=0.001)
+
+
 def test_arrival_rates_that_change_have_their_mean() -> None:
     system = System(
         arrivals=[[2.0, 1.0]],

@@ -17,6 +17,9 @@ SAMPLES = 128
 """How often the number in system is noted, at most."""
 TASKS_PER_SLICE = 200_000
 """A slice is at most about this many tasks, so that a run can be stopped and shows progress."""
+MOST_PARTS = 1 << 40
+LONGEST = 1e15
+"""Time units that a run may have: times are exact to some tenths of one then."""
 
 Floats = NDArray[np.float64]
 
@@ -72,11 +75,12 @@ def slice_ends(
     """
     expected = horizon * float(system.arrival_rates.sum())
     samples = int(min(max(expected / 100, fewest), SAMPLES))
-    parts = max(1, int(effort * expected / samples / TASKS_PER_SLICE))
+    parts = max(1, int(min(effort * expected / samples / TASKS_PER_SLICE, MOST_PARTS)))
     yield 0.0, False
     last = 0.0
     for k in range(1, samples * parts + 1):
-        end = horizon * k / (samples * parts)
+        # rounding must not leave the last one short of the horizon
+        end = horizon if k == samples * parts else horizon * k / (samples * parts)
         if last < warmup < end:
             yield warmup, False
         yield end, k % parts == 0
@@ -87,5 +91,7 @@ def check_run(horizon: float, warmup: float) -> None:
     """Refuse a run without length."""
     if not 0 < horizon < np.inf:
         raise InputError(f"horizon is {horizon:g}; expected a number > 0")
+    if horizon > LONGEST:
+        raise InputError(f"horizon is {horizon:g}; expected at most {LONGEST:g}")
     if not 0 <= warmup < horizon:
         raise InputError(f"warmup is {warmup:g}; expected at least 0 and less than the horizon")
