@@ -100,6 +100,23 @@ def test_a_worker_that_freezes_is_given_up_and_its_late_answer_counts_for_nothin
     assert (kinds["finished"], kinds["late answer"], kinds["timed out"]) == (3, 1, 1)
 
 
+def test_a_machine_that_is_taken_away_again_while_it_comes_back_is_away(cluster: Cluster) -> None:
+    with Driven(DaskExecutor(cluster.address, ["1"])) as driven:
+        until(lambda: driven.told == [MachineUp(0)])
+
+        def there_and_back() -> None:
+            for what in ("fail", "repair", "fail", "repair", "fail"):
+                getattr(driven.executor, what)(0)
+
+        driven.call(there_and_back)
+        driven.call(driven.executor.repair, 0)
+        until(lambda: driven.told[-1] == MachineUp(0))
+        driven.start(7, 0, abs, -3)
+        assert driven.result(7) == 3
+        away = MachineDown(0, "it was taken away")
+        assert driven.told[1:5] == [away, away, away, MachineUp(0)]
+
+
 def test_a_scheduler_that_dies_takes_all_machines_with_it_until_it_is_back(tmp_path: Path) -> None:
     path, log = tmp_path / "j.sqlite", tmp_path / "log"
 

@@ -132,6 +132,7 @@ class DaskExecutor:
         if it.away or self._link is None:
             return
         it.away = True
+        it.absences += 1
         it.release()
         if it.worker is not None:
             self._link.spawn(self._speak(it.worker))
@@ -144,7 +145,7 @@ class DaskExecutor:
         if it.away and self._link is not None:
             it.away = False
             if it.worker is not None:
-                self._link.spawn(self._bring_back(it, it.worker))
+                self._link.spawn(self._bring_back(it, it.worker, it.absences))
 
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Have a machine's worker predict in another way, now or when it is there."""
@@ -262,12 +263,14 @@ class DaskExecutor:
                 worker.delay *= 1.2  # what it told grows old
                 await self._speak(worker)
 
-    async def _bring_back(self, machine: Machine, worker: Worker) -> None:
-        while machine.worker is worker and not machine.away:
-            if await self._speak(worker):
+    async def _bring_back(self, machine: Machine, worker: Worker, which: int) -> None:
+        """Say that a machine is there again after an absence, unless another has begun."""
+        while machine.worker is worker and machine.absences == which:
+            if not await self._speak(worker):
+                await asyncio.sleep(LOOK)
+            elif machine.worker is worker and machine.absences == which:
                 self.tell(MachineUp(machine.number))
                 return
-            await asyncio.sleep(LOOK)
 
     # what workers say
 

@@ -23,8 +23,8 @@ class _Machine:
 
     number: int
     process: Process | None = None
-    starting: bool = False
-    repairing: asyncio.Task[None] | None = None
+    starting: asyncio.Task[None] | None = None
+    """What starts a process, the last time that was done."""
     running: tuple[int, int] | None = None
     restarting: bool = False
     """Whether its process was killed on purpose, to stop a job."""
@@ -56,7 +56,7 @@ class LocalExecutor:
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the processes."""
         self.tell = tell
-        await asyncio.gather(*map(self._spawn, self._all))
+        await asyncio.gather(*map(self._start, self._all))
         if resolution > 0:
             self._measure(asyncio.get_running_loop(), resolution)
 
@@ -92,7 +92,7 @@ class LocalExecutor:
         it = self._all[machine]
         if it.away:
             return
-        it.away, it.next_job = True, None
+        it.away, it.restarting, it.next_job = True, False, None
         if it.process is not None:
             it.process.kill()
         if not silent:
@@ -103,8 +103,8 @@ class LocalExecutor:
         it = self._all[machine]
         if it.away:
             it.away = False
-            if it.process is None and not it.starting:  # or one is on its way
-                it.repairing = asyncio.create_task(self._spawn(it))
+            if it.process is None and (it.starting is None or it.starting.done()):
+                self._start(it)  # else one is on its way
 
     def pid(self, machine: int) -> int:
         """Return the process of a machine."""
@@ -123,11 +123,11 @@ class LocalExecutor:
         if self._agent is not None:
             await asyncio.to_thread(self._agent.stop)
         for machine in self._all:
-            if machine.repairing is not None:
-                await machine.repairing
             if machine.process is not None:
                 machine.process.kill()
         for machine in self._all:
+            if machine.starting is not None:
+                await asyncio.wait([machine.starting])
             if machine.process is not None:
                 await machine.process.close()
 
@@ -152,13 +152,15 @@ class LocalExecutor:
         )
         self._agent.start()
 
+    def _start(self, machine: _Machine) -> asyncio.Task[None]:
+        machine.starting = asyncio.create_task(self._spawn(machine))
+        return machine.starting
+
     async def _spawn(self, machine: _Machine) -> None:
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
-        machine.starting = True
         machine.process = await Process.start(hear, gone)
         await machine.process.ready
-        machine.starting = False
-        if machine.away:  # meanwhile
+        if machine.away or self.closing:  # meanwhile
             machine.process.kill()
             return
         if not machine.restarting:
@@ -186,4 +188,4 @@ class LocalExecutor:
         if not machine.restarting and not machine.away:
             self.tell(MachineDown(machine.number, why))
         if not machine.away:
-            await self._spawn(machine)
+            self._start(machine)

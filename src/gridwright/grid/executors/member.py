@@ -32,6 +32,8 @@ class Machine:
     """Where it is, while it is there."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
+    absences: int = 0
+    """How often it was."""
     attempts: dict[tuple[int, int], Attempt] = field(default_factory=dict)
 
     def release(self) -> None:

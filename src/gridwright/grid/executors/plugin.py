@@ -49,7 +49,9 @@ class _Machine:
     """Whether its start is to be said as soon as it starts."""
     answer: asyncio.Future[tuple[float, bytes, str] | None] | None = None
     stopped: bool = False
-    """Whether its process was killed on purpose, to stop a job."""
+    """Whether its process was killed on purpose: to stop a job, or because it was taken away."""
+    starting: bool = False
+    """Whether a process is on its way."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
 
@@ -166,8 +168,9 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         for machine, wish in zip(self.all, away, strict=True):
             before, machine.away = machine.away, wish
             if wish and not before:
+                machine.stopped = True
                 self._lose(machine)
-            elif before and not wish and machine.process is None:
+            elif before and not wish and machine.process is None and not machine.starting:
                 await self._spawn(machine)
         for machine in self.all:
             if not machine.away:
@@ -193,9 +196,10 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
 
     async def _spawn(self, machine: _Machine) -> None:
         gone = partial(self._gone, machine)
+        machine.starting = True
         machine.process = await Process.start(partial(self._hear, machine), gone)
         await machine.process.ready
-        machine.stopped = False
+        machine.starting = machine.stopped = False
         machine.ready.set()
         if machine.away or self.closing:  # meanwhile
             self._lose(machine)
