@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import psutil
@@ -40,9 +41,9 @@ pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct"])
 def test_results_come_back(policy: str, cluster: Cluster, tmp_path: Path) -> None:
-    executor = DaskExecutor(cluster.address)
-    assert executor.machines == ["1", "2"]
-    with Grid(policy, executor=executor, journal=tmp_path / "j.sqlite") as grid:
+    where: dict[str, Any] = {"executor": "dask", "address": cluster.address}
+    with Grid(policy, **where, journal=tmp_path / "j.sqlite") as grid:
+        assert grid.mapper.executor.machines == ["1", "2"]
         futures = grid.map(pow, range(20), [2] * 20, task_class="square")
         assert [each.result(WAIT) for each in futures] == [k * k for k in range(20)]
         large = grid.submit(lambda size: b"x" * size, 5_000_000)

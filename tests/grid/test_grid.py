@@ -8,14 +8,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import wait
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psutil
 import pytest
 
 from gridwright import InputError
-from gridwright.grid import Corrections, Grid, JobFailedError, Journal, Stage
+from gridwright.grid import Corrections, Grid, JobFailedError, Journal, Stage, machine_states
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.learning import FEW
 from gridwright.grid.worker import LARGEST
@@ -133,6 +135,7 @@ def test_a_machine_that_freezes_is_given_up_and_its_late_answer_counts_for_nothi
     journal = Journal(tmp_path / "j.sqlite")
     kinds = Counter(entry.kind for entry in journal.events())
     assert (kinds["finished"], kinds["late answer"], kinds["timed out"]) == (1, 1, 1)
+    assert {each.name: each.state for each in machine_states(journal)} == {"a": "up", "b": "up"}
     journal.close()
 
 
@@ -176,6 +179,67 @@ def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:
         future = grid.submit(time.sleep, 1000)
         with pytest.raises(JobFailedError, match="more than 3 times what was expected"):
             future.result(WAIT)
+        assert grid.submit(abs, -1).result(WAIT) == 1
+        assert grid.statistics().overall.timed_out == 1
+        assert [each.state for each in machine_states(grid.journal)] == ["up"]
+
+
+def test_a_job_that_takes_too_long_may_be_waited_for(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"rates": [[10.0]], "timeout": 2, "on_timeout": "wait"}
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", **options) as grid:
+        grid.submit(time.sleep, 0.5).result(WAIT)
+        assert grid.statistics().overall.timed_out == 1
+        assert [each.state for each in machine_states(grid.journal)] == ["up"]
+
+
+def test_who_waits_is_told_of_a_job_that_is_taken_back(tmp_path: Path) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        future = grid.submit(time.sleep, 1000)
+        assert future.cancel()
+        assert future in wait([future], timeout=WAIT).done
+        assert future.cancelled()
+
+
+def test_a_callback_may_ask_things_of_the_grid(tmp_path: Path) -> None:
+    """The first of several to come takes the others back."""
+    with Grid("fcfs", machines=2, journal=tmp_path / "j.sqlite") as grid:
+        slow = grid.submit(time.sleep, 1000)
+        quick = grid.submit(abs, -1)
+        quick.add_done_callback(lambda done: slow.cancel())
+        assert slow in wait([slow], timeout=WAIT).done
+        assert quick.result(WAIT) == 1
+    grid = Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
+    last = grid.submit(abs, -2)
+    closed = Event()
+
+    def close(done: Any) -> None:
+        grid.close()
+        closed.set()
+
+    last.add_done_callback(close)
+    assert last.result(WAIT) == 2
+    assert closed.wait(WAIT)
+    with pytest.raises(InputError, match="the grid is closed"):
+        grid.status()
+
+
+def test_what_a_job_says_of_a_file_without_a_proper_name(tmp_path: Path) -> None:
+    def no_text() -> None:
+        raise FileNotFoundError(os.fsdecode(b"caf\xe9.txt"))
+
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        with pytest.raises(JobFailedError, match=r"caf\\udce9.txt"):
+            grid.submit(no_text).result(WAIT)
+        assert grid.submit(abs, -1).result(WAIT) == 1
+
+
+def test_a_machine_that_fails_while_a_job_is_stopped_comes_back(tmp_path: Path) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        future = grid.submit(time.sleep, 1000)
+        until(lambda: grid.status()["machines"]["1"]["running"] == future.number)
+        future.cancel()
+        grid.kill("1")
+        grid.resume("1")
         assert grid.submit(abs, -1).result(WAIT) == 1
 
 

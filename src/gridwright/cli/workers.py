@@ -37,7 +37,7 @@ def workers(
 ) -> None:
     """Start a scheduler and workers, or join workers to one, until Ctrl-C.
 
-    A grid runs its jobs there: Grid(executor=DaskExecutor(ADDRESS)).
+    A grid runs its jobs there: Grid(executor="dask", address=ADDRESS).
     """
     from ..grid.cluster import Tls, join, serve
     from ..model import InputError

@@ -2,11 +2,13 @@
 
 from .book import Book
 from .corrections import Corrections, corrections_of
-from .grid import Grid, JobFuture
+from .future import JobFuture
+from .grid import Grid
 from .job import Cancel, Job, Send, Stage
 from .journal import Journal
-from .mapper import JobFailedError, Mapper, Settings
+from .mapper import JobFailedError, Mapper
 from .paging import JobPage, Queues, event_page, job_page, queues
+from .settings import Settings
 from .statistics import Statistics, statistics
 from .watching import MachineState, away_times, find_running, machine_states, request
 

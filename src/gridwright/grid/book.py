@@ -84,14 +84,15 @@ class Book(Ledger):
         """Note that a job takes too long; None if it has ended.
 
         By default it is given up where it is: it waits again, and its machine counts as down. As a
-        ``duplicate`` it does so too, but whichever answer comes first counts. Or it may ``wait``.
+        ``duplicate`` it does so too, but whichever answer comes first counts. Or it may ``wait``,
+        or ``fail``, which is for the caller to note.
         """
         job = self.jobs.get(number)
         if job is None or job.stage != Stage.sent or job.attempt != attempt:
             return None
         job.timed_out += 1
         self.changed[number] = job
-        if then == "wait":
+        if then in ("wait", "fail"):
             return []
         if then == "duplicate":
             job.copies[attempt] = Copy(job.machine, job.sent, job.started)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
@@ -20,15 +19,17 @@ from ..policies import Policy
 from ..policies import find as find_policy
 from .corrections import Corrections, corrections_of
 from .executors import Executor
-from .executors.local import LocalExecutor
+from .future import Answers, JobFuture
+from .given import check_name, executor_of, names_of, rates_of
 from .job import Stage
 from .journal import Entry, Journal, home
-from .mapper import JobFailedError, Mapper, Settings, Submission
+from .mapper import Mapper, Submission
 from .operators import Operators
+from .settings import Settings
 from .statistics import Statistics, statistics
 from .worker import LARGEST
 
-__all__ = ["Grid", "JobFuture"]
+__all__ = ["Grid"]
 
 
 def _cloudpickle() -> Any:
@@ -39,19 +40,6 @@ def _cloudpickle() -> Any:
     return cloudpickle
 
 
-class JobFuture(Future[Any]):
-    """The result of a job to come; its ``number`` is that of the journal."""
-
-    def __init__(self, grid: Grid, number: int) -> None:
-        super().__init__()
-        self.grid, self.number = grid, number
-
-    def cancel(self) -> bool:
-        """Take the job back, whether it waits or runs; False if it has ended."""
-        taken = not self.done() and self.grid.cancel(self.number)
-        return taken and super().cancel()
-
-
 class Grid:
     """Machines that run your functions where a policy puts them.
 
@@ -60,9 +48,12 @@ class Grid:
     policy
         A push or pull policy, by name, file or itself.
     machines
-        How many machines, or their names, for the embedded executor: a process each.
+        How many machines, or their names: a process each, two unless told; or those workers of a
+        cluster, all unless told.
     executor
-        Another executor in its place.
+        ``local``: processes of this computer; ``dask``: workers of a cluster; or one of your own.
+    address
+        That of the cluster's scheduler, ``tcp://HOST:PORT``.
     classes
         Names of the task classes; further ones are added as they come.
     rates
@@ -92,9 +83,10 @@ class Grid:
     def __init__(
         self,
         policy: Policy | str = "pas_dg",
-        machines: int | Sequence[str] = 2,
+        machines: int | Sequence[str] | None = None,
         *,
-        executor: Executor | None = None,
+        executor: Executor | str = "local",
+        address: str = "",
         classes: Sequence[str] = (),
         rates: Any = None,
         journal: str | Path | None = None,
@@ -103,28 +95,20 @@ class Grid:
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
     ) -> None:
-        if isinstance(machines, int) and machines < 1:
-            raise InputError(f"machines is {machines}; expected at least 1")
         chosen = find_policy(policy)
-        executor = executor or LocalExecutor(machines)
-        names = list(classes) or ["1"]
-        prior = np.ones((len(names), len(executor.machines))) if rates is None else rates
-        prior = np.array(prior, dtype=float)
-        if prior.shape != (len(names), len(executor.machines)):
-            raise InputError(
-                f"rates has shape {prior.shape}; expected a row for each of {len(names)} classes "
-                f"with a number for each of {len(executor.machines)} machines"
-            )
+        names = names_of(classes, "classes") or ["1"]
+        settings = Settings(
+            timeout=timeout,
+            on_timeout=on_timeout,
+            corrections=corrections_of(corrections),
+            guessed=rates is None,
+            resolution=resolution,
+        )
+        executor = executor_of(executor, machines, address)
+        prior = rates_of(rates, names, len(executor.machines))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
         try:
-            settings = Settings(
-                timeout=timeout,
-                on_timeout=on_timeout,
-                corrections=corrections_of(corrections),
-                guessed=rates is None,
-                resolution=resolution,
-            )
             self.journal.claim()
             zero = self._begin(executor, chosen)
             arrivals = np.ones(len(names))
@@ -143,6 +127,7 @@ class Grid:
             self.journal.close()
             raise
         self.operators = Operators(self.mapper)
+        self._answers = Answers()
         self._next = 0
         self.unfinished = self._adopt()
         """Futures of the jobs that an earlier grid left unfinished, by number."""
@@ -163,8 +148,9 @@ class Grid:
     ) -> JobFuture:
         """Send a call to the grid; its result is that of the future."""
         cloudpickle = _cloudpickle()
-        if self._closed:
-            raise InputError("the grid is closed")
+        self._check_open()
+        if task_class:
+            check_name(task_class, "task_class")
         try:
             work = cloudpickle.dumps((function, args, kwargs))
         except Exception as error:
@@ -175,7 +161,7 @@ class Grid:
                 f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}"
             )
         number, self._next = self._next, self._next + 1
-        future = JobFuture(self, number)
+        future = JobFuture(number, self.cancel)
         self._loop.call_soon_threadsafe(self._take, number, task_class, work, future)
         return future
 
@@ -273,14 +259,16 @@ class Grid:
         self._closed = True
         if self._serving is not None:
             self._serving.cancel()
-        self._wait_for(self.mapper.close())
+        asyncio.run_coroutine_threadsafe(self.mapper.close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.run_until_complete(_end_the_rest())
         self._loop.close()
         self.journal.close()
         for future in self.mapper.futures.values():
             if not future.done():
                 future.set_exception(InputError("the grid was closed before the job had ended"))
+        self._answers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -314,14 +302,14 @@ class Grid:
                 continue
             if job.stage == Stage.sent:
                 job.lost += 1
-            future = futures[job.number] = JobFuture(self, job.number)
+            future = futures[job.number] = JobFuture(job.number, self.cancel)
             known = self.mapper.classes
             number = (
                 known.index(kept.task_class)
                 if kept.task_class in known
                 else self.mapper.add_class(kept.task_class)
             )
-            raw = self._raw(future)
+            raw = self._answers.to(future)
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
@@ -330,36 +318,33 @@ class Grid:
         known = self.mapper.classes
         name = name or known[0]
         task_class = known.index(name) if name in known else self.mapper.add_class(name)
-        self.mapper.hear(Submission(number, task_class, work, self._raw(future)))
-
-    @staticmethod
-    def _raw(future: JobFuture) -> Future[bytes]:
-        """Make a future of a pickled result that settles one of the result itself."""
-        raw: Future[bytes] = Future()
-
-        def settle(done: Future[bytes]) -> None:
-            if future.done():
-                return
-            error = done.exception()
-            try:
-                if error is not None:
-                    future.set_exception(error)
-                else:
-                    future.set_result(pickle.loads(done.result()))
-            except Exception as wrong:
-                future.set_exception(JobFailedError(f"the result cannot be unpickled: {wrong}"))
-
-        raw.add_done_callback(settle)
-        return raw
+        self.mapper.hear(Submission(number, task_class, work, self._answers.to(future)))
 
     def _tell(self, what: Callable[[float], Any], entry: Entry) -> bool:
         return self._in_loop(lambda: self.mapper.call(what, entry)).result()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InputError("the grid is closed")
+
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            self._check_open()
+        except InputError:
+            what.close()
+            raise
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     def _in_loop(self, function: Callable[[], Any]) -> Any:
         async def run() -> Any:
             return function()
 
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+        return self._wait_for(run())
+
+
+async def _end_the_rest() -> None:
+    """End what was asked of a grid in the moment in which it was closed."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)

@@ -248,7 +248,7 @@ class Journal:
             for number, result, error in results:
                 run("UPDATE job SET result=?, error=? WHERE number=?", (result, error, number))
             run("COMMIT")
-        except sqlite3.Error:
+        except BaseException:
             if self._database.in_transaction:
                 run("ROLLBACK")
             raise

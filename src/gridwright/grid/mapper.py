@@ -11,7 +11,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,19 +19,17 @@ from ..model import InputError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
-from .corrections import Corrections
 from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 from .journal import Entry, Journal
+from .settings import Settings
 
-__all__ = ["JobFailedError", "Mapper", "Settings", "Submission"]
+__all__ = ["JobFailedError", "Mapper", "Submission"]
 
-ALL = Corrections()
 INSTANT = 1e-6
 """Seconds that are none."""
 AGAIN = 0.01
 """Seconds after which a clock that stands still is looked at again, at the earliest."""
-ON_TIMEOUT = ("resubmit", "wait", "fail", "duplicate")
 
 
 class JobFailedError(Exception):
@@ -48,6 +45,12 @@ class Submission(NamedTuple):
     future: Future[bytes]
 
 
+class _Overdue(NamedTuple):
+    """A job that takes too long."""
+
+    sent: Send
+
+
 class _Call(NamedTuple):
     """Something to do in the next turn that is no event of the executor."""
 
@@ -56,22 +59,7 @@ class _Call(NamedTuple):
     answer: Future[bool]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a mapper goes about its work."""
-
-    timeout: float = 0.0
-    """A job that takes this many times what is expected is given up; 0: never."""
-    on_timeout: str = "resubmit"
-    corrections: Corrections = ALL
-    guessed: bool = False
-    """Whether the rates at the start are a mere guess."""
-    resolution: float = 0.0
-    """Time units between readings of CPU availability; 0: none."""
-
-    def __post_init__(self) -> None:
-        if self.on_timeout not in ON_TIMEOUT:
-            raise InputError(f"on_timeout is {self.on_timeout!r}; expected {', '.join(ON_TIMEOUT)}")
+_Word = Submission | Event | _Overdue | _Call
 
 
 class Mapper:
@@ -108,7 +96,7 @@ class Mapper:
         self.stuck: set[int] = set()
         """Classes that wait, and that no machine can run now."""
         self.broken: str = ""
-        self._inbox: list[Submission | Event | _Call] = []
+        self._inbox: list[_Word] = []
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
@@ -141,7 +129,7 @@ class Mapper:
         left = (time - self.now()) * self.unit
         return max(left, AGAIN) if left > INSTANT else 0.0
 
-    def hear(self, word: Submission | Event | _Call) -> None:
+    def hear(self, word: _Word) -> None:
         """Take something in for the next turn. In the loop's own thread."""
         self._inbox.append(word)
         if not self._scheduled and self._loop is not None:
@@ -205,7 +193,7 @@ class Mapper:
             if job.stage.is_final:
                 self._forget(job.number)
 
-    def _enter(self, word: Submission | Event | _Call, turn: _Turn) -> None:
+    def _enter(self, word: _Word, turn: _Turn) -> None:
         now, book = self.now(), self.book
         match word:
             case Submission(number, task_class, work, future):
@@ -220,6 +208,8 @@ class Mapper:
                 turn.note(Entry(self.at(at), "started", number, attempt, name))
             case Ended():
                 self._ended(word, turn)
+            case _Overdue(sent):
+                self._overdue(sent, turn)
             case MachineUp(machine):
                 self._up(machine, now, turn)
             case MachineDown(machine, why):
@@ -260,6 +250,7 @@ class Mapper:
             if not error:
                 turn.add(self.beliefs.ended(job, now))
         if not self.book.machines[machine].up:  # it was given up, and is there
+            turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _note_stuck(self, turn: _Turn) -> None:
@@ -332,16 +323,22 @@ class Mapper:
             self._timers[key] = self._loop.call_later(wait, self._time_out, word, due)
             return
         self._timers.pop(key, None)
-        name, then = self.executor.machines[word.machine], self.settings.on_timeout
-        entry = Entry(self.now(), "timed out", word.job, word.attempt, name)
+        self.hear(_Overdue(word))
+
+    def _overdue(self, word: Send, turn: _Turn) -> None:
+        """Note that a job takes too long, and do what is to be done then."""
+        now, then = self.now(), self.settings.on_timeout
+        said = self.book.timed_out(now, word.job, word.attempt, then=then)
+        if said is None:  # it has ended meanwhile
+            return
+        name = self.executor.machines[word.machine]
+        turn.note(Entry(now, "timed out", word.job, word.attempt, name, then))
+        turn.out += said
         if then == "fail":
+            turn.out.append(Cancel(word.job, word.machine, word.attempt))
             why = f"it took more than {self.settings.timeout:g} times what was expected"
-            self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
-            self.executor.cancel(word.job, word.machine, word.attempt)
-        else:
-            self.call(
-                lambda now: self.book.timed_out(now, word.job, word.attempt, then=then), entry
-            )
+            ended = Ended(word.machine, word.job, word.attempt, self.clock(), b"", why)
+            self._ended(ended, turn)
 
     def _settle(self, number: int, result: bytes, error: str) -> None:
         """Give a job's result to whoever waits for it."""
@@ -365,7 +362,7 @@ class Mapper:
                 future.set_exception(InputError(f"the grid has stopped: {why}"))
         self.futures.clear()
 
-    def _refuse(self, word: Submission | Event | _Call) -> None:
+    def _refuse(self, word: _Word) -> None:
         if isinstance(word, Submission) and not word.future.done():
             word.future.set_exception(InputError(f"the grid has stopped: {self.broken}"))
         elif isinstance(word, _Call) and not word.answer.done():

@@ -13,6 +13,8 @@ __all__ = ["MachineState", "away_times", "find_running", "machine_states", "requ
 
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
 """What an event makes of a machine."""
+KEPT = ("wait", "fail")
+"""What may be done about a job that takes too long without giving its machine up."""
 
 
 class MachineState(NamedTuple):
@@ -62,9 +64,10 @@ def machine_states(journal: Journal) -> list[MachineState]:
     names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
     for entry in journal.events(*STATES, "timed out"):
-        if entry.machine is None:
+        late = entry.kind == "timed out"
+        if entry.machine is None or (late and entry.detail in KEPT):
             continue
-        state = "down" if entry.kind == "timed out" else STATES[entry.kind]
+        state = "down" if late else STATES[entry.kind]
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
             states[entry.machine] = (state, entry.time)
     names += [name for name in states if name not in names]

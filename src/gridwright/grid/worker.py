@@ -82,7 +82,8 @@ def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
     except BaseException:
         if not begun:
             begin()
-        return b"", traceback.format_exc()
+        # a name of a file may be no text, and what is said of it must be
+        return b"", traceback.format_exc().encode("utf-8", "backslashreplace").decode()
     if len(result) > LARGEST:
         return b"", f"the result has {len(result):,} bytes; expected at most {LARGEST:,}"
     return result, ""

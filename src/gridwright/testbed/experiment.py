@@ -234,6 +234,8 @@ class Experiment(Record):
             raise InputError(
                 f"{len(names)} machines for a system of {wanted}; name as many, or none"
             )
+        if len(set(names)) < wanted:
+            raise InputError("two machines have the same name; expected every name once")
         return names
 
     def settings(self) -> Settings:

@@ -1,0 +1,88 @@
+"""What a grid is given, looked at before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import InputError
+from .executors import Executor
+from .executors.local import LocalExecutor
+
+__all__ = ["check_name", "executor_of", "names_of", "rates_of"]
+
+MACHINES = 2
+"""Processes of a grid that is not told how many."""
+
+
+def executor_of(
+    executor: Executor | str, machines: int | Sequence[str] | None, address: str
+) -> Executor:
+    """Return an executor: one that is made already, or by its name."""
+    if not isinstance(executor, str):
+        if machines is not None or address:
+            raise InputError("an executor that is made already has its machines and its address")
+        return executor
+    if isinstance(machines, str) or (isinstance(machines, Sequence) and not machines):
+        raise InputError(f"machines is {machines!r}; expected a number, or a list of names")
+    if isinstance(machines, Sequence):
+        machines = names_of(machines, "machines")
+    elif machines is not None and (type(machines) is not int or machines < 1):
+        raise InputError(f"machines is {machines!r}; expected a whole number, at least 1")
+    if executor == "local":
+        if address:
+            raise InputError("address is for the executor 'dask'")
+        return LocalExecutor(machines or MACHINES)
+    if executor == "dask":
+        if not address:
+            raise InputError("the executor 'dask' needs the address of a scheduler")
+        from .executors.dask import DaskExecutor
+
+        return DaskExecutor(address, machines)
+    raise InputError(f"executor is {executor!r}; expected local or dask")
+
+
+def names_of(names: Sequence[str], what: str) -> list[str]:
+    """Return names, each there once."""
+    if isinstance(names, str):
+        raise InputError(f"{what} is {names!r}; expected a list of names")
+    for k, name in enumerate(names):
+        check_name(name, f"{what}[{k}]")
+        if name in names[:k]:
+            raise InputError(f"{what} has {name!r} twice")
+    return list(names)
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that cannot be written down."""
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{what} is {name!r}; expected a name")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is {name!r}, which is no text in Unicode") from None
+
+
+def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.float64]:
+    """Return the rates to begin with; all are alike where none are given."""
+    shape = (len(classes), machines)
+    if rates is None:
+        return np.ones(shape)
+    try:
+        found = np.array(rates, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("rates is no matrix of numbers; expected [class, machine]") from None
+    if found.shape != shape:
+        raise InputError(
+            f"rates has shape {found.shape}; expected a row for each of {shape[0]} classes "
+            f"with a number for each of {shape[1]} machines"
+        )
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise InputError("rates has a number that is negative or not finite; expected 0 or more")
+    for name, row in zip(classes, found, strict=True):
+        if machines and not row.any():
+            raise InputError(f"no machine can run class {name!r}: its rates are all 0")
+    return found
