@@ -47,6 +47,8 @@ def _word(value: Any) -> str:
         ("lpas_dg:planner=grouped:use_availability=false", None),
         ("guided_lpas:c=0.5", "guided_lpas:c=0.5"),
         ("guided_lpas:c=1 2.0;3 4", "guided_lpas:c=1 2;3 4"),
+        ("guided_lpas:c=0.1234565", None),
+        ("guided_lpas:c=1234567.0", None),
     ],
 )
 def test_names_with_parameters(text: str, canonical: str | None) -> None:
