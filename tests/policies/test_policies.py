@@ -73,6 +73,7 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
             "planner is 'best'; expected grouped, interior, prices, vertex, weights",
         ),
         ("lpas:use_availability=3", "expected true or false"),
+        ("kpb:k=1:k=2", "policy 'kpb:k=1:k=2': k is given twice; expected it once"),
         ("mct:tie", "'tie' is no parameter; expected key=value"),
         ("./nowhere.py", "nowhere.py cannot be read"),
         ("", "no policy ''"),

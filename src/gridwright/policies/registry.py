@@ -51,7 +51,16 @@ def find(policy: str | Policy) -> Policy:
     else:
         hint = did_you_mean(name, _REGISTRY) or "; 'gridwright policies' lists them"
         raise InputError(f"no policy {name!r}{hint}")
-    return found(**dict(_pair(policy, word) for word in words)) if words else found
+    return found(**_values(policy, words)) if words else found
+
+
+def _values(policy: str, words: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in (_pair(policy, word) for word in words):
+        if key in values:
+            raise InputError(f"policy {policy!r}: {key} is given twice; expected it once")
+        values[key] = value
+    return values
 
 
 def _pair(policy: str, word: str) -> tuple[str, Any]:
