@@ -82,7 +82,7 @@ def test_one_replication_has_no_interval() -> None:
         ({"seed": -1}, "seed is -1; expected 0 or more"),
         ({"policy": 3}, "3 is no policy"),
         ({"system": "3.LP-machine-2-failed"}, "has machines down"),
-        ({"system": "Smith"}, "Smith has batches or deadlines, which is for batch policies"),
+        ({"system": "Smith"}, "Smith has [batch], [deadlines], [pmf], for batch policies only"),
         ({"system": "4.A"}, "4.A has arrivals at machines (a matrix)"),
     ],
 )
@@ -91,6 +91,27 @@ def test_wrong_arguments(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         simulate(**{**right, **changes})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("system", "policy"), [("2.B", "mct"), ("2.B", "fcfs"), ("4.A", "mct_dec")]
+)
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"deadlines": {"factor": 2}}, "[deadlines]"),
+        ({"pmf": {"samples": 100}}, "[pmf]"),
+        ({"batch": {"queue_limit": 3}}, "[batch]"),
+        ({"assumed": {"scale": 2, "shift": 1}}, "[assumed] scale, [assumed] shift"),
+        ({"assumed": {"execution": "deterministic"}}, "[assumed] execution"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(
+    system: str, policy: str, changes: dict[str, Any], parts: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        simulate(load(system).replace(**changes), policy, 10)
+    assert f"{system} has {parts}, for batch policies only; {policy} is a" in str(error.value)
 
 
 def test_comparison_is_paired() -> None:
