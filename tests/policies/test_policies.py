@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gridwright import InputError, pull, push, simulate
-from gridwright.policies import Policy, find, policies
+from gridwright.policies import Policy, find, policies, policy_of
 
 SHIPPED = {
     "chain_fcfs", "chain_mct", "chain_rr", "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb",
@@ -236,6 +236,19 @@ def test_a_closure_is_refused_with_a_clear_line() -> None:
 
     with pytest.raises(InputError, match="closed uses variables of a function around it"):
         simulate("2.B", closed, 20, 1)
+
+
+@pytest.mark.parametrize(
+    "made", [[[1, float("nan")], [1, 1]], [1, 1], [[1, 1, 1]], None, [[1], "x"]]
+)
+def test_a_plan_that_is_none_is_refused(made: Any) -> None:
+    def planned(task_class: int, view: Any) -> int:
+        """Take the first machine (made up)."""
+        return 0
+
+    policy = policy_of(planned, "push", plan=lambda situation: made)
+    with pytest.raises(InputError, match=r"planned: the plan is .*; expected 2 × 2 numbers"):
+        simulate("2.B", policy, 10, 1)
 
 
 def test_a_matrix_parameter_fits_the_system() -> None:
