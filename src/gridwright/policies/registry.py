@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def policies() -> dict[str, Policy]:
     return dict(sorted(_REGISTRY.items()))
 
 
-def find(policy: str | Policy) -> Policy:
+def find(policy: str | PathLike[str] | Policy) -> Policy:
     """Find a policy: itself, its name with parameters, or a file that holds one.
 
     >>> find("kpb:k=3")
@@ -40,6 +41,8 @@ def find(policy: str | Policy) -> Policy:
 
     if isinstance(policy, Policy):
         return policy
+    if isinstance(policy, PathLike):
+        return _in_file(Path(policy), None)
     if not isinstance(policy, str):
         raise InputError(f"{policy!r} is no policy; decorate the function, {KINDS}")
     name, *words = policy.strip().split(":")
