@@ -295,6 +295,12 @@ def test_wrong_arguments(system: str, arguments: dict[str, Any], message: str) -
     assert message in str(error.value)
 
 
+def test_a_name_is_no_system() -> None:
+    name: Any = "2.B"
+    with pytest.raises(InputError, match=r"system is '2.B'; expected a System, as gridwright.load"):
+        allocate(name)
+
+
 @pytest.mark.parametrize(
     ("arrivals", "stabilisable", "words"),
     [

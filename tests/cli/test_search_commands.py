@@ -82,6 +82,7 @@ def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["contest", "--policies", "pas,mct"], "no system to hold a contest on"),
         (["contest", "9.*", "--policies", "pas,mct"], "no system is named like '9.*'"),
         (["contest", "2.B", "--policies", "pas"], "at least two policies"),
+        (["contest", "--random", "1", "--horizon", "0", "--policies", "pas,mct"], "horizon is 0"),
         (["adversary", "--policy", "pas", "--against", ","], "nobody to lose against"),
         (["adversary", "--policy", "pas", "--against", "mct", "--load", "x"], "--load x"),
         (["adversary", "--policy", "mm", "--against", "mct"], "measured by different things"),

@@ -195,7 +195,9 @@ def test_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_not_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "not a regular file" in one_line(capsys, Path("/dev/zero"))
+    said = one_line(capsys, Path("/dev/zero"))
+    assert "this is not a regular file; expected a system file" in said
+    assert "TOML" not in said
 
 
 def test_a_byte_order_mark_is_no_mistake(

@@ -1,5 +1,6 @@
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,17 @@ def test_one_replication_has_no_interval() -> None:
         ({"precision": 0}, "precision is 0; expected a number between 0 and 1"),
         ({"threads": 0}, "threads is 0; expected at least 1"),
         ({"seed": -1}, "seed is -1; expected 0 or more"),
+        ({"replications": 2.0}, "replications is 2.0; expected a whole number"),
+        ({"seed": None}, "seed is None; expected a whole number"),
+        ({"warmup": "1"}, "warmup is '1'; expected a number"),
+        ({"horizon": True}, "horizon is True; expected a number"),
+        ({"horizon": "10"}, "horizon is '10'; expected a number"),
+        ({"threads": 1.5}, "threads is 1.5; expected a whole number"),
+        ({"precision": "0.1"}, "precision is '0.1'; expected a number"),
         ({"policy": 3}, "3 is no policy"),
+        ({"system": 3}, "3 is no system; expected its name or the path of its file"),
         ({"system": "3.LP-machine-2-failed"}, "has machines down"),
-        ({"system": "Smith"}, "Smith has batches or deadlines, which is for batch policies"),
+        ({"system": "Smith"}, "Smith has [batch], [deadlines], [pmf], for batch policies only"),
         ({"system": "4.A"}, "4.A has arrivals at machines (a matrix)"),
     ],
 )
@@ -91,6 +100,39 @@ def test_wrong_arguments(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         simulate(**{**right, **changes})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("system", "policy"), [("2.B", "mct"), ("2.B", "fcfs"), ("4.A", "mct_dec")]
+)
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"deadlines": {"factor": 2}}, "[deadlines]"),
+        ({"pmf": {"samples": 100}}, "[pmf]"),
+        ({"batch": {"queue_limit": 3}}, "[batch]"),
+        ({"assumed": {"scale": 2, "shift": 1}}, "[assumed] scale, [assumed] shift"),
+        ({"assumed": {"execution": "deterministic"}}, "[assumed] execution"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(
+    system: str, policy: str, changes: dict[str, Any], parts: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        simulate(load(system).replace(**changes), policy, 10)
+    assert f"{system} has {parts}, for batch policies only; {policy} is a" in str(error.value)
+
+
+def test_files_are_named_by_words_or_paths(tmp_path: Path) -> None:
+    system, policy = tmp_path / "two.toml", tmp_path / "mine.py"
+    system.write_text("arrivals = [5, 8]\nrates = [[8, 3], [4, 10]]\n")
+    policy.write_text(
+        "from gridwright import push\n\n\n@push\n"
+        'def mine(task_class, view):\n    """Take the first."""\n    return 0\n'
+    )
+    assert load(system) == load(str(system))
+    found = compare(system, ["met", policy], 20, 2)
+    assert [str(each.policy) for each in found.results] == ["met", "mine"]
 
 
 def test_comparison_is_paired() -> None:

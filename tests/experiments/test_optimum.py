@@ -1,6 +1,7 @@
 """The optimum, against what is known exactly and against simulation."""
 
 from math import factorial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,3 +132,24 @@ def test_large_systems_have_a_bound_only() -> None:
 def test_what_has_no_optimum_here(system: System, message: str) -> None:
     with pytest.raises(InputError, match=message):
         optimum(system, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"horizon": 0}, "horizon is 0; expected a number > 0"),
+        ({"replications": 0}, "replications is 0; expected at least 1"),
+        ({"seed": -1}, "seed is -1"),
+        (
+            {"policies": ["mct", "moc"]},
+            "moc is a batch policy; the optimum is for push and pull ones",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_before_it_is_computed(
+    changes: dict[str, Any], message: str
+) -> None:
+    begun: list[str] = []
+    with pytest.raises(InputError, match=message):
+        optimum("2.A", progress=lambda doing, done: begun.append(doing), **changes)
+    assert not begun

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gridwright import InputError, pull, push, simulate
-from gridwright.policies import Policy, find, policies
+from gridwright.policies import Policy, find, policies, policy_of
 
 SHIPPED = {
     "chain_fcfs", "chain_mct", "chain_rr", "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb",
@@ -47,6 +47,8 @@ def _word(value: Any) -> str:
         ("lpas_dg:planner=grouped:use_availability=false", None),
         ("guided_lpas:c=0.5", "guided_lpas:c=0.5"),
         ("guided_lpas:c=1 2.0;3 4", "guided_lpas:c=1 2;3 4"),
+        ("guided_lpas:c=0.1234565", None),
+        ("guided_lpas:c=1234567.0", None),
     ],
 )
 def test_names_with_parameters(text: str, canonical: str | None) -> None:
@@ -71,6 +73,7 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
             "planner is 'best'; expected grouped, interior, prices, vertex, weights",
         ),
         ("lpas:use_availability=3", "expected true or false"),
+        ("kpb:k=1:k=2", "policy 'kpb:k=1:k=2': k is given twice; expected it once"),
         ("mct:tie", "'tie' is no parameter; expected key=value"),
         ("./nowhere.py", "nowhere.py cannot be read"),
         ("", "no policy ''"),
@@ -233,6 +236,19 @@ def test_a_closure_is_refused_with_a_clear_line() -> None:
 
     with pytest.raises(InputError, match="closed uses variables of a function around it"):
         simulate("2.B", closed, 20, 1)
+
+
+@pytest.mark.parametrize(
+    "made", [[[1, float("nan")], [1, 1]], [1, 1], [[1, 1, 1]], None, [[1], "x"]]
+)
+def test_a_plan_that_is_none_is_refused(made: Any) -> None:
+    def planned(task_class: int, view: Any) -> int:
+        """Take the first machine (made up)."""
+        return 0
+
+    policy = policy_of(planned, "push", plan=lambda situation: made)
+    with pytest.raises(InputError, match=r"planned: the plan is .*; expected 2 × 2 numbers"):
+        simulate("2.B", policy, 10, 1)
 
 
 def test_a_matrix_parameter_fits_the_system() -> None:

@@ -241,6 +241,18 @@ def test_a_planner_in_plain_python() -> None:
     assert run.utilisation[1] == run.utilisation[2] == 0
 
 
+def later_nothing(situation: Situation) -> np.ndarray:
+    """Permit all, and with another machine's share nothing that is a number."""
+    return np.full(situation.rates.shape, 1.0 if situation.availability.min() == 1 else np.nan)
+
+
+def test_a_plan_that_is_none_is_refused() -> None:
+    system = System(arrivals=[[1, 1, 1]], rates=[[5.0, 5, 5]], changes=CHANGES)
+    policy = policy_of(to_the_first, "peer", plan=later_nothing)
+    with pytest.raises(InputError, match="to_the_first: the plan is array"):
+        replicate(system, policy, horizon=50.0, seed=SEED, interpreted=True)
+
+
 def test_errors_of_estimates_stay_or_are_drawn_anew() -> None:
     wrong = {"inaccuracy": {"arrivals": 0.5, "rates": 0.5}}
     system = load("4.A").replace(assumed=wrong)

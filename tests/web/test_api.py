@@ -317,12 +317,15 @@ def test_published(api: Any) -> None:
     known = api.get("/published/A:2.1/reasons", params={"row": row})
     assert known["row"] == first["rows"][row]
     assert "No reading of LPAS" in known["reasons"][0]["text"]
+    assert api.get("/published/2.1/reasons", params={"row": row}) == known
     api.get("/published/A:2.1/reasons", 404, params={"row": 34})
     api.get("/published/LP/rerun", 404)
     assert api.post("/published/LP/rerun", {}, 202)["state"] in ("waiting", "running", "done")
     again = until(lambda: (r := api.get("/published/LP/rerun"))["state"] == "done" and r)
     assert again["found"]["summary"] == api.get("/published/LP")["summary"]
     assert "no table" in api.post("/published/none/rerun", {}, 422)["detail"]
+    assert api.post("/published/2.6/rerun", {}, 202)["table"] == "A:2.6"
+    assert api.post("/published/2.6/rerun/stop")["table"] == "A:2.6"
 
 
 def test_what_is_not_there(api: Any) -> None:

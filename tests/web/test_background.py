@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
-from gridwright import InputError
+from gridwright import InputError, load
 from gridwright.web.background import Background
+from gridwright.web.simulating import Simulation, Wanted
 
 
 @dataclass
@@ -67,3 +69,16 @@ def test_a_failure_is_told(problem: Exception, words: str) -> None:
     task = Raises(problem)
     task.run()
     assert (task.state, task.error) == ("failed", words)
+
+
+def test_results_may_come_while_they_are_asked_for() -> None:
+    simulation = Simulation(1, load("2.B"), (), 10.0, Wanted("2.B", []))
+    found: Any = simulation.results
+
+    class Slow:
+        def as_json(self) -> dict[str, Any]:
+            found["another"] = self
+            return {}
+
+    found["one"] = Slow()
+    assert simulation.result() == {"results": [{}]}

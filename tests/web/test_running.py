@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +65,25 @@ def test_a_run_on_another_computer_is_left_alone(run: int, holder: Any) -> None:
     with pytest.raises(InputError, match="on another computer"):
         Runs().stop(run)
     assert holder.poll() is None
+
+
+class One(Runs):
+    """Runs of which there is room for one, as a slow look tells."""
+
+    begun = 0
+
+    def _check_room(self) -> None:
+        if self.begun:
+            raise InputError("one is going on")
+        time.sleep(0.1)
+
+    def _conduct(self, number: int) -> None:
+        self.begun += 1
+
+
+def test_room_for_one_is_given_to_one(run: int) -> None:
+    runs = One()
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(runs.resume, run) for _ in range(2)]
+    assert [each.exception() is None for each in asked].count(True) == 1
+    assert runs.begun == 1

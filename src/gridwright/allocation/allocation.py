@@ -148,6 +148,8 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     array([[0.8333, 0.    ],
            [0.1667, 1.    ]])
     """
+    if not isinstance(system, System):
+        raise InputError(f"system is {system!r}; expected a System, as gridwright.load makes one")
     if method not in METHODS:
         known = ", ".join(METHODS)
         raise InputError(f"no method {method!r}{did_you_mean(method, METHODS)} (known: {known})")

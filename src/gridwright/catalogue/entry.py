@@ -4,6 +4,7 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +86,17 @@ def entries() -> list[Entry]:
     return [entry for system in _files() for entry in _read(system).values()]
 
 
-def find_or_read(name: str) -> Entry:
+def find_or_read(name: str | PathLike[str]) -> Entry:
     """Find an entry by its name in the catalogue, or make one of a system file by its path."""
-    if not _is_path(name):
+    if not isinstance(name, str | PathLike):
+        raise InputError(f"{name!r} is no system; expected its name or the path of its file")
+    if isinstance(name, str) and not _is_path(name):
         return find(name)
     system = System.from_file(name)
-    return Entry(system.name or Path(name).stem, source="", where=name, parts=system.parts())
+    return Entry(system.name or Path(name).stem, source="", where=str(name), parts=system.parts())
 
 
-def load(name: str) -> System:
+def load(name: str | PathLike[str]) -> System:
     """Get a system by its name in the catalogue, or by the path of a system file.
 
     >>> load("2.B")

@@ -76,7 +76,7 @@ def contest(
             horizon,
             replications,
             seed,
-            tasks=tasks if tasks or horizon or not drawn else 40_000,
+            tasks=40_000 if drawn and tasks is None and horizon is None else tasks,
             threads=threads,
             store=kept_results() if named else None,
             progress=lambda number, name: report("contest", number / total, note=name),

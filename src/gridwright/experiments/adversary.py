@@ -14,7 +14,7 @@ from ..policies import Policy
 from ..policies import find as find_policy
 from .compare import Comparison, compare
 from .results import check_alike
-from .simulate import simulate
+from .simulate import PolicyGiven, simulate
 from .variation import varied
 
 __all__ = ["Adversary", "adversary"]
@@ -62,8 +62,8 @@ class Adversary:
 
 
 def adversary(
-    policy: Policy | str,
-    against: Sequence[Policy | str],
+    policy: PolicyGiven,
+    against: Sequence[PolicyGiven],
     classes: int = 2,
     machines: int = 3,
     load: tuple[float, float] = (0.3, 0.95),

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import InputError, System
+from ..model import InputError
 from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import Replication
 from ..statistics import Estimate, estimate
 from .result import Result
 from .results import check_alike
-from .simulate import simulate
+from .simulate import PolicyGiven, SystemGiven, simulate
 
 __all__ = ["Comparison", "Difference", "compare", "difference"]
 
@@ -94,8 +94,8 @@ class Comparison:
 
 
 def compare(
-    system: System | str,
-    policies: Sequence[Policy | str],
+    system: SystemGiven,
+    policies: Sequence[PolicyGiven],
     horizon: float | None = None,
     replications: int = 10,
     seed: int = 1,

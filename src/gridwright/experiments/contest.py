@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import InputError, System
-from ..policies import Policy
 from .compare import Comparison, Difference, compare, difference
 from .result import Result
-from .simulate import resolve
+from .simulate import PolicyGiven, SystemGiven, resolve
 
 __all__ = ["Bout", "Contest", "Standing", "contest"]
 
@@ -124,8 +123,8 @@ class Contest:
 
 
 def contest(
-    systems: Iterable[System | str],
-    policies: Sequence[Policy | str],
+    systems: Iterable[SystemGiven],
+    policies: Sequence[PolicyGiven],
     horizon: float | None = None,
     replications: int = 10,
     seed: int = 1,

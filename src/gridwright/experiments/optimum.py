@@ -13,11 +13,12 @@ from ..allocation import allocate, prices, situation
 from ..model import Exponential, InputError, MarkovChain, System
 from ..policies import Policy, Table, View, policies, policy_of
 from ..policies import find as find_policy
+from ..simulation import check_system
 from ..statistics import Estimate
 from .bound import lower_bound
 from .decision import Preemptive, Pull, UnsolvedError, solve
 from .result import Result
-from .simulate import resolve, simulate
+from .simulate import PolicyGiven, SystemGiven, check_numbers, resolve, simulate
 
 __all__ = ["Best", "Gap", "Optimum", "optimum"]
 
@@ -99,8 +100,8 @@ class Optimum:
 
 
 def optimum(
-    system: System | str,
-    policies: Sequence[Policy | str] | None = None,
+    system: SystemGiven,
+    policies: Sequence[PolicyGiven] | None = None,
     horizon: float | None = None,
     replications: int = 10,
     seed: int = 1,
@@ -135,7 +136,14 @@ def optimum(
     """
     system, horizon = resolve(system, horizon)
     chosen = [find_policy(p) for p in (_known() if policies is None else policies)]
+    check_numbers(horizon, replications, seed, WARMUP * horizon)
     _check(system)
+    for policy in chosen:
+        if policy.kind not in ("push", "pull"):
+            raise InputError(
+                f"{policy.name} is a {policy.kind} policy; the optimum is for push and pull ones"
+            )
+        check_system(system, policy)
     load = allocate(system).load
     if load >= 1 - 1e-9:
         raise InputError(f"no policy can keep up: the load is {100 * load:.1f} %")

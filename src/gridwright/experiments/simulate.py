@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -20,20 +22,32 @@ from .results import result_of
 from .store import Store, key_of
 from .threads import run_in_threads
 
-__all__ = ["HORIZON", "Progress", "resolve", "simulate"]
+__all__ = [
+    "HORIZON",
+    "PolicyGiven",
+    "Progress",
+    "SystemGiven",
+    "check_numbers",
+    "resolve",
+    "simulate",
+]
 
 HORIZON = 20_000.0
 ROUND = 10
 """Replications of a round, when the number of them is found by precision."""
 MOST = 1000
 
+SystemGiven = System | str | PathLike[str]
+PolicyGiven = Policy | str | PathLike[str]
+"""Itself, its name, or the path of its file."""
+
 Progress = Callable[[float, list[Replication]], None]
 """Called as a simulation goes on, with the share done and the replications so far."""
 
 
 def simulate(
-    system: System | str,
-    policy: Policy | str,
+    system: SystemGiven,
+    policy: PolicyGiven,
     horizon: float | None = None,
     replications: int = 10,
     seed: int = 1,
@@ -93,8 +107,7 @@ def simulate(
     """
     system, horizon = resolve(system, horizon)
     policy = find_policy(policy)
-    check_run(horizon, warmup)
-    _check_counts(replications, precision, threads)
+    check_numbers(horizon, replications, seed, warmup, precision, threads)
     check_system(system, policy)
     if delays is not None and policy.kind != "pull":
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
@@ -167,8 +180,10 @@ class _Work:
         return None if self.store is None or key is None else self.store.get(key)
 
 
-def resolve(system: System | str, horizon: float | None) -> tuple[System, float]:
+def resolve(system: SystemGiven, horizon: float | None) -> tuple[System, float]:
     """Return a system by its name or path, and the length of a run of it."""
+    if horizon is not None:
+        _check_kind("horizon", horizon, Real)
     if isinstance(system, System):
         return system, HORIZON if horizon is None else float(horizon)
     entry = find_or_read(system)
@@ -177,19 +192,41 @@ def resolve(system: System | str, horizon: float | None) -> tuple[System, float]
     return entry.system, float(horizon if horizon is not None else entry.horizon or HORIZON)
 
 
-def _check_counts(replications: int, precision: float | None, threads: int | None) -> None:
+def check_numbers(
+    horizon: float,
+    replications: int,
+    seed: int,
+    warmup: float = 0.0,
+    precision: float | None = None,
+    threads: int | None = None,
+) -> None:
+    """Refuse numbers with which nothing can be simulated."""
+    _check_kind("replications", replications, Integral)
+    _check_kind("seed", seed, Integral)
+    _check_kind("warmup", warmup, Real)
+    if precision is not None:
+        _check_kind("precision", precision, Real)
+    if threads is not None:
+        _check_kind("threads", threads, Integral)
+    check_run(horizon, warmup)
     if replications < 1:
         raise InputError(f"replications is {replications}; expected at least 1")
+    if seed < 0:
+        raise InputError(f"seed is {seed}; expected 0 or more")
     if precision is not None and not 0 < precision < 1:
         raise InputError(f"precision is {precision:g}; expected a number between 0 and 1")
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; expected at least 1")
 
 
+def _check_kind(name: str, value: Any, kind: type[Real] | type[Integral]) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind):
+        what = "a whole number" if kind is Integral else "a number"
+        raise InputError(f"{name} is {value!r}; expected {what}")
+
+
 def _seeds(seed: int) -> Iterator[np.random.SeedSequence]:
     """Give every replication a seed of its own, the same however many there are."""
-    if seed < 0:
-        raise InputError(f"seed is {seed}; expected 0 or more")
     number = 0
     while True:
         yield np.random.SeedSequence(seed, spawn_key=(number,))

@@ -11,7 +11,7 @@ from ..policies import Policy
 from ..policies import find as find_policy
 from .result import Result
 from .results import check_alike
-from .simulate import resolve, simulate
+from .simulate import PolicyGiven, SystemGiven, resolve, simulate
 from .variation import BELIEFS, VARIATIONS, is_variation, varied
 
 __all__ = ["Point", "Sweep", "sweep"]
@@ -64,8 +64,8 @@ class Sweep:
 
 
 def sweep(
-    system: System | str,
-    policies: Sequence[Policy | str],
+    system: SystemGiven,
+    policies: Sequence[PolicyGiven],
     vary: str,
     values: Sequence[float | str],
     horizon: float | None = None,

@@ -36,8 +36,8 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError("this is not a text file; expected TOML in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not valid TOML: {error}") from None
+    except InputError:  # which is a ValueError, too
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"not valid TOML: {error}") from None
 

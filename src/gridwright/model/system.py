@@ -282,6 +282,18 @@ class System(Record):
         stated = self.assumed.stated()
         return self.replace(**stated, assumed=None)
 
+    @property
+    def batch_only(self) -> tuple[str, ...]:
+        """What of it means something to batch policies only, as a system file names it."""
+        parts = ("batch", "deadlines", "pmf")
+        found = [f"[{key}]" for key in parts if getattr(self, key) is not None]
+        if self.assumed is not None:
+            fields = type(self.assumed).model_fields
+            for key in ("execution", "scale", "shift"):
+                if getattr(self.assumed, key) != fields[key].default:
+                    found.append(f"[assumed] {key}")
+        return tuple(found)
+
     def per_machine(self, values: Any) -> tuple[Any, ...]:
         """Spread one value, or one a column, over the machines."""
         if not isinstance(values, tuple):

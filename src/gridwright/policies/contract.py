@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import FunctionType, MappingProxyType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Situation
 from ..model import InputError, did_you_mean
 from .parameter import PLANNERS, checked, checked_pairs, of_pairs, word
 from .registry import register
@@ -23,6 +28,8 @@ __all__ = [
     "pull",
     "push",
 ]
+
+Floats = NDArray[np.float64]
 
 SUBJECTS = {
     "push": ("task_class",),
@@ -87,6 +94,23 @@ class Policy:
             else value
             for key, value in self.own.items()
         )
+
+    def plan(self, situation: Situation) -> Floats:
+        """Ask the planner, in Python, for a plan [class, machine]; what is none is refused."""
+        assert self.planner is not None
+        made, shape = self.planner(situation, **self.planning), situation.rates.shape
+        try:
+            plan = np.asarray(made, dtype=float)
+            is_whole = plan.shape == shape and not np.isnan(plan).any()
+        except (TypeError, ValueError):
+            is_whole = False
+        if not is_whole:
+            short = " ".join(reprlib.repr(made).split())
+            raise InputError(
+                f"{self.name}: the plan is {short}; expected {shape[0]} × {shape[1]} numbers "
+                "[class, machine]"
+            )
+        return plan
 
     @property
     def is_shipped(self) -> bool:

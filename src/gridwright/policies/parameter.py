@@ -117,4 +117,7 @@ def word(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return ";".join(" ".join(word(each) for each in row) for row in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)

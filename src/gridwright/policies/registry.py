@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def policies() -> dict[str, Policy]:
     return dict(sorted(_REGISTRY.items()))
 
 
-def find(policy: str | Policy) -> Policy:
+def find(policy: str | PathLike[str] | Policy) -> Policy:
     """Find a policy: itself, its name with parameters, or a file that holds one.
 
     >>> find("kpb:k=3")
@@ -40,6 +41,8 @@ def find(policy: str | Policy) -> Policy:
 
     if isinstance(policy, Policy):
         return policy
+    if isinstance(policy, PathLike):
+        return _in_file(Path(policy), None)
     if not isinstance(policy, str):
         raise InputError(f"{policy!r} is no policy; decorate the function, {KINDS}")
     name, *words = policy.strip().split(":")
@@ -51,7 +54,16 @@ def find(policy: str | Policy) -> Policy:
     else:
         hint = did_you_mean(name, _REGISTRY) or "; 'gridwright policies' lists them"
         raise InputError(f"no policy {name!r}{hint}")
-    return found(**dict(_pair(policy, word) for word in words)) if words else found
+    return found(**_values(policy, words)) if words else found
+
+
+def _values(policy: str, words: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in (_pair(policy, word) for word in words):
+        if key in values:
+            raise InputError(f"policy {policy!r}: {key} is given twice; expected it once")
+        values[key] = value
+    return values
 
 
 def _pair(policy: str, word: str) -> tuple[str, Any]:

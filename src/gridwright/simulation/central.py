@@ -41,11 +41,6 @@ def check(system: System, policy: Policy) -> None:
             f"{system.name or 'the system'} has rates that change ([changes]), which is for "
             f"decentralised policies; {policy.name} is a {policy.kind} policy"
         )
-    if system.batch is not None or system.deadlines is not None or system.pmf is not None:
-        raise InputError(
-            f"{system.name or 'the system'} has batches or deadlines, which is for batch policies; "
-            f"{policy.name} is a {policy.kind} policy"
-        )
 
 
 def run(system: System, policy: Policy, conditions: Conditions) -> Replication:

@@ -34,6 +34,11 @@ def check_system(system: System, policy: Policy) -> None:
             f"policies for chains; {policy.name} is a {policy.kind} policy"
         )
     MECHANISMS[policy.kind].check(system, policy)
+    if system.batch_only and policy.kind != "batch":
+        raise InputError(
+            f"{system.name or 'the system'} has {', '.join(system.batch_only)}, for batch policies "
+            f"only; {policy.name} is a {policy.kind} policy"
+        )
 
 
 def replicate(

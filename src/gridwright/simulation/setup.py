@@ -145,7 +145,7 @@ def make_plan(policy: Policy, state: State) -> Floats:
     """Ask the policy's planner for a plan of the situation as it is."""
     if policy.planner is None:
         return (state.nominal > 0).astype(float)
-    return np.asarray(policy.planner(situation_of(state), **policy.planning), dtype=float)
+    return policy.plan(situation_of(state))
 
 
 def situation_of(state: State) -> Situation:

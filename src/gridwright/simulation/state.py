@@ -82,7 +82,7 @@ TICKET = np.dtype(
     [
         ("born", "f8"),
         ("work", "f8"),  # standardised
-        ("due", "f8"),  # lazy push: when it leaves; else: when it was sent
+        ("due", "f8"),  # when it leaves: lazy push, peers (inf until begun); else: when sent
         ("begun", "f8"),  # peers: when its execution begins
         ("expected", "f8"),  # what it adds to the machine's expected work
         ("next", "i8"),
@@ -137,7 +137,7 @@ class State(NamedTuple):
     stream: Any  # STREAM [class]
     ticket: Any  # TICKET, a pool
     count: Any  # COUNT [1]
-    truth: NDArray[np.float64]  # true nominal rates [class, machine]
+    truth: NDArray[np.float64]  # true rates: effective if static or peers', else nominal
     due: NDArray[np.float64]  # [machine], padded to a power of two: its next event
     tree: NDArray[np.int64]  # a tournament over due; the winner is at 1
     ends: NDArray[np.int64]  # [pattern, 3]: the classes it may serve as bits, its idle machines

@@ -110,7 +110,7 @@ class Experiment(Record):
             raise InputError(
                 f"{policy.name} is a {policy.kind} policy; a testbed runs push and pull policies"
             )
-        if system.has_chains or system.batch is not None or system.changes is not None:
+        if system.has_chains or system.batch_only or system.changes is not None:
             raise InputError(f"{system.name}: a testbed runs systems of push and pull policies")
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")

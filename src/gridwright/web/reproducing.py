@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from ..experiments import Store
@@ -63,15 +64,17 @@ class Reruns:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="reproduction")
         self._known: dict[str, Rerun] = {}
+        self._lock = Lock()
 
     def start(self, table: str, *, quick: bool = True) -> Rerun:
         """Run a table again."""
         if table not in targets():
             raise InputError(f"no table {table[:80]!r}")
-        known = self._known.get(table)
-        if known is not None and not known.is_over:
-            raise InputError(f"{table} is being run already")
-        made = self._known[table] = Rerun(table, quick)
+        with self._lock:
+            known = self._known.get(table)
+            if known is not None and not known.is_over:
+                raise InputError(f"{table} is being run already")
+            made = self._known[table] = Rerun(table, quick)
         self._pool.submit(made.run)
         return made
 
@@ -81,6 +84,6 @@ class Reruns:
 
     def close(self) -> None:
         """Stop everything."""
-        for each in self._known.values():
+        for each in list(self._known.values()):
             each.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -16,7 +16,7 @@ import zipfile
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from pydantic import ValidationError
@@ -112,6 +112,8 @@ class Runs:
     """The runs in $GRIDWRIGHT_HOME, and how they are started and stopped."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
+        """Held from the look for room until it is taken."""
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._done: dict[Path, tuple[int, Overview]] = {}
         """Runs that have ended, as they were when their journals were last changed."""
@@ -131,10 +133,11 @@ class Runs:
 
     def start(self, experiment: Experiment) -> int:
         """Start a run; return its number."""
-        self._check_room()
-        with new_run(experiment) as run:
-            number = run.number
-        self._conduct(number)
+        with self._lock:
+            self._check_room()
+            with new_run(experiment) as run:
+                number = run.number
+            self._conduct(number)
         return number
 
     def pause(self, number: int) -> None:
@@ -144,6 +147,10 @@ class Runs:
 
     def resume(self, number: int) -> None:
         """Go on with a run that was paused or stopped."""
+        with self._lock:
+            self._resume(number)
+
+    def _resume(self, number: int) -> None:
         found = self.find(number)
         state = "not there" if found is None else found.state
         if state == "paused":

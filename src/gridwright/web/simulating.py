@@ -145,4 +145,4 @@ class Simulation(Background):
         """Return everything that was found."""
         if self.comparison is not None:
             return self.comparison.as_json()
-        return {"results": [found.as_json() for found in self.results.values()]}
+        return {"results": [found.as_json() for found in list(self.results.values())]}

@@ -135,8 +135,7 @@ def _planner(policy: Policy, p: PeerState, interpreted: bool) -> tuple[Any, Plan
 
 def _plan_in_python(p: PeerState, policy: Policy) -> None:
     q = int(p.diary[0].home)
-    assert policy.planner is not None
-    p.plan[q] = np.asarray(policy.planner(situation(p, q), **policy.planning), dtype=float)
+    p.plan[q] = policy.plan(situation(p, q))
     p.outdated[q] = False
     p.central.count[0].replans += 1
 
