@@ -228,7 +228,7 @@ class Ledger:
             np.where(able, share, 0.0),
             self.group,
         )
-        self.plan[:] = np.asarray(self.policy.planner(situation, **self.policy.planning))
+        self.plan[:] = self.policy.plan(situation)
 
     def _believe(self, machine: int) -> None:
         self.rate[:, machine] = self.nominal[:, machine] * self.machines[machine].availability
