@@ -8,9 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import wait
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import psutil
@@ -190,37 +188,6 @@ def test_a_job_that_takes_too_long_may_be_waited_for(tmp_path: Path) -> None:
         grid.submit(time.sleep, 0.5).result(WAIT)
         assert grid.statistics().overall.timed_out == 1
         assert [each.state for each in machine_states(grid.journal)] == ["up"]
-
-
-def test_who_waits_is_told_of_a_job_that_is_taken_back(tmp_path: Path) -> None:
-    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
-        future = grid.submit(time.sleep, 1000)
-        assert future.cancel()
-        assert future in wait([future], timeout=WAIT).done
-        assert future.cancelled()
-
-
-def test_a_callback_may_ask_things_of_the_grid(tmp_path: Path) -> None:
-    """The first of several to come takes the others back."""
-    with Grid("fcfs", machines=2, journal=tmp_path / "j.sqlite") as grid:
-        slow = grid.submit(time.sleep, 1000)
-        quick = grid.submit(abs, -1)
-        quick.add_done_callback(lambda done: slow.cancel())
-        assert slow in wait([slow], timeout=WAIT).done
-        assert quick.result(WAIT) == 1
-    grid = Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
-    last = grid.submit(abs, -2)
-    closed = Event()
-
-    def close(done: Any) -> None:
-        grid.close()
-        closed.set()
-
-    last.add_done_callback(close)
-    assert last.result(WAIT) == 2
-    assert closed.wait(WAIT)
-    with pytest.raises(InputError, match="the grid is closed"):
-        grid.status()
 
 
 def test_what_a_job_says_of_a_file_without_a_proper_name(tmp_path: Path) -> None:
