@@ -15,9 +15,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +50,17 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
+@pytest.fixture
+def nothing_stays_behind(tmp_path: Path) -> Iterator[None]:
+    """End what a page that fails half-way has started and not ended."""
+    yield
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and Path(process.cwd()).is_relative_to(tmp_path):
+                process.kill()
+
+
+@pytest.mark.usefixtures("nothing_stays_behind")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
