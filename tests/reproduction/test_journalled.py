@@ -1,6 +1,7 @@
 """Cells of the testbed: answered from runs that are there, and said to be missing otherwise."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def keep_a_run(policy: str, responses: np.ndarray, **parts: object) -> None:
     """Put a run into the journals: its jobs, one every tenth of a time unit, took that long."""
-    experiment = Experiment.find("MGST-4", policy=policy, duration=100, **parts)
+    experiment = Experiment.find("MGST-4", **{"policy": policy, "duration": 100, **parts})
     run = new_run(experiment)
     kinds = run.jobs.task_classes
     run.close()
@@ -67,6 +68,17 @@ def test_a_queue_that_grows_is_unstable() -> None:
     assert outcomes("K:7.11")["FCFS", "all"][0] == "agrees"
 
 
-def test_a_run_with_corrections_is_not_taken_for_the_published_one() -> None:
-    keep_a_run("gcmu", np.full(300, 0.56), corrections=True)
+@pytest.mark.parametrize(
+    "parts",
+    [{"corrections": True}, {"duration": 50}, {"time_unit": 0.1}, {"timeout": 3}, {"job": "spin"}],
+)
+def test_another_run_is_not_taken_for_the_published_one(parts: dict[str, Any]) -> None:
+    keep_a_run("gcmu", np.full(300, 0.56), **parts)
     assert outcomes("K:7.11")["Gcmu", "all"][0] == "not run"
+
+
+def test_a_run_in_which_no_job_of_a_class_ended_says_so() -> None:
+    keep_a_run("gcmu", np.zeros(0))
+    verdict, reason = outcomes("K:7.11")["Gcmu", "all"]
+    assert verdict == "differs"
+    assert "no job of it has ended" in reason
