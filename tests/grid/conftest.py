@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -46,9 +46,12 @@ def until(true: Callable[[], Any]) -> Any:
 
 
 def alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
-    return [
-        each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE
-    ]
+    def is_alive(process: psutil.Process) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+        return False
+
+    return list(filter(is_alive, processes))
 
 
 class Cluster:

@@ -358,6 +358,8 @@ def test_operators_step_in(tmp_path: Path) -> None:
         grid.drain(busy)
         assert running.done()
         assert grid.status()["machines"][busy]["paused"]
+        states = {each.name: each.state for each in machine_states(grid.journal)}
+        assert states == {busy: "paused", other: "up"}
         grid.kill(other)
         with pytest.raises(InputError, match=f"machine {other} does not answer"):
             grid.ping(other)

@@ -92,6 +92,13 @@ def test_machines(journal: Journal) -> None:
     assert found["m2"].state == "down"
 
 
+def test_a_machine_that_is_started_again_is_still_paused(journal: Journal) -> None:
+    told = [("paused", "paused"), ("killed", "killed"), ("up", "paused"), ("resumed", "up")]
+    for k, (kind, state) in enumerate(told):
+        journal.write([Entry(31.0 + k, kind, machine="m0")])
+        assert machine_states(journal)[0].state == state
+
+
 def test_only_what_is_asked_for_is_told(journal: Journal) -> None:
     assert set(journal.told("classes", "none")) == {"classes"}
     assert set(journal.about) == {"classes", "machines", "jobs"}

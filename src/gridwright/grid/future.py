@@ -43,6 +43,11 @@ class Answers:
         raw.add_done_callback(lambda done: self._pool.submit(_settle, future, done))
         return raw
 
+    def give(self) -> None:
+        """Wait until all results that are known have been given, unless a callback asks."""
+        if get_ident() != self._own:
+            self._pool.submit(int).result()
+
     def close(self) -> None:
         """Give the last ones, and wait for that, unless a callback asks."""
         self._pool.shutdown(wait=get_ident() != self._own)

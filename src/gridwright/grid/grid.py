@@ -193,6 +193,7 @@ class Grid:
     def drain(self, machine: str) -> None:
         """Let a machine take no further jobs, and wait until it has ended what it is running."""
         self._wait_for(self.operators.drain(machine))
+        self._answers.give()
 
     def ping(self, machine: str) -> float:
         """Return the seconds that a machine takes to answer."""

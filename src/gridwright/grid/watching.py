@@ -63,11 +63,16 @@ def machine_states(journal: Journal) -> list[MachineState]:
     """Read off a journal how its machines are."""
     names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
+    paused: dict[str, bool] = {}
     for entry in journal.events(*STATES, "timed out"):
         late = entry.kind == "timed out"
         if entry.machine is None or (late and entry.detail in KEPT):
             continue
         state = "down" if late else STATES[entry.kind]
+        if entry.kind in ("paused", "resumed"):
+            paused[entry.machine] = entry.kind == "paused"
+        if state == "up" and paused.get(entry.machine):  # started again, and still paused
+            state = "paused"
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
             states[entry.machine] = (state, entry.time)
     names += [name for name in states if name not in names]

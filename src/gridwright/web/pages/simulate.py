@@ -126,7 +126,8 @@ class Simulator:
         self.code.show_error(found.error)
         with self.words:
             if found.comparison is None:
-                ui.label(f"{found.state}: {sum(r.tasks for r in found.results.values()):,} tasks")
+                tasks = sum(result.tasks for result in found.results.values())
+                ui.label(f"{found.state} after {tasks:,} tasks")
                 return
             for each in found.comparison.differences:
                 gap = each.difference

@@ -146,11 +146,21 @@ class Starter:
         what = str(self.what.value or "")
         beliefs = {"yes": True, "no": False}
         is_dask = self.executor.value == "dask"
+        boxes = {
+            "seconds of a time unit": self.unit,
+            "time units": self.duration,
+            "seed": self.seed,
+            "time-out": self.timeout,
+            "readings": self.resolution,
+        }
+        for what, box in boxes.items():
+            if box.value is None:
+                raise InputError(f"{what} is empty; expected a number")
         changes: dict[str, Any] = {
             "policy": self.policy.names()[0] if self.policy.names() else None,
             "time_unit": self.unit.value,
             "duration": self.duration.value,
-            "seed": None if self.seed.value is None else whole(self.seed.value, "seed"),
+            "seed": whole(self.seed.value, "seed"),
             "failures": self.failures.value or None,
             "corrections": beliefs.get(str(self.corrections.value)),
             "timeout": self.timeout.value,
