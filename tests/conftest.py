@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("gridwright", deadline=None)  # a busy computer is no failure
+settings.load_profile("gridwright")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as `nohup make test &` has it
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from math import inf
 from time import time as wall_clock
 
 from ..grid import Journal, Mapper
@@ -65,6 +66,8 @@ class Conduct:
         self.standstill = Standstill(executor)
         self.executor = self.standstill
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
+        self.came = 0
+        """How many jobs have come."""
         self.broken = ""
         """Why it had to stop, if it had to."""
 
@@ -93,7 +96,7 @@ class Conduct:
             await self._all_up(mapper)
             mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
-            known = self._adopt(mapper)
+            self.came = self._adopt(mapper)
             # How late it was is asked again for every stretch of a run that was stopped.
             self.journal.describe(paused=False)
             entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
@@ -103,11 +106,15 @@ class Conduct:
                 "pause run": lambda: self.pause(mapper),
                 "resume run": lambda: self.resume(mapper),
             }
-            all_parts = [self._generate(mapper, known), self._fail(mapper, since, operators)]
+            all_parts = [self._generate(mapper), self._fail(mapper, since, operators)]
             if self.journal.path != IN_MEMORY:  # nobody else looks into that
                 all_parts += [operators.serve(), self._watch(mapper)]
             parts = [asyncio.create_task(part) for part in all_parts]
             await self._until(mapper, experiment.duration, parts)
+            parts[0].cancel()
+            while not mapper.broken and self._due() < experiment.duration:
+                self._submit(mapper)  # on a busy computer the end may come before their turn
+            await asyncio.sleep(0)
         finally:
             self.broken = mapper.broken
             for part in parts:
@@ -170,12 +177,19 @@ class Conduct:
                 mapper.adopt(kept.job, number, submission)
         return came
 
-    async def _generate(self, mapper: Mapper, known: int) -> None:
+    async def _generate(self, mapper: Mapper) -> None:
         """Submit every job at its time."""
-        for number in range(known, len(self.jobs)):
-            await self._sleep_until(mapper, float(self.jobs.times[number]))
-            task_class = int(self.jobs.task_classes[number])
-            mapper.hear(Submission(number, task_class, b"", Future()))
+        while self.came < len(self.jobs):
+            await self._sleep_until(mapper, self._due())
+            self._submit(mapper)
+
+    def _due(self) -> float:
+        """Return when the next job comes."""
+        return float(self.jobs.times[self.came]) if self.came < len(self.jobs) else inf
+
+    def _submit(self, mapper: Mapper) -> None:
+        number, self.came = self.came, self.came + 1
+        mapper.hear(Submission(number, int(self.jobs.task_classes[number]), b"", Future()))
 
     async def _fail(self, mapper: Mapper, since: float, operators: Operators) -> None:
         """Take every machine away at its time, and bring it back."""

@@ -153,9 +153,9 @@ class Starter:
             "time-out": self.timeout,
             "readings": self.resolution,
         }
-        for what, box in boxes.items():
+        for name, box in boxes.items():
             if box.value is None:
-                raise InputError(f"{what} is empty; expected a number")
+                raise InputError(f"{name} is empty; expected a number")
         changes: dict[str, Any] = {
             "policy": self.policy.names()[0] if self.policy.names() else None,
             "time_unit": self.unit.value,
