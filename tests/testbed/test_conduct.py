@@ -1,4 +1,4 @@
-"""A run on a busy computer."""
+"""A run on a computer that is held up past the end of the run."""
 
 import asyncio
 import time

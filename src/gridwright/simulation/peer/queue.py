@@ -48,7 +48,7 @@ def leave(p: PeerState, j: int, now: float, warmup: float, horizon: float) -> No
         ticket = s.ticket[x]
         i, end = ticket.task_class, ticket.due
         c.area += account(s, i, j, ticket.born, ticket.begun, end, warmup, horizon)
-        if len(s.trace) > 0:  # now that neither can change any more
+        if len(s.trace) > 0:
             note(s, ticket.begun, START, ticket.number, i, j)
             note(s, end, FINISH, ticket.number, i, j)
         m.work -= s.expected[i, j]
