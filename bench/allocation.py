@@ -34,6 +34,7 @@ def main() -> None:
         "3.F, 3,000 machines in 6 groups": load("3.F:alpha:1"),
         "300 different machines": different,
     }
+    huge = System(arrivals=np.ones(400), rates=rng.gamma(2, 1, (400, 400)))
     print(f"{'':34}{'grouped':>12}{'vertex':>12}{'HiGHS':>12}{'vertex/HiGHS':>14}")
     for name, system in systems.items():
         weights = weights_of(system)
@@ -41,6 +42,9 @@ def main() -> None:
         times = [best_time(lambda: allocate(system, m)) for m in ("grouped", "vertex")]  # noqa: B023
         row = "".join(f"{1e3 * time:9.2f} ms" for time in [*times, highs])
         print(f"{name:34}{row}{times[1] / highs:14.2f}")
+
+    alone = best_time(lambda: allocate(huge), 1)
+    print(f"{'400 classes, 400 machines':34}{1e3 * alone:9.2f} ms")
 
     print(f"\n{'compiled, called from Python':34}{'solve':>12}{'optimum':>12}{'HiGHS/solve':>14}")
     for name, system in systems.items():

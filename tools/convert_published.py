@@ -6,6 +6,9 @@ reads ``published/systems.toml`` and ``published/results.toml`` and writes, in t
 folder, ``sources.toml``, ``systems/NAME.toml`` (one file a published system, its cases inside)
 and ``results.jsonl`` (one printed cell a line). Where a source contradicts its own results, the
 system holds the values that fit the results, and a note tells what is printed.
+
+The files must not depend on the processor. Processors agree on +, -, *, / and square roots to the
+last bit, but not on the gamma function or on linear algebra, so these are written with 12 digits.
 """
 
 import argparse
@@ -293,7 +296,7 @@ def _changing_hosts(printed: Table, hosts: Table) -> Table:
     powers = _hosts(printed, hosts)
     machines = sum(powers["counts"])
     each = machines // len(hosts["host"])
-    means = [MarkovChain(**_chain(host)).mean for host in hosts["host"]]
+    means = [_rounded(MarkovChain(**_chain(host)).mean) for host in hosts["host"]]
     arrivals = [[rate / machines] * machines for rate in printed.pop("alpha")]
     return {
         **{key: powers[key] for key in ("groups", "rates", "counts")},
@@ -350,7 +353,12 @@ def _batches(printed: Table) -> Table:
 
 
 def _mean_uptime(host: Table) -> float:
-    return float(host["weibull_scale"] * gamma(1 + 1 / host["weibull_shape"]))
+    return _rounded(host["weibull_scale"] * gamma(1 + 1 / host["weibull_shape"]))
+
+
+def _rounded(number: float) -> float:
+    """Round to 12 significant digits, on which all processors agree."""
+    return float(f"{number:.12g}")
 
 
 def _chain(host: Table) -> Table:

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridwright import InputError, System, allocate, load
-from gridwright.allocation import change, grouped, interior, situation, verdict, vertex
-from gridwright.allocation.highs import solve_highs
+from gridwright.allocation import change, grouped, interior, kinds_of, situation, verdict, vertex
+from gridwright.allocation.highs import solve_highs, time_limit
 from gridwright.allocation.optimum import optimum
-from gridwright.allocation.planner import fill, spread
+from gridwright.allocation.planner import HUGE, fill, spread, steps
 from gridwright.allocation.room import Situation, make_room
 from gridwright.allocation.simplex import FAILED
 from gridwright.catalogue import Entry, entries
@@ -278,6 +278,37 @@ def test_large_systems_use_the_compiled_simplex() -> None:
     system = System(arrivals=np.ones(10), rates=np.random.default_rng(1).gamma(2, 1, (10, 200)))
     now = situation(system)
     assert allocate(system).capacity == optimum(now, make_room(now))
+
+
+def test_huge_systems_are_solved_by_highs() -> None:
+    rates = np.random.default_rng(1).gamma(2, 1, (130, 130))
+    system = System(arrivals=np.ones(130), rates=rates)
+    assert steps(make_room(situation(system))) > HUGE
+    found = allocate(system, "vertex")
+    # a vertex that serves every class, on no machine for longer than there is time
+    assert np.count_nonzero(found.shares) <= 130 + 130 - 1
+    assert found.shares.sum(axis=0).max() <= 1 + 1e-9
+    assert (found.shares * rates).sum(axis=1).min() == pytest.approx(found.capacity, rel=1e-9)
+    # and the best one: no prices of classes can promise less than any allocation delivers
+    assert found.class_prices @ system.arrival_rates == pytest.approx(1)
+    promised = (found.class_prices[:, None] * rates).max(axis=0).sum()
+    assert promised == pytest.approx(found.capacity, rel=1e-6)
+    assert len(kinds_of(found)) == 1
+
+
+def test_an_allocation_ends_in_the_time_it_is_given() -> None:
+    rates = np.random.default_rng(1).gamma(2, 1, (300, 300))
+    system = System(arrivals=np.ones(300), rates=rates)
+    with time_limit(0.05), pytest.raises(InputError, match="takes too long; try fewer classes"):
+        allocate(system)
+    with time_limit(0.0), pytest.raises(InputError, match="takes too long"):
+        allocate(load("2.B"), "interior")
+
+
+def test_more_classes_than_there_is_room_for() -> None:
+    system = System(arrivals=np.ones(5001), rates=np.ones((5001, 1)))
+    with pytest.raises(InputError, match="5,001 classes cannot be allocated; expected at most"):
+        allocate(system)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ CHAIN = "{ states = [1, 0.5], transition = [[0.9, 0.1], [0.3, 0.7]], step = 10 }
 
 WRONG: dict[str, tuple[str, str]] = {
     "missing key": ("arrivals = [5, 8]\n", "rates is missing"),
+    "a key of dots": (RIGHT + "a" + ".a" * 300_000 + " = 1", "line 3: a key of more than 20 parts"),
+    "a long key": (RIGHT + "a" * 5000 + " = 1", "aaa…"),
+    "a long number": (RIGHT + "a = 0x" + "f" * 5000, "a number of 20000 bits; expected at most 64"),
     "empty": ("", "arrivals is missing; rates is missing"),
     "an experiment": ('system = "2.B"\npolicy = "mct"\n', "this looks like an experiment"),
     "machines": (RIGHT + 'machines = ["a", "b"]\n', "the columns of rates are named in groups"),

@@ -7,10 +7,11 @@ import anyio
 import httpx
 import pytest
 
-from gridwright.web.guard import COOKIE, HEADERS
+from gridwright.web.guard import HEADERS
 from gridwright.web.server import guarded
 
 TOKEN = "a-token-for-the-tests"
+COOKIE = "gridwright-8080"
 LARGEST = 5_000
 
 
@@ -110,7 +111,7 @@ def test_without_the_token_nobody_gets_in() -> None:
 def test_the_token_is_exchanged_for_a_cookie() -> None:
     async def go() -> None:
         transport = httpx.ASGITransport(guarded("0.0.0.0", TOKEN, pages=False))
-        async with httpx.AsyncClient(transport=transport, base_url="http://10.1.2.3:80") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://10.1.2.3:81") as client:
             sent = await client.get("/", headers={"accept": "text/html"})
             assert (sent.status_code, sent.headers["location"]) == (303, "/login")
             form = await client.get("/login")
@@ -122,10 +123,31 @@ def test_the_token_is_exchanged_for_a_cookie() -> None:
             assert TOKEN not in kept
             assert "HttpOnly" in kept
             assert "SameSite=strict" in kept
+            assert kept.startswith("gridwright-81=")  # browsers mix up the ports of a computer
             assert (await client.get("/api/openapi.json")).status_code == 200
-        async with httpx.AsyncClient(transport=transport, base_url="http://10.1.2.3:80") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://10.1.2.3:81") as client:
             shown = {"authorization": f"Bearer {TOKEN}"}
             assert (await client.get("/api/openapi.json", headers=shown)).status_code == 200
+
+    anyio.run(go)
+
+
+def test_a_cookie_opens_one_server_only() -> None:
+    async def go() -> None:
+        first, second = (guarded("0.0.0.0", TOKEN, pages=False) for _ in range(2))
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(first), base_url="http://127.0.0.1:8080"
+        ) as client:
+            await client.post("/login", data={"token": TOKEN})
+            assert (await client.get("/api/systems/2.B")).status_code == 200
+            given = dict(client.cookies)
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(second), base_url="http://127.0.0.1:8081", cookies=given
+        ) as client:
+            assert (await client.get("/api/systems/2.B")).status_code == 401
+            await client.post("/login", data={"token": TOKEN})
+            assert sorted(client.cookies) == ["gridwright-8080", "gridwright-8081"]
+            assert client.cookies["gridwright-8080"] == given["gridwright-8080"]
 
     anyio.run(go)
 

@@ -3,6 +3,7 @@
 from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
 from .description import as_json, kinds_of
+from .highs import time_limit
 from .planner import grouped, interior, prices, vertex, weights
 from .room import Room, Situation, make_room
 from .verdict import Verdict, verdict
@@ -23,6 +24,7 @@ __all__ = [
     "make_room",
     "prices",
     "situation",
+    "time_limit",
     "verdict",
     "vertex",
     "weights",

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..model import InputError, System, by_application, did_you_mean
 from .highs import solve_interior
-from .planner import fill, solve, spread
-from .price import efficiency, set_prices
+from .planner import MOST_CLASSES, fill, solve, spread, suited
+from .price import set_prices
 from .room import Floats, Integers, Room, Situation, make_room
 
 __all__ = ["METHODS", "Allocation", "allocate", "groups_of", "situation"]
@@ -156,11 +156,14 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     if isinstance(down, str):
         raise InputError(f"down is {down!r}; expected a list of machines")
     system = by_application(system)
+    if len(system.classes) > MOST_CLASSES:
+        number = f"{len(system.classes):,}"
+        raise InputError(f"{number} classes cannot be allocated; expected at most {MOST_CLASSES:,}")
     failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
     now = situation(system, failed)
     room, shares = make_room(now), np.empty(now.rates.shape)
     capacity = solve(now, room)
-    set_prices(now, room)
+    suited(set_prices, room)(now, room)
     limiting = limiting_classes(room)
     parts = max(len(set(room.part[limiting].tolist())), 1)
     priced = Allocation(
@@ -176,7 +179,7 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     )
     if method == "interior":
         solve_interior(now, room, capacity)
-    METHODS[method](now, room, shares)
+    suited(METHODS[method], room)(now, room, shares)
     return priced
 
 
@@ -193,9 +196,12 @@ def limiting_classes(room: Room) -> NDArray[np.bool_]:
 
 
 def _efficiencies(now: Situation, room: Room) -> Floats:
-    classes, groups = room.rates.shape
-    each = np.array([[efficiency(room, i, g) for g in range(groups)] for i in range(classes)])
-    return np.where(now.availability > 0, each[:, now.group], 0)
+    """Return which share of a machine's worth a class earns there, 0 between parts."""
+    comparable = (room.part[:, None] >= 0) & (room.part[:, None] == room.group_part)
+    earned = np.zeros(room.rates.shape)
+    np.divide(room.price[:, None] * room.rates, room.worth, out=earned, where=comparable)
+    earned[comparable & ((room.time > 0) | (earned > 1))] = 1.0
+    return np.where(now.availability > 0, earned[:, now.group], 0)
 
 
 def situation(system: System, down: Sequence[int] = ()) -> Situation:

@@ -9,6 +9,8 @@ __all__ = ["as_json", "kinds_of"]
 
 MOST_KINDS = 8
 """Kinds of machines up to which the gain of one more is told for each."""
+MOST_CELLS = 10_000
+"""Pairs of a class and a kind of machine up to which it is told for more than one kind."""
 
 
 def as_json(allocation: Allocation) -> dict[str, Any]:
@@ -45,7 +47,10 @@ def as_json(allocation: Allocation) -> dict[str, Any]:
 
 
 def kinds_of(allocation: Allocation) -> list[int]:
-    """Return the first machine of each kind; of many kinds, those with the highest prices."""
+    """Return the first machine of each kind; of many kinds, those with the highest prices.
+
+    A gain takes a solution of its own, so a large system has that of one kind only.
+    """
     if allocation.capacity <= 0:
         return []
     groups = groups_of(allocation.system.nominal).tolist()
@@ -53,4 +58,5 @@ def kinds_of(allocation: Allocation) -> list[int]:
     if len(firsts) <= MOST_KINDS:
         return firsts
     dearest = sorted(firsts, key=lambda j: -allocation.machine_prices[j])
-    return sorted(dearest[:MOST_KINDS])
+    large = len(allocation.system.classes) * len(firsts) > MOST_CELLS
+    return sorted(dearest[: 1 if large else MOST_KINDS])

@@ -1,5 +1,10 @@
-"""The allocation LP given to HiGHS: the interior solution, and a check of our own simplex."""
+"""The allocation LP given to HiGHS: large problems, the interior solution, and a check of ours."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -8,15 +13,39 @@ from ..model import InputError
 from .room import Floats, Room, Situation, totals
 from .tableau import Tableau
 
-__all__ = ["solve_general", "solve_highs", "solve_interior"]
+__all__ = ["check_time", "solve_general", "solve_highs", "solve_interior", "time_limit"]
 
 POSITIVE = 1e-6
 """An interior-point solution is only near the optimum: less than this share of the group's time
 and of the class's work counts as 0."""
 
 
+CELLS = 2_000
+"""Pairs of a class and a group from which on an interior-point method is quicker than a simplex."""
 TINY = 1e-12
 """A share that a general simplex method leaves below this is rounding."""
+
+_DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Let every allocation that is solved in this block end within some seconds, or raise."""
+    token = _DEADLINE.set(min(monotonic() + seconds, _DEADLINE.get()))
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def check_time() -> float:
+    """Return the seconds that are left; raise if there are none."""
+    left = _DEADLINE.get() - monotonic()
+    if left <= 0:
+        raise InputError(
+            "the allocation takes too long; try fewer classes, or groups of equal machines"
+        )
+    return left
 
 
 def solve_interior(situation: Situation, room: Room, capacity: float) -> None:
@@ -33,7 +62,7 @@ def solve_interior(situation: Situation, room: Room, capacity: float) -> None:
 
 
 def solve_general(t: Tableau) -> float:
-    """Solve by a general simplex method, where our own has lost its way."""
+    """Solve a problem that is too large for our own simplex, or on which it has lost its way."""
     weights = _weights(t)
     largest = weights.max(axis=1, initial=0).min(initial=1)
     capacity, shares, _ = solve_highs(weights / largest)
@@ -55,11 +84,20 @@ def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floa
         return 0.0, weights, np.zeros(0)
     model: Any = highspy.Highs()
     model.silent()
-    if interior:
-        for option, value in (("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")):
-            model.setOptionValue(option, value)
+    options: dict[str, Any] = {"time_limit": check_time()}
+    if interior or classes * groups > CELLS:
+        # with its crossover, this ends in a vertex in a third of the time of a simplex method
+        options |= {
+            "solver": "ipm",
+            "presolve": "off",
+            "run_crossover": "off" if interior else "on",
+        }
+    for option, value in options.items():
+        model.setOptionValue(option, value)
     model.passModel(_problem(weights))
     model.run()
+    if model.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+        check_time()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         status = model.modelStatusToString(model.getModelStatus())
         raise InputError(

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from math import log
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .highs import solve_general, solve_interior
+from .highs import check_time, solve_general, solve_interior
 from .level import close
 from .price import efficiency, set_prices
 from .room import NEGLIGIBLE, Floats, Room, Situation, make_room, totals
@@ -21,14 +22,22 @@ __all__ = [
     "prices",
     "solve",
     "spread",
+    "steps",
+    "suited",
     "vertex",
     "weights",
 ]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 ALLOCATES_NOTHING = True  # fill, spread and permit; the planners are for Python
 
 LARGE = 500_000
 """About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
+HUGE = 300_000_000
+"""Steps from which on HiGHS is quicker than our simplex: about 100 classes on 100 groups."""
+MOST_CLASSES = 5_000
+"""The room for a problem grows with the square of its classes: 5,000 take about a gigabyte."""
 
 
 def vertex(situation: Situation) -> Floats:
@@ -88,21 +97,35 @@ def weights(situation: Situation) -> Floats:
 
 def solve(situation: Situation, room: Room) -> float:
     """Solve a situation whatever its size and scale; the room then holds its solution."""
-    best: Callable[[Tableau], float] = simplex
-    classes, groups = room.rates.shape
-    if (classes**3 + classes * groups) * (classes + groups) > LARGE:
-        from ..link import link
-
-        best = link(simplex)
-    totals(situation, room)
+    best: Callable[[Tableau], float] = solve_general
+    if steps(room) <= HUGE:
+        best = suited(simplex, room, LARGE)
+    finish = suited(close, room)
+    suited(totals, room)(situation, room)
     capacities: list[float] = []
     while room.tableau.size[0] > 0:
+        check_time()
         capacity = best(room.tableau)
         if capacity == FAILED:
             capacity = solve_general(room.tableau)
         capacities.append(float(capacity))
-        close(situation, room, capacity, len(capacities) - 1)
+        finish(situation, room, capacity, len(capacities) - 1)
     return capacities[0] if capacities else 0.0
+
+
+def steps(room: Room) -> int:
+    """Return about how many steps our simplex takes in a room."""
+    classes, groups = room.rates.shape
+    return (classes**3 + classes * groups) * (classes + groups)
+
+
+def suited(function: Function, room: Room, large: int = HUGE) -> Function:
+    """Return a function, compiled if the room is large enough for that to pay."""
+    if steps(room) <= large:
+        return function
+    from ..link import link
+
+    return cast(Function, link(function))
 
 
 def spread(situation: Situation, room: Room, plan: Floats) -> None:

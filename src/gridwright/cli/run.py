@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -157,15 +157,14 @@ def write_csv(results: tuple[Result, ...], path: Path) -> None:
     write_rows(path, header, rows)
 
 
-def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
     """Write a table for a spreadsheet."""
     from ..model import InputError
+    from ..model.spreadsheet import write_table
 
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows(rows)
+            write_table(file, chain([header], rows))
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
@@ -176,16 +175,14 @@ def write_trace(result: Result, path: Path) -> None:
 
     events = result.replications[0].trace
     system = result.system
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["time", "event", "task", "class", "machine"])
-        for event in events[events["time"].argsort(kind="stable")]:
-            rows.writerow(
-                [
-                    repr(float(event.time)),
-                    KINDS[event.kind],
-                    int(event.task) + 1 if event.task >= 0 else "",
-                    system.classes[event.task_class] if event.task_class >= 0 else "",
-                    system.machines[event.machine] if event.machine >= 0 else "",
-                ]
-            )
+    rows = (
+        [
+            repr(float(event.time)),
+            KINDS[event.kind],
+            int(event.task) + 1 if event.task >= 0 else "",
+            system.classes[event.task_class] if event.task_class >= 0 else "",
+            system.machines[event.machine] if event.machine >= 0 else "",
+        ]
+        for event in events[events["time"].argsort(kind="stable")]
+    )
+    write_rows(path, ["time", "event", "task", "class", "machine"], rows)

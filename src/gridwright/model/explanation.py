@@ -25,6 +25,10 @@ EXPECTED = {
 }
 SHOWN = 3
 """Errors told in one line."""
+MOST = 200
+"""Mistakes told place by place."""
+LONGEST = 80
+"""Characters of a place that are shown."""
 BOUNDS = {"greater_than": ">", "greater_than_equal": "≥", "less_than": "<", "less_than_equal": "≤"}
 
 
@@ -48,15 +52,15 @@ class Mistake(NamedTuple):
 
 
 def mistakes(error: ValidationError, record: type[BaseModel]) -> list[Mistake]:
-    """Say of every error where it is, step by step, and what it is."""
+    """Say of every error where it is, step by step, and what it is; of very many, the first."""
     return [
         Mistake(tuple(step for step in each["loc"] if not _is_tag(step)), _sentence(each, record))
-        for each in error.errors(include_url=False)
+        for each in error.errors(include_url=False)[:MOST]
     ]
 
 
 def _sentence(error: ErrorDetails, record: type[BaseModel]) -> str:
-    kind, where = error["type"], place(error["loc"])
+    kind, where = error["type"], _cut(place(error["loc"]), LONGEST)
     if kind == "missing":
         return f"{where} is missing"
     if kind == "extra_forbidden":
@@ -106,6 +110,10 @@ def _is_tag(step: int | str) -> bool:
 def shortened(value: Any, length: int = 40) -> str:
     """Show a value, cut where it would fill the line."""
     text = " ".join((str if isinstance(value, date | time) else repr)(value).split())
+    return _cut(text, length)
+
+
+def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

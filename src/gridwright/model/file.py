@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from .error import InputError
 from .fit import with_defaults
 from .kind import describe
 from .record import Record, plain
+from .toml import parse_toml
 
 if TYPE_CHECKING:
     from .system import System
@@ -27,7 +27,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError("this is not a regular file; expected a system file")
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return parse_toml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError("there is no such file") from None
     except IsADirectoryError:
@@ -36,10 +36,6 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError("this is not a text file; expected TOML in UTF-8") from None
-    except InputError:  # which is a ValueError, too
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid TOML: {error}") from None
 
 
 def document(system: System, folder: Path | None = None, *, named: bool = True) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import csv
 from pathlib import Path
 
+from .spreadsheet import unquoted
+
 __all__ = ["read_times"]
 
 COLUMNS = ["class", "machine", "time"]
@@ -24,7 +26,8 @@ def read_times(path: Path) -> dict[str, dict[str, list[float]]]:
                 where = f"{path.name}, line {rows.line_num}"
                 if len(row) != len(COLUMNS):
                     raise ValueError(f"{where}: {len(row)} values; expected class,machine,time")
-                found.setdefault(row[0], {}).setdefault(row[1], []).append(_time(row[2], where))
+                task_class, machine, time = unquoted(row)
+                found.setdefault(task_class, {}).setdefault(machine, []).append(_time(time, where))
     except OSError as error:
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -1,9 +1,67 @@
-"""TOML as a person would write it: matrices row by row, whole numbers without a point."""
+"""TOML read within bounds, and written as a person would: matrices row by row."""
 
 import json
+import re
+import tomllib
 from typing import Any
 
-__all__ = ["format_toml"]
+from .error import InputError
+
+__all__ = ["format_toml", "parse_toml"]
+
+DEEPEST_KEY = 20
+"""Parts of a dotted key; the parser takes time with the square of their number."""
+BITS = 64
+"""Of a whole number, as TOML has it."""
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?)"""
+_WORD = re.compile(
+    r'"""(?s:\\.|.)*?(?:"""|\Z)'
+    r"|'''(?s:.)*?(?:'''|\Z)"
+    r"|#.*"
+    rf"|({_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)"
+)
+"""A text of several lines, a comment, or parts with points between them: a key, or a value.
+
+Whatever is left open ends where its line or the whole does: no character is looked at twice.
+"""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Read a document; what no system or experiment can look like is refused before it takes long.
+
+    >>> parse_toml("failures.mean_uptime = 20")
+    {'failures': {'mean_uptime': 20}}
+    """
+    _check_keys(text)
+    try:
+        document = tomllib.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid TOML: {error}") from None
+    if (bits := _most_bits(document)) > BITS:
+        raise InputError(f"a number of {bits} bits; expected at most {BITS}, as TOML has it")
+    return document
+
+
+def _check_keys(text: str) -> None:
+    """Refuse keys of very many parts."""
+    for found in _WORD.finditer(text):
+        word = found[1] or ""
+        if word.count(".") >= DEEPEST_KEY and len(re.findall(_PART, word)) > DEEPEST_KEY:
+            line = text.count("\n", 0, found.start()) + 1
+            raise InputError(
+                f"line {line}: a key of more than {DEEPEST_KEY} parts; expected one or two"
+            )
+
+
+def _most_bits(value: Any) -> int:
+    """Return how many bits the largest whole number in a document has."""
+    if isinstance(value, int):
+        return value.bit_length()
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return max(map(_most_bits, parts), default=0)
+    return 0
 
 
 def format_toml(document: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..model import InputError
+from ..model.spreadsheet import unquoted, write_table
 
 __all__ = ["read_rows", "write_rows"]
 
@@ -29,7 +30,7 @@ def read_rows(
                 where = f"{path}, line {number}"
                 if len(row) != len(columns):
                     raise InputError(f"{where}: {len(row)} fields; expected {', '.join(columns)}")
-                found.append(parse(row, where))
+                found.append(parse(unquoted(row), where))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -41,6 +42,6 @@ def write_rows(path: str | PathLike[str], rows: Iterable[Sequence[Any]]) -> None
     """Write a CSV file; its first row is the columns' names."""
     try:
         with Path(path).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(rows)
+            write_table(file, rows)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from itertools import chain
 from os import PathLike
 
 from ..model import InputError
+from ..model.spreadsheet import unquoted, write_table
 from .account import Account, fields
 from .failure_trace import FailureTrace
 from .source import read_bytes, write_text
@@ -42,7 +44,7 @@ def parse_lanl(data: bytes) -> FailureTrace:
     table = csv.reader(StringIO(data.decode("utf-8-sig", "replace").replace("\0", ""), newline=""))
     account = Account()
     try:
-        names = [name.strip() for name in next(table, [])]
+        names = [name.strip() for name in unquoted(next(table, []))]
         missing = [name for name in NEEDED if name not in names]
         if missing:
             raise InputError(f"no column {missing[0]!r} in the first line")
@@ -57,7 +59,7 @@ def parse_lanl(data: bytes) -> FailureTrace:
             if why:
                 account.skip(why, table.line_num, what)
             else:
-                rows.append(row)
+                rows.append(unquoted(row))
                 times.append(span)
                 lines.append(table.line_num)
     except csv.Error as error:
@@ -126,7 +128,6 @@ def write_lanl(path: str | PathLike[str], trace: FailureTrace) -> None:
     }
     columns = {**own, **trace.columns} if SYSTEM in trace.columns else own
     out = StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(columns)
-    table.writerows([[column[k] for column in columns.values()] for k in chosen])
+    rows = ([column[k] for column in columns.values()] for k in chosen)
+    write_table(out, chain([columns], rows), end="\n")
     write_text(path, out.getvalue())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from io import StringIO
+from itertools import chain
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
+from ..model.spreadsheet import unquoted, write_table
 from .account import LARGEST, Account, fields
 from .job_trace import shortest
 from .source import read_bytes, write_text
@@ -85,7 +87,7 @@ def parse_throughputs(data: bytes) -> Throughputs:
     account = Account()
     types, devices, steps = [], [], []
     try:
-        names = [name.strip() for name in next(table, [])]
+        names = [name.strip() for name in unquoted(next(table, []))]
         if names[:2] != [TYPE, DEVICES] or len(names) < 3 or len(set(names)) < len(names):
             raise InputError(f"expected a first line '{TYPE},{DEVICES},' and kinds of machines")
         for row in table:
@@ -95,7 +97,7 @@ def parse_throughputs(data: bytes) -> Throughputs:
             if why:
                 account.skip(why, table.line_num, what)
                 continue
-            types.append(row[0].strip())
+            types.append(unquoted(row)[0].strip())
             devices.append(int(row[1]))
             steps.append([float(word) for word in row[2:]])
     except csv.Error as error:
@@ -122,8 +124,7 @@ def _wrong(row: list[str], names: list[str]) -> tuple[str, str]:
 def write_throughputs(path: str | PathLike[str], found: Throughputs) -> None:
     """Write such a table; reading it gives an equal one."""
     out = StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow([TYPE, DEVICES, *found.kinds])
-    for name, devices, steps in zip(found.types, found.devices, found.steps.tolist(), strict=True):
-        table.writerow([name, devices, *map(shortest, steps)])
+    each = zip(found.types, found.devices, found.steps.tolist(), strict=True)
+    rows = ([name, devices, *map(shortest, steps)] for name, devices, steps in each)
+    write_table(out, chain([[TYPE, DEVICES, *found.kinds]], rows), end="\n")
     write_text(path, out.getvalue())

@@ -10,11 +10,17 @@ from pydantic import ValidationError
 from ..catalogue import find
 from ..model import InputError, System
 from ..model.explanation import Mistake, explain, mistakes
+from ..model.toml import parse_toml
 from ..testbed import parse_rates
 
 __all__ = ["check_policy", "document_of", "find_mistakes", "read_text", "system_of"]
 
 MOST_MACHINES = 10_000
+MOST_CLASSES = 1_000
+MOST_PAIRS = 500_000
+"""Of a class and a machine."""
+LONGEST_TEXT = 500_000
+"""Characters of a file, or of a matrix of rates."""
 NAMES = ("name", "classes", "groups")
 """Keys whose texts are only shown; any other may be a distribution, which may be code in a file."""
 MOST = 100_000
@@ -57,16 +63,13 @@ def read_text(text: str, name: str = "the text") -> dict[str, Any]:
     >>> read_text("8, 3\n4, 10", "rates.mue")
     {'arrivals': [1.0, 1.0], 'rates': [[8.0, 3.0], [4.0, 10.0]]}
     """
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"{name}: {len(text):,} characters; expected at most {LONGEST_TEXT:,}")
     if "=" in text:
         try:
-            document = tomllib.loads(text.lstrip("\ufeff"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name}: not valid TOML: {error}") from None
-        if (bits := _most_bits(document)) > 64:
-            raise InputError(
-                f"{name}: a number of {bits} bits; expected at most 64, as TOML has it"
-            )
-        return document
+            return parse_toml(text)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
     mark = "\t" if "\t" in text else ";" if ";" in text else ","
     rates = parse_rates(text.replace(mark, ","), name).tolist()
     return {"arrivals": [1.0] * len(rates), "rates": rates}
@@ -80,12 +83,33 @@ def check_policy(name: str) -> str:
 
 
 def _check_document(document: dict[str, Any]) -> None:
-    counts = document.get("counts")
-    if isinstance(counts, list):
-        number = sum(each for each in counts if isinstance(each, int) and each > 0)
-        if number > MOST_MACHINES:
-            raise InputError(f"counts: {number:,} machines; expected at most {MOST_MACHINES:,}")
     _check_parts(document, "")
+    classes = max(map(_rows, ("rates", "arrivals", "classes", "template"), [document] * 4))
+    if classes > MOST_CLASSES:
+        raise InputError(f"{classes:,} classes; expected at most {MOST_CLASSES:,}")
+    machines = _machines(document)
+    if machines > MOST_MACHINES:
+        raise InputError(f"{machines:,} machines; expected at most {MOST_MACHINES:,}")
+    if classes * machines > MOST_PAIRS:
+        raise InputError(
+            f"{classes:,} classes on {machines:,} machines are {classes * machines:,} pairs; "
+            f"expected at most {MOST_PAIRS:,}"
+        )
+
+
+def _rows(key: str, document: dict[str, Any]) -> int:
+    value = document.get(key)
+    return len(value) if isinstance(value, list) else 0
+
+
+def _machines(document: dict[str, Any]) -> int:
+    """Count the machines of a document, which need not make sense yet."""
+    rates, counts = document.get("rates"), document.get("counts")
+    rows = rates if isinstance(rates, list) else []
+    columns = max((len(row) for row in rows if isinstance(row, list)), default=0)
+    if not isinstance(counts, list):
+        return columns
+    return max(columns, sum(each for each in counts if isinstance(each, int) and each > 0))
 
 
 def _is_measure(key: str) -> bool:
@@ -113,13 +137,3 @@ def _check_parts(value: Any, key: str, depth: int = 0) -> None:
 def _shown(value: int) -> str:
     """Write a number, of any size: of thousands of digits nobody wants to read them all."""
     return f"{value:,}" if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
-
-
-def _most_bits(value: Any) -> int:
-    """Return how many bits the largest whole number in a document has."""
-    if isinstance(value, int):
-        return value.bit_length()
-    if isinstance(value, dict | list):
-        parts = value.values() if isinstance(value, dict) else value
-        return max(map(_most_bits, parts), default=0)
-    return 0

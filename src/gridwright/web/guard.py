@@ -23,7 +23,7 @@ from .refusal import Refusal, refuse
 if TYPE_CHECKING:
     from fastapi import Request
 
-__all__ = ["COOKIE", "LARGEST", "Guard", "is_loopback", "may_run_code"]
+__all__ = ["LARGEST", "Guard", "cookie_name", "is_loopback", "may_run_code"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,7 +31,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-COOKIE = "gridwright"
 LARGEST = 2_000_000
 """Bytes of a request's body."""
 TRUSTED = "gridwright.trusted"
@@ -94,7 +93,7 @@ class Guard:
         headers = {
             key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
         }
-        known = self._is_known(headers)
+        known = self._is_known(scope, headers)
         scope[TRUSTED] = known and _is_here(scope)
         refusal = self._check(scope, headers, known)
         if refusal is not None:
@@ -136,12 +135,12 @@ class Guard:
             return False
         return self._demanded or address.is_loopback
 
-    def _is_known(self, headers: dict[str, str]) -> bool:
+    def _is_known(self, scope: Scope, headers: dict[str, str]) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.accepts(given.strip()):
             return True
         try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+            cookie = SimpleCookie(headers.get("cookie", "")).get(cookie_name(scope))
         except CookieError:
             return False
         return cookie is not None and compare_digest(cookie.value.encode(), self._session.encode())
@@ -168,6 +167,18 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def cookie_name(scope: Scope) -> str:
+    """Return what the cookie of this server is called.
+
+    A browser sends cookies to every port of a computer, so each server has a name of its own.
+
+    >>> cookie_name({"server": ("127.0.0.1", 8080)})
+    'gridwright-8080'
+    """
+    server = scope.get("server")
+    return f"gridwright-{server[1]}" if server and server[1] else "gridwright"
 
 
 def may_run_code(request: Request) -> bool:

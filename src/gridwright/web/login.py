@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from .guard import COOKIE
+from .guard import cookie_name
 
 if TYPE_CHECKING:
     from .guard import Guard
@@ -54,7 +54,9 @@ def login_routes(guard: Guard) -> APIRouter:
         if not guard.accepts(fields.get("token", [""])[0].strip()):
             return HTMLResponse(FORM.format(words="This is not the token."), status_code=401)
         answer = RedirectResponse("/", status_code=303)
-        answer.set_cookie(COOKIE, guard.session, httponly=True, samesite="strict")
+        answer.set_cookie(
+            cookie_name(request.scope), guard.session, httponly=True, samesite="strict"
+        )
         return answer
 
     return routes

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 
 from ..grid.journal import home
 from ..model import InputError
 from ..testbed import Experiment
-from .saved import saved_names
+from .saved import MOST_SAVED, saved_names
 
 __all__ = ["load_own", "own_experiments"]
 
@@ -31,7 +32,13 @@ def _path(name: str) -> Path:
 
 def _is_experiment(path: Path) -> bool:
     try:
-        words = tomllib.loads(path.read_text("utf-8"))
+        return _has_policy(path, path.stat().st_mtime_ns)
     except (OSError, ValueError):
         return False
+
+
+@lru_cache(maxsize=MOST_SAVED)
+def _has_policy(path: Path, changed: int) -> bool:
+    """Read a file once, until it is changed."""
+    words = tomllib.loads(path.read_text("utf-8"))
     return "system" in words and "policy" in words

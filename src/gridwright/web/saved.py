@@ -15,6 +15,8 @@ __all__ = ["OWN", "load_saved", "remove_saved", "save", "save_experiment", "save
 
 OWN = "own: "
 """Begins the name of what was saved, where it stands beside the catalogue's."""
+MOST_SAVED = 500
+"""Files; anybody may save some without the token."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 
 
@@ -66,6 +68,8 @@ def _path(name: str) -> Path:
 
 
 def _write(path: Path, text: Callable[[], str]) -> Path:
+    if not path.exists() and len(saved_names()) >= MOST_SAVED:
+        raise InputError(f"{MOST_SAVED} are saved already; throw some away first")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text(), encoding="utf-8")

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from ... import __version__
 from ...model import InputError
 from ..desk import Desk
+from ..solving import BusyError
 from .calibrations import calibration_routes
 from .experiments import experiment_routes
 from .policies import policy_routes
@@ -43,7 +44,8 @@ def make_api(desk: Desk | None = None) -> FastAPI:
 
     @api.exception_handler(InputError)
     async def wrong_input(request: Request, error: InputError) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, status_code=422)
+        status = 503 if isinstance(error, BusyError) else 422
+        return JSONResponse({"detail": str(error)}, status_code=status)
 
     for routes in (
         system_routes(),

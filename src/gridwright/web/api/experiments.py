@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import Field
 
-from ...testbed import parse_machines, rows_of, spells
+from ...testbed import Fault, parse_machines, rows_of, spells
 from ..answer import plain
 from ..definition import (
     check_failures,
@@ -19,7 +19,8 @@ from ..definition import (
 )
 from ..own import load_own, own_experiments
 from ..saved import remove_saved, save_experiment
-from .parts import MISSING, WRONG, Body, missing
+from ..solving import solved
+from .parts import BUSY, MISSING, Body, missing
 from .systems import Text
 
 __all__ = ["experiment_routes"]
@@ -46,45 +47,41 @@ def experiment_routes() -> APIRouter:
     """Make the routes of experiments of one's own."""
     routes = APIRouter(tags=["experiments"])
 
-    @routes.post("/experiments/validate", responses=WRONG)
-    def validate(given: Defined) -> dict[str, Any]:
+    @routes.post("/experiments/validate", responses=BUSY)
+    async def validate(given: Defined) -> dict[str, Any]:
         """Check what an experiment file would say; mistakes are told place by place."""
-        found = experiment_mistakes(given.definition)
+        found = await solved(lambda: experiment_mistakes(given.definition))
         return {
             "valid": not found,
             "mistakes": [{"place": list(each.place), "words": each.words} for each in found],
         }
 
-    @routes.post("/experiments/read", responses=WRONG)
-    def read(given: Text) -> dict[str, Any]:
+    @routes.post("/experiments/read", responses=BUSY)
+    async def read(given: Text) -> dict[str, Any]:
         """Turn the text of an experiment file, or of a system alone, into a definition."""
-        return {"definition": plain(read_definition(given.text))}
+        return await solved(lambda: {"definition": plain(read_definition(given.text))})
 
-    @routes.post("/experiments/toml", responses=WRONG)
-    def to_toml(given: Defined) -> dict[str, str]:
+    @routes.post("/experiments/toml", responses=BUSY)
+    async def to_toml(given: Defined) -> dict[str, str]:
         """Write a definition as an experiment file that needs no other."""
-        return {"toml": experiment_from(given.definition).to_toml()}
+        return await solved(lambda: {"toml": experiment_from(given.definition).to_toml()})
 
-    @routes.post("/experiments/failures", responses=WRONG)
-    def failures(given: Tracing) -> dict[str, Any]:
+    @routes.post("/experiments/failures", responses=BUSY)
+    async def failures(given: Tracing) -> dict[str, Any]:
         """Draw faults for all machines, or take those given; say how long they are."""
-        found = experiment_from(given.definition)
-        system = found.system
-        check_failures(found)
-        faults = drawn_faults(found) if given.draw else found.faults()
-        means = {name: spells(faults, j)._asdict() for j, name in enumerate(system.machines)}
-        return plain({"failures": rows_of(faults, system), "machines": means})
+        return await solved(lambda: _failures(given))
 
-    @routes.post("/machines/read", tags=["machines"], responses=WRONG)
-    def read_list(given: Text) -> list[dict[str, Any]]:
+    @routes.post("/machines/read", tags=["machines"], responses=BUSY)
+    async def read_list(given: Text) -> list[dict[str, Any]]:
         """Read a machine list; what machines ask for as a password is not in the answer."""
+        listed = await solved(lambda: parse_machines(given.text, "the list"))
         return [
             {
                 "address": each.address,
                 "iterations": None if each.calibration is None else each.calibration.iterations,
                 "seconds": None if each.calibration is None else each.calibration.seconds,
             }
-            for each in parse_machines(given.text, "the list")
+            for each in listed
         ]
 
     @routes.get("/experiments/own/{name}", responses=MISSING)
@@ -95,10 +92,10 @@ def experiment_routes() -> APIRouter:
         found = load_own(name)
         return {"definition": plain(definition_of(found)), "toml": found.to_toml()}
 
-    @routes.put("/experiments/own/{name}", responses=WRONG)
-    def keep(name: str, given: Defined) -> dict[str, str]:
+    @routes.put("/experiments/own/{name}", responses=BUSY)
+    async def keep(name: str, given: Defined) -> dict[str, str]:
         """Save an experiment with its system; what was there of that name makes way."""
-        save_experiment(experiment_from(given.definition), name)
+        await solved(lambda: save_experiment(experiment_from(given.definition), name))
         return {"saved": name}
 
     @routes.delete("/experiments/own/{name}", responses=MISSING)
@@ -109,3 +106,15 @@ def experiment_routes() -> APIRouter:
         return {"removed": name}
 
     return routes
+
+
+def _failures(given: Tracing) -> dict[str, Any]:
+    found = experiment_from(given.definition)
+    system = found.system
+    check_failures(found)
+    faults = drawn_faults(found) if given.draw else found.faults()
+    own: dict[int, list[Fault]] = {j: [] for j in range(len(system.machines))}
+    for fault in faults:
+        own[fault.machine].append(fault)
+    means = {name: spells(own[j], j)._asdict() for j, name in enumerate(system.machines)}
+    return plain({"failures": rows_of(faults, system), "machines": means})

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["FORBIDDEN", "MISSING", "WRONG", "Body", "Number", "SystemGiven", "missing"]
+__all__ = ["BUSY", "FORBIDDEN", "MISSING", "WRONG", "Body", "Number", "SystemGiven", "missing"]
 
 Number = Annotated[int, Path(ge=1, le=10**9)]
 SystemGiven = Annotated[
@@ -15,6 +15,10 @@ SystemGiven = Annotated[
     Field(description="A name of the catalogue, or what a system file would say, as an object."),
 ]
 WRONG: dict[int | str, dict[str, Any]] = {422: {"description": "Wrong input, in one line."}}
+BUSY: dict[int | str, dict[str, Any]] = {
+    **WRONG,
+    503: {"description": "Too many requests of this kind are waiting; try again in a moment."},
+}
 FORBIDDEN: dict[int | str, dict[str, Any]] = {
     **WRONG,
     403: {"description": "Only on this computer, for who shows the token."},

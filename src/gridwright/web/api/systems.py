@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from ...allocation import allocate, as_json, change
 from ...catalogue import entries, find
 from ...model import InputError
 from ..answer import plain
-from ..draft import document_of, find_mistakes, read_text, system_of
-from .parts import MISSING, WRONG, Body, SystemGiven, missing
+from ..draft import LONGEST_TEXT, MOST_MACHINES, document_of, find_mistakes, read_text, system_of
+from ..solving import solved
+from .parts import BUSY, MISSING, Body, SystemGiven, missing
 
 __all__ = ["system_routes"]
 
@@ -21,13 +23,13 @@ class Allocating(Body):
 
     system: SystemGiven
     method: str = "grouped"
-    down: tuple[str, ...] = ()
+    down: Annotated[tuple[str, ...], Field(max_length=MOST_MACHINES)] = ()
 
 
 class Text(Body):
     """The text of a system file, or a matrix of rates."""
 
-    text: str
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
 def system_routes() -> APIRouter:
@@ -65,33 +67,37 @@ def system_routes() -> APIRouter:
             "toml": None if entry.parts is None else entry.system.to_toml(),
         }
 
-    @routes.post("/systems/validate", responses=WRONG)
-    def validate(document: dict[str, Any]) -> dict[str, Any]:
+    @routes.post("/systems/validate", responses=BUSY)
+    async def validate(document: dict[str, Any]) -> dict[str, Any]:
         """Check what a system file would say; mistakes are told place by place."""
-        found = find_mistakes(document)
+        found = await solved(lambda: find_mistakes(document))
         return {
             "valid": not found,
             "mistakes": [{"place": list(each.place), "words": each.words} for each in found],
         }
 
-    @routes.post("/systems/read", responses=WRONG)
-    def read(given: Text) -> dict[str, Any]:
+    @routes.post("/systems/read", responses=BUSY)
+    async def read(given: Text) -> dict[str, Any]:
         """Turn the text of a system file, or of a matrix of rates, into a document."""
-        return {"document": plain(read_text(given.text))}
+        return await solved(lambda: {"document": plain(read_text(given.text))})
 
-    @routes.post("/systems/toml", responses=WRONG)
-    def to_toml(document: dict[str, Any]) -> dict[str, str]:
+    @routes.post("/systems/toml", responses=BUSY)
+    async def to_toml(document: dict[str, Any]) -> dict[str, str]:
         """Write a document as a system file."""
-        return {"toml": system_of(document).to_toml()}
+        return await solved(lambda: {"toml": system_of(document).to_toml()})
 
-    @routes.post("/systems/allocate", responses=WRONG)
-    def solve(given: Allocating) -> dict[str, Any]:
+    @routes.post("/systems/allocate", responses=BUSY)
+    async def solve(given: Allocating) -> dict[str, Any]:
         """Solve the allocation, and say what changes with machines that are switched off."""
-        system = system_of(given.system)
-        found = allocate(system, given.method, down=given.down)
-        answer = as_json(found)
-        if given.down:
-            answer["change"] = change(allocate(system, given.method), found)._asdict()
-        return plain(answer)
+        return await solved(lambda: _allocation(given))
 
     return routes
+
+
+def _allocation(given: Allocating) -> dict[str, Any]:
+    system = system_of(given.system)
+    found = allocate(system, given.method, down=given.down)
+    answer = as_json(found)
+    if given.down:
+        answer["change"] = change(allocate(system, given.method), found)._asdict()
+    return plain(answer)

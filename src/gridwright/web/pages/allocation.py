@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
-from nicegui import ui
+from nicegui import background_tasks, ui
 
-from ...allocation import Allocation, allocate, change, verdict
+from ...allocation import Allocation, Change, allocate, change, verdict
 from ...model import InputError, System
+from ..solving import solved
 
 __all__ = ["AllocationCard"]
 
 MOST_CHOICES = 300
+FEW_PAIRS = 200
+"""Pairs of a class and a group up to which an allocation is solved at once."""
+MOST_ROWS = 60
+"""Classes and machines that are shown."""
 
 
 class AllocationCard:
@@ -53,24 +59,43 @@ class AllocationCard:
 
     def _solve(self) -> None:
         if self.system is None:
-            self.capacity.text = "λ* unknown"
-            self.words.text = "Mend what is marked, and the capacity shows here."
-            self.map.content = self.change.text = self.limits.text = ""
+            self._blank("Fix the marked cells to see the capacity.")
+            return
+        down = tuple(self.down.value or ())
+        if self.system.rates.size > FEW_PAIRS:
+            self._blank("The allocation is being solved.")
+            background_tasks.create(self._solve_beside(self.system, down))
             return
         try:
-            down = list(self.down.value or [])
-            found = allocate(self.system, down=down)
-            self._tell(found, allocate(self.system) if down else None)
+            self._tell(_solution(self.system, down))
         except InputError as error:
-            self.capacity.text, self.words.text = "λ* unknown", str(error)
-            self.map.content = self.change.text = self.limits.text = ""
+            self._blank(str(error))
 
-    def _tell(self, found: Allocation, before: Allocation | None) -> None:
+    async def _solve_beside(self, system: System, down: tuple[str, ...]) -> None:
+        """Solve without holding up the page; show it, if it is still what is asked for."""
+        found: Solution | str
+        try:
+            found = await solved(lambda: _solution(system, down))
+        except InputError as error:
+            found = str(error)
+        if self.system is not system or down != tuple(self.down.value or ()):
+            return
+        if isinstance(found, str):
+            self._blank(found)
+        else:
+            self._tell(found)
+
+    def _blank(self, words: str) -> None:
+        self.capacity.text, self.words.text = "λ* unknown", words
+        self.map.content = self.change.text = self.limits.text = ""
+
+    def _tell(self, solution: Solution) -> None:
+        found = solution.found
         self.capacity.text = f"λ* = {found.capacity:.4f}, load {100 * found.load:.1f} %"
-        self.words.text = verdict(found).words
+        self.words.text = solution.words
         self.change.text = ""
-        if before is not None:
-            changed = change(before, found)
+        if solution.changed is not None:
+            changed = solution.changed
             pairs = ", ".join(f"{i} on {j}" for i, j in changed.gained[:6])
             self.change.text = (
                 f"λ* goes from {changed.before:.4f} to {changed.after:.4f}. "
@@ -83,12 +108,27 @@ class AllocationCard:
         self.limits.text = f"Limited by class {classes} on machine {machines}{more}."
 
 
+class Solution(NamedTuple):
+    """An allocation, what it means, and what changed with the machines that are switched off."""
+
+    found: Allocation
+    words: str
+    changed: Change | None
+
+
+def _solution(system: System, down: tuple[str, ...]) -> Solution:
+    found = allocate(system, down=down)
+    changed = change(allocate(system), found) if down else None
+    return Solution(found, verdict(found).words, changed)
+
+
 def heat_map(found: Allocation) -> str:
     """Draw δ* as a table: the darker, the larger the share, which stands there as a number too."""
     system = found.system
     firsts = np.unique(system.column, return_index=True)[1]
     alike = len(firsts) < len(system.machines) and not found.down
-    shown = firsts if alike or len(system.machines) > 60 else np.arange(len(system.machines))
+    shown = firsts if alike or len(system.machines) > MOST_ROWS else np.arange(len(system.machines))
+    shown = shown[:MOST_ROWS]
     heads = []
     for j in shown:
         count = system.counts[system.column[j]] if alike else 1
@@ -99,9 +139,11 @@ def heat_map(found: Allocation) -> str:
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(_cell(float(found.shares[i, j])) for j in shown)
         + "</tr>"
-        for i, name in enumerate(system.classes)
+        for i, name in enumerate(system.classes[:MOST_ROWS])
     )
-    caption = "<caption>δ*: the share of each machine for each class</caption>"
+    part = len(shown) < len(firsts) or len(system.classes) > MOST_ROWS
+    cut = f" (the first {MOST_ROWS} classes and machines)" if part else ""
+    caption = f"<caption>δ*: the share of each machine for each class{cut}</caption>"
     return f'<table class="gw">{caption}<thead><tr><th></th>{head}</tr></thead>{body}</table>'
 
 

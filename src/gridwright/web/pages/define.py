@@ -16,6 +16,7 @@ from ..draft import document_of, read_text
 from ..own import load_own, own_experiments
 from ..running import check_cluster, check_size
 from ..saved import OWN, save, save_experiment
+from ..solving import solved
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
 from .cells import Cells
@@ -137,7 +138,7 @@ class Editor:
         """Take what a file says."""
         try:
             text = (await event.file.read()).decode("utf-8-sig")
-            self._take(read_definition(text, event.file.name))
+            self._take(await solved(lambda: read_definition(text, event.file.name)))
         except UnicodeDecodeError:
             tell(f"{event.file.name} is not a text file; expected UTF-8")
         except InputError as error:
@@ -150,9 +151,10 @@ class Editor:
             ui.label("Rates from a spreadsheet: a row for each class")
             box = ui.textarea("Rates").classes("w-full")
 
-            def take() -> None:
+            async def take() -> None:
+                text = str(box.value or "")
                 try:
-                    rates = read_text(str(box.value or ""), "the rates")
+                    rates = await solved(lambda: read_text(text, "the rates"))
                 except InputError as error:
                     tell(error)
                     return

@@ -14,6 +14,7 @@ from ..desk import Desk
 from ..form import Place
 from ..guard import LARGEST
 from ..sheet import as_number, as_text
+from ..solving import solved
 from .cells import Cells, Step
 from .frame import figure, tell
 from .system_part import head, table_row
@@ -100,7 +101,7 @@ class MachinePart:
         """Take the machines of a list; what they ask for as a password is not kept."""
         try:
             text = (await event.file.read()).decode("utf-8-sig")
-            listed = parse_machines(text, event.file.name)
+            listed = await solved(lambda: parse_machines(text, event.file.name))
             self.cells.act(lambda: self.cells.form.list_machines(listed))
             tell(f"{len(listed)} machines; type, paste or import their rates", "positive")
         except UnicodeDecodeError:

@@ -14,6 +14,8 @@ __all__ = ["SystemPart", "head", "table_row"]
 
 WIDEST = 60
 """Columns beyond which a system is edited as a file."""
+LONGEST = 60
+"""Rows beyond which it is."""
 
 
 class SystemPart:
@@ -43,8 +45,9 @@ class SystemPart:
             self.cells.field("Name of the system", sheet.name, lambda v: setattr(sheet, "name", v))
             if not sheet.rates:
                 ui.label("Its jobs are chains, which have no table here: import a file.")
-            elif len(sheet.groups) > WIDEST:
-                ui.label(f"{len(sheet.groups)} columns are too many to type: import a file.")
+            elif len(sheet.groups) > WIDEST or len(sheet.rates) > LONGEST:
+                size = f"{len(sheet.rates)} rows and {len(sheet.groups)} columns"
+                ui.label(f"{size} are too many to type: import a file.")
             else:
                 self._table(sheet)
             if sheet.rest:
