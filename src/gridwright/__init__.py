@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         simulate,
         sweep,
     )
-    from .grid import Grid
+    from .grid import Grid, JobFailedError
     from .model import (
         Deterministic,
         Distribution,
@@ -32,9 +32,13 @@ if TYPE_CHECKING:
         Exponential,
         Failures,
         Gamma,
+        GridClosedError,
+        GridError,
         GridPmf,
+        GridwrightError,
         Hyperexponential,
         InputError,
+        JobLostError,
         Lognormal,
         MarkovChain,
         Pmf,
@@ -66,9 +70,14 @@ __all__ = [
     "Failures",
     "Gamma",
     "Grid",
+    "GridClosedError",
+    "GridError",
     "GridPmf",
+    "GridwrightError",
     "Hyperexponential",
     "InputError",
+    "JobFailedError",
+    "JobLostError",
     "Lognormal",
     "MarkovChain",
     "Optimum",

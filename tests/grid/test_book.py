@@ -81,16 +81,22 @@ def test_a_job_is_taken_in_once() -> None:
         book.submit(1.0, 1, 0)
 
 
-HOW = ("start", "end", "fail", "resubmit", "duplicate", "wait")
+ACTIONS = ("resubmit", "duplicate", "wait", "fail")
+HOW = ("start", "end", "error", *ACTIONS)
 RATES = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0]])
 
 
 class Turmoil(RuleBasedStateMachine):
     """Anything may happen at any time."""
 
-    @initialize(policy=st.sampled_from(["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas"]))
-    def begin(self, policy: str) -> None:
-        self.book = Book(find(policy), RATES, [1.0, 1.0])
+    @initialize(
+        policy=st.sampled_from(["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas"]),
+        retries=st.sampled_from([None, 0, 2]),
+    )
+    def begin(self, policy: str, retries: int | None) -> None:
+        self.book = Book(find(policy), RATES, [1.0, 1.0], retries=retries)
+        self.stopped: set[Send] = set()  # attempts that the executor was told to stop
+        self.given_up: set[int] = set()
         self.now = 0.0
         self.count = 0
         self.answers: set[Send] = set()  # attempts that may still answer
@@ -103,6 +109,7 @@ class Turmoil(RuleBasedStateMachine):
                 self.answers.add(word)
             else:
                 assert isinstance(word, Cancel)
+                self.stopped.add(Send(*word))
 
     @rule(task_class=st.integers(0, 1))
     def submit(self, task_class: int) -> None:
@@ -120,20 +127,21 @@ class Turmoil(RuleBasedStateMachine):
         if how == "start":
             self.book.started(self.now, word.job, word.attempt)
             return
-        if how in ("resubmit", "duplicate", "wait"):
+        if how in ACTIONS:
             said = self.book.timed_out(self.now, word.job, word.attempt, then=how)
             counts = current
         else:
-            said = self.book.finished(self.now, word.job, word.attempt, failed=how == "fail")
+            said = self.book.finished(self.now, word.job, word.attempt, failed=how == "error")
             self.answers.discard(word)
         assert (said is None) == (not counts), "a late answer counts for nothing"
         self.hear(said)
 
-    @rule(machine=st.integers(0, 2), how=st.sampled_from(["down", "up", "close", "open"]))
+    @rule(machine=st.integers(0, 2), how=st.sampled_from(["down", "died", "up", "close", "open"]))
     def machine(self, machine: int, how: str) -> None:
         book = self.book
         calls: dict[str, Any] = {
             "down": book.machine_down,
+            "died": lambda now, machine: book.machine_down(now, machine, died="killed"),
             "up": book.machine_up,
             "close": book.close,
             "open": book.open,
@@ -157,11 +165,11 @@ class Turmoil(RuleBasedStateMachine):
         book = self.book
         places: list[int] = []
         for i, queue in enumerate(book.waiting):
-            order = [(job.submitted, job.number) for job in queue]
+            order = [(job.since, job.number) for job in queue]
             assert order == sorted(order), "queue order is kept"
             assert all(job.stage == Stage.waiting and job.task_class == i for job in queue)
             assert book.classes[i].waiting == len(queue)
-            assert book.classes[i].oldest == (queue[0].submitted if queue else np.inf)
+            assert book.classes[i].oldest == (queue[0].since if queue else np.inf)
             places += [job.number for job in queue]
         for j, own in enumerate(book.own):
             running = book.running[j]
@@ -184,11 +192,40 @@ class Turmoil(RuleBasedStateMachine):
             if job.stage.is_final:
                 self.final[number] = job.stage
         assert len(book.jobs) == self.count
+        self.check_retries()
         for decision in book.decisions:
             assert decision.time <= self.now
             assert decision.choice < 0 or decision.choice in decision.candidates
         book.decisions.clear()
         assert not book.pending
+
+    def check_retries(self) -> None:
+        book = self.book
+        for job, machine in book.given_up:
+            assert job.stage == Stage.failed
+            assert job.machine == machine
+            assert job.number not in self.given_up, "it ends once"
+            self.given_up.add(job.number)
+        book.given_up.clear()
+        for machine in book.released:
+            assert machine not in book.held
+        book.released.clear()
+        for machine, (job, attempt) in book.held.items():
+            assert not book.machines[machine].up, "it is busy with a copy"
+            assert job.copies[attempt].machine == machine
+        limit = book.retries
+        for job in book.jobs.values():
+            assert job.deaths <= job.lost
+            if limit is None:
+                assert job.since == job.submitted
+                continue
+            assert len(job.causes) <= limit + 1
+            assert len(job.causes) <= limit or job.stage.is_final, "none is tried once more"
+            held = {attempt for other, attempt in book.held.values() if other is job}
+            assert set(job.copies) == held
+            assert not job.copies or not job.stage.is_final, "copies of what has ended are stopped"
+            for attempt, copy in job.copies.items():
+                assert Send(job.number, copy.machine, attempt) not in self.stopped
 
 
 Turmoil.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
@@ -219,3 +256,43 @@ def test_machines_that_go_or_come_together_do_so_at_once() -> None:
     assert book.classes[0].waiting == 6
     book.machines_up(3.0, [0, 1, 2])
     assert book.machines["backlog"].tolist() == [2, 2, 2]
+
+
+def test_a_job_whose_process_died_waits_behind_the_others() -> None:
+    book = Book(find("fcfs"), [[1.0], [1.0]], [1.0, 1.0], retries=2)
+    for number in range(3):
+        book.submit(float(number), number, number % 2)
+    said = book.machine_down(3.0, 0, died="its process died")
+    assert said == [Cancel(0, 0, 1)]
+    order = []
+    for now in range(4, 12):
+        sends = book.machine_up(float(now), 0)
+        if sends:
+            (word,) = sends
+            order.append(word.job)
+            book.machine_down(now + 0.5, 0, died="its process died")
+    assert order == [1, 2, 0, 1, 2, 0, 1, 2], "also those of the other class come first"
+    assert [(job.number, machine) for job, machine in book.given_up] == [(0, 0), (1, 0), (2, 0)]
+    assert {job.stage for job in book.jobs.values()} == {Stage.failed}
+
+
+def test_copies_of_a_job_that_is_given_up_are_stopped() -> None:
+    book = Book(find("fcfs"), np.ones((1, 3)), [1.0], retries=1)
+    book.submit(0.0, 0, 0)
+    (second,) = book.timed_out(1.0, 0, 1, then="duplicate") or []
+    assert second == Send(0, 1, 2)
+    assert not book.machines[0].up
+    said = book.timed_out(2.0, 0, 2, then="duplicate", why="it timed out again")
+    assert said == [Cancel(0, 1, 2), Cancel(0, 0, 1)]
+    assert book.jobs[0].causes == ("it timed out", "it timed out again")
+    assert book.machines["up"].all()
+    assert book.released == [0]
+
+
+def test_the_start_of_a_copy_is_noted() -> None:
+    book = Book(find("fcfs"), np.ones((1, 2)), [1.0])
+    book.submit(0.0, 0, 0)
+    book.timed_out(1.0, 0, 1, then="duplicate")
+    book.started(1.5, 0, 1)
+    assert book.finished(3.0, 0, 1) is not None
+    assert (book.jobs[0].machine, book.jobs[0].started) == (0, 1.5)

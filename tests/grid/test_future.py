@@ -1,5 +1,6 @@
 """Futures of a grid: who waits for them, and what their callbacks may do."""
 
+import sys
 import time
 from concurrent.futures import wait
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gridwright import InputError
-from gridwright.grid import Grid
+from gridwright import GridClosedError
+from gridwright.grid import Grid, JobFailedError
 
 from .conftest import WAIT
 
@@ -41,5 +42,77 @@ def test_a_callback_may_ask_things_of_the_grid(tmp_path: Path) -> None:
     last.add_done_callback(close)
     assert last.result(WAIT) == 2
     assert closed.wait(WAIT)
-    with pytest.raises(InputError, match="the grid is closed"):
+    with pytest.raises(GridClosedError, match="the grid is closed"):
         grid.status()
+
+
+def test_callbacks_that_wait_for_other_futures_hold_nobody_up(tmp_path: Path) -> None:
+    mark, count = tmp_path / "go on", 50
+
+    def after_all() -> str:
+        while not mark.exists():
+            time.sleep(0.01)
+        return "late"
+
+    seen: list[str] = []
+    with Grid("fcfs", machines=2, journal=tmp_path / "j.sqlite") as grid:
+        first = grid.map(abs, range(count))
+        second = [grid.submit(after_all) for _ in range(count)]
+        for one, other in zip(first, second, strict=True):
+            one.add_done_callback(lambda done, other=other: seen.append(other.result(WAIT)))  # type: ignore[misc]
+        assert [each.result(WAIT) for each in first] == list(range(count))
+        assert not seen
+        mark.touch()
+    assert seen == ["late"] * count, "all callbacks have returned when the grid is left"
+
+
+def test_callbacks_of_a_future_are_called_in_their_order(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def slow(done: Any) -> None:
+        time.sleep(0.05)
+        seen.append("slow")
+
+    def wrong(done: Any) -> None:
+        seen.append("wrong")
+        raise SystemExit(3)
+
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        future = grid.submit(time.sleep, 0.2)
+        for each in (slow, wrong, lambda done: seen.append("last")):
+            future.add_done_callback(each)
+        future.result(WAIT)
+        later = grid.submit(abs, -1)
+        assert later.result(WAIT) == 1
+        later.add_done_callback(lambda done: seen.append("at once"))
+        assert "at once" in seen
+    assert [each for each in seen if each != "at once"] == ["slow", "wrong", "last"]
+
+
+def test_a_result_whose_unpickling_raises_anything_settles_its_future(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("I cannot say")
+
+    def mutter() -> None:
+        raise MuteError
+
+    class Result:
+        def __init__(self, *made: Any) -> None:
+            self.made = made
+
+        def __reduce__(self) -> Any:
+            return self.made[0], self.made[1:]
+
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        wrong = [(sys.exit, 3), (interrupt,), (mutter,)]
+        futures = [grid.submit(lambda made: Result(*made), made) for made in wrong]
+        for future, name in zip(
+            futures, ("SystemExit: 3", "KeyboardInterrupt", "MuteError"), strict=True
+        ):
+            with pytest.raises(JobFailedError, match=f"cannot be unpickled: {name}"):
+                future.result(WAIT)
+        assert grid.submit(abs, -1).result(WAIT) == 1

@@ -167,3 +167,23 @@ def test_a_run_in_a_notebook_where_a_loop_runs_already(tmp_path: Path) -> None:
             return twin(run).overall.response / run.statistics().overall.response
 
     assert 0.2 < asyncio.run(cell()) < 2
+
+
+def test_a_run_with_a_start_that_nobody_heard_of_can_be_shown_and_exported(tmp_path: Path) -> None:
+    """A copy that timed out before its start was heard of may answer first."""
+    with conduct(experiment(duration=2)) as run:
+        where = "FROM job WHERE stage = 'finished' AND class = '1' ORDER BY number LIMIT 1"
+        ((number, machine),) = run.journal.select(f"number, machine {where}")
+        run.journal._database.execute("UPDATE job SET started=NULL WHERE number=?", (number,))
+        found = report(run, expected=False)
+        assert found.statistics.overall.finished > 1
+        assert np.isfinite(found.statistics.overall.execution)
+        assert np.isfinite(list(found.gap.shares.values())).all()
+        assert not np.isinf(found.rates).any()
+        j = found.statistics.machines.index(machine)
+        alone = found.statistics.executed[0, j] == 1
+        assert np.isnan(found.rates[0, j]) == alone
+        export(run, tmp_path / "tables")
+    with (tmp_path / "tables" / "jobs.csv").open() as file:
+        row = list(csv.DictReader(file))[number]
+    assert (row["t4 started"], row["stage"]) == ("", "finished")

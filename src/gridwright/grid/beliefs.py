@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,12 @@ class Beliefs:
         return self.book.believe(now, arrivals=found.tolist()), [entry]
 
     def ended(self, job: Job, now: float) -> Answer:
-        """Note how long a job took, and how long its machine was kept from it."""
+        """Note how long a job took, and how long its machine was kept from it.
+
+        Nothing is learnt of a job whose start was never heard of.
+        """
+        if not math.isfinite(job.ended - job.started):
+            return [], []
         share = float(self.book.machines[job.machine].availability)
         self.learner.ran(job.task_class, job.machine, (job.ended - job.started) * share)
         self.learner.waited(job.machine, (job.started - job.sent) + (now - job.ended))

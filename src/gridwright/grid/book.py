@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..allocation import groups_of
 from ..model import InputError
 from .job import Cancel, Copy, Instruction, Job, Stage
@@ -32,8 +34,13 @@ class Book(Ledger):
         return self._answer()
 
     def adopt(self, job: Job, task_class: int) -> None:
-        """Take in a job that an earlier book left unfinished: it waits since its submission."""
+        """Take in a job that an earlier book left unfinished: it waits since its submission.
+
+        One that has used up some of its retries waits behind the others.
+        """
         job.task_class = task_class
+        if job.causes and self.retries is not None:
+            job.since = self.now
         self.jobs[job.number] = job
         self.classes[task_class].arrived += 1
         self.put(job)
@@ -42,7 +49,11 @@ class Book(Ledger):
     def started(self, now: float, number: int, attempt: int) -> None:
         """Note that a machine has begun with a job."""
         job = self.jobs.get(number)
-        if job is not None and job.stage == Stage.sent and job.attempt == attempt:
+        if job is None:
+            return
+        if attempt in job.copies:
+            job.copies[attempt] = job.copies[attempt]._replace(started=now)
+        elif job.stage == Stage.sent and job.attempt == attempt:
             job.started = now
             self.changed[number] = job
 
@@ -65,7 +76,8 @@ class Book(Ledger):
         if attempt in job.copies:  # the first answer counts: no other copy is needed
             self.now = now
             self._take_back(job, Stage.failed if failed else Stage.finished)
-            job.machine, job.sent, job.started = job.copies[attempt]
+            job.machine, job.sent, job.started = job.copies.pop(attempt)
+            self.held.pop(job.machine, None)
         elif job.stage != Stage.sent or job.attempt != attempt:
             return None
         else:
@@ -76,27 +88,51 @@ class Book(Ledger):
         job.heard = now
         if ended is not None:
             job.ended = ended
+        self._stop_copies(job)
         return self._answer()
 
     def timed_out(
-        self, now: float, number: int, attempt: int, *, then: str = "resubmit"
+        self,
+        now: float,
+        number: int,
+        attempt: int,
+        *,
+        then: str = "resubmit",
+        why: str = "it timed out",
     ) -> list[Instruction] | None:
         """Note that a job takes too long; None if it has ended.
 
-        By default it is given up where it is: it waits again, and its machine counts as down. As a
-        ``duplicate`` it does so too, but whichever answer comes first counts. Or it may ``wait``,
-        or ``fail``, which is for the caller to note.
+        ``wait``: nothing else happens. ``fail``: it is stopped and has failed. ``resubmit``: it is
+        stopped and waits again. ``duplicate``: it goes on where it is, a copy of it waits, and
+        the first answer counts. A job that has no retries left is stopped and has failed.
+
+        Where retries have no limit, nothing is stopped by ``resubmit``: the machine counts as down
+        until it answers, as that of a ``duplicate`` always does.
         """
         job = self.jobs.get(number)
         if job is None or job.stage != Stage.sent or job.attempt != attempt:
             return None
         job.timed_out += 1
         self.changed[number] = job
-        if then in ("wait", "fail"):
+        if then == "wait":
             return []
-        if then == "duplicate":
-            job.copies[attempt] = Copy(job.machine, job.sent, job.started)
-        return self.machine_down(now, job.machine, silent=True)
+        self.now, machine = now, job.machine
+        self._blame(job, why)
+        if then == "fail" or self._is_spent(job):
+            self._take_back(job, Stage.failed)
+            self._give_up(job, machine)
+        elif then == "resubmit" and self.retries is not None:
+            self.out.append(Cancel(number, machine, attempt))
+            self._stop_running(job)
+            self._retry(job)
+            self.mechanism.freed(machine)
+        else:
+            if then == "duplicate":
+                job.copies[attempt] = Copy(machine, job.sent, job.started)
+            self._lose_machines([machine], silent=True)
+            if then == "duplicate":
+                self.held[machine] = (job, attempt)
+        return self._answer()
 
     def cancel(self, now: float, number: int) -> list[Instruction] | None:
         """Take a job back; None if it has ended."""
@@ -105,33 +141,45 @@ class Book(Ledger):
             return None
         self.now = now
         self._take_back(job, Stage.cancelled)
+        self._stop_copies(job)
         return self._answer()
 
-    def machine_down(self, now: float, machine: int, *, silent: bool = False) -> list[Instruction]:
-        """Note that a machine is gone: its jobs wait again, where their submission puts them.
+    def machine_down(self, now: float, machine: int, *, died: str = "") -> list[Instruction]:
+        """Note that a machine is gone: its jobs wait again.
 
-        One that is only silent may still answer.
+        ``died`` says how its process ended by itself, if it did: that counts against the retries
+        of the job that it ran, which waits behind the others of its class.
         """
-        return self.machines_down(now, [machine], silent=silent)
+        return self.machines_down(now, [machine], died=died)
 
     def machines_down(
-        self, now: float, machines: Sequence[int], *, silent: bool = False
+        self, now: float, machines: Sequence[int], *, died: str = ""
     ) -> list[Instruction]:
         """Note that machines are gone, all at once: no job is moved from one to another."""
         self.now = now
+        for machine in machines:
+            self._forget_copy(machine)
+        self._lose_machines(machines, died=died)
+        return self._answer()
+
+    def _lose_machines(
+        self, machines: Sequence[int], *, silent: bool = False, died: str = ""
+    ) -> None:
+        """Empty machines that are gone; one that is only silent may still answer."""
         gone = [machine for machine in machines if self.machines[machine].up]
         if not gone:
-            return []
+            return
         for machine in gone:
             self.machines[machine].up = False
             self._expect(machine)
             self.mechanism.gone(machine)
         self.pending = self.policy.planner is not None
-        for lost in [self._empty(machine, silent=silent) for machine in gone]:
+        for lost in [self._empty(machine, silent=silent, died=died) for machine in gone]:
             self.mechanism.returned(lost)
-        return self._answer()
+        for job, _ in self.given_up:
+            self._stop_copies(job)
 
-    def _empty(self, machine: int, *, silent: bool) -> int:
+    def _empty(self, machine: int, *, silent: bool, died: str) -> int:
         """Let the jobs of a machine that is gone wait; return the class of what it ran, or −1."""
         lost = self.running[machine]
         if lost is not None:
@@ -140,7 +188,10 @@ class Book(Ledger):
             lost.lost += 1
             self.losses.append((lost.number, lost.attempt, machine))
             self.running[machine] = None
-            self.put(lost)
+            if died:
+                self._die(lost, machine, died)
+            else:
+                self.put(lost)
         for job in self.own[machine]:
             self.put(job)
         self.own[machine].clear()
@@ -148,29 +199,85 @@ class Book(Ledger):
         m.serving, m.backlog, m.work = -1, 0, 0.0
         return lost.task_class if lost is not None else -1
 
+    def _die(self, job: Job, machine: int, why: str) -> None:
+        """Count the death of a job's process; the job waits again, or has failed for good."""
+        job.deaths += 1
+        self._blame(job, why)
+        if self._is_spent(job):
+            self._close(job, Stage.failed)
+            job.heard = self.now
+            self.given_up.append((job, machine))
+        else:
+            self._retry(job)
+
+    def _blame(self, job: Job, why: str) -> None:
+        """Keep why an attempt was in vain; where retries have no limit, only the last time."""
+        job.causes = (*job.causes, why) if self.retries is not None else (why,)
+
+    def _is_spent(self, job: Job) -> bool:
+        return self.retries is not None and len(job.causes) > self.retries
+
+    def _retry(self, job: Job) -> None:
+        """Let a job wait again: behind the others of its class, if retries have a limit."""
+        if self.retries is not None:
+            job.since = self.now
+        self.put(job)
+
+    def _give_up(self, job: Job, machine: int) -> None:
+        """Note that a job has failed for good; stop its copies."""
+        job.heard = self.now
+        self.given_up.append((job, machine))
+        self._stop_copies(job)
+
+    def _stop_copies(self, job: Job) -> None:
+        """Stop the copies of a job that has ended: their machines take jobs again.
+
+        Where retries have no limit, they go on until they answer.
+        """
+        if self.retries is None or not job.copies:
+            return
+        copies, job.copies = job.copies, {}
+        for attempt, copy in copies.items():
+            self.out.append(Cancel(job.number, copy.machine, attempt))
+            del self.held[copy.machine]
+            self.released.append(copy.machine)
+        self._bring_back([copy.machine for copy in copies.values()])
+
+    def _forget_copy(self, machine: int) -> None:
+        """Forget the copy on a machine that was ended or started again: it cannot answer."""
+        if machine in self.held:
+            job, attempt = self.held.pop(machine)
+            job.copies.pop(attempt, None)
+
     def machine_up(
         self, now: float, machine: int, availability: float | None = None
     ) -> list[Instruction]:
         """Note that a machine is there, or there again."""
         if not self.machines[machine].up and availability is not None:
-            self.machines[machine].availability = availability
+            old = self.machines[machine].availability
+            self.machines[machine].availability = _sound([availability], old)[0]
         return self.machines_up(now, [machine])
 
     def machines_up(self, now: float, machines: Sequence[int]) -> list[Instruction]:
         """Note that machines are there, all at once: none has what waits to itself."""
         self.now = now
+        for machine in machines:
+            self._forget_copy(machine)
+        self._bring_back(machines)
+        return self._answer()
+
+    def _bring_back(self, machines: Sequence[int]) -> None:
         back = [machine for machine in machines if not self.machines[machine].up]
         if not back:
-            return []
+            return
         for machine in back:
             self.machines[machine].up = True
-            self.free[machine] = self.heard_free[machine] = now
+            self.free[machine] = self.heard_free[machine] = self.now
             self._believe(machine)
         self.pending = self.policy.planner is not None
         for machine in back:
             if not self.closed[machine]:
                 self.mechanism.freed(machine)
-        return self._answer()
 
     def believe(
         self,
@@ -180,15 +287,19 @@ class Book(Ledger):
         arrivals: Sequence[float] | None = None,
         availability: Sequence[float] | None = None,
     ) -> list[Instruction]:
-        """Believe in other rates, arrival rates or availabilities, and plan with them."""
+        """Believe in other rates, arrival rates or availabilities, and plan with them.
+
+        What is negative or not finite is not believed: the old number stays.
+        """
         self.now = now
         if rates is not None:
-            self.nominal[:] = rates
+            self.nominal[:] = _sound(rates, self.nominal)
             self.group = groups_of(self.nominal)
         if arrivals is not None:
-            self.classes["arrival"] = arrivals
+            self.classes["arrival"] = _sound(arrivals, self.classes["arrival"])
         if availability is not None:
-            self.machines["availability"] = availability
+            old = self.machines["availability"]
+            self.machines["availability"] = _sound(availability, old)
         for j in range(len(self.machines)):
             self._believe(j)
         self.pending = self.policy.planner is not None
@@ -230,3 +341,9 @@ class Book(Ledger):
             self.mechanism.recalled()
         said, self.out = self.out, []
         return said
+
+
+def _sound(found: Floats | Sequence[float], old: Floats) -> Floats:
+    """Return what was found, but the old number wherever it is negative or not finite."""
+    found = np.asarray(found, dtype=float)
+    return np.where(np.isfinite(found) & (found >= 0.0), found, old)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,14 @@ from ..model import InputError
 from .executors import Executor
 from .executors.local import LocalExecutor
 
-__all__ = ["check_name", "executor_of", "names_of", "rates_of"]
+__all__ = ["check_function", "check_name", "check_retries", "executor_of", "names_of", "rates_of"]
 
 MACHINES = 2
 """Processes of a grid that is not told how many."""
+SLOWEST = 1e-100
+"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
+LONGEST_NAME = 1000
+"""Characters of a name, at most."""
 
 
 def executor_of(
@@ -45,6 +50,12 @@ def executor_of(
     raise InputError(f"executor is {executor!r}; expected local or dask")
 
 
+def check_retries(retries: int) -> None:
+    """Refuse a number of retries that is none."""
+    if type(retries) is not int or retries < 0:
+        raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
+
+
 def names_of(names: Sequence[str], what: str) -> list[str]:
     """Return names, each there once."""
     if isinstance(names, str):
@@ -56,10 +67,31 @@ def names_of(names: Sequence[str], what: str) -> list[str]:
     return list(names)
 
 
+def check_function(function: Any) -> None:
+    """Refuse what cannot be called, and say how a command is submitted."""
+    if callable(function):
+        return
+    if isinstance(function, str):
+        try:
+            words = shlex.split(function)
+        except ValueError:
+            words = function.split()
+        raise InputError(
+            f"submit takes a function and its arguments, not the text {function!r}; "
+            f"for a command: submit(subprocess.run, {words!r})"
+        )
+    raise InputError(
+        f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
+    )
+
+
 def check_name(name: str, what: str) -> None:
     """Refuse a name that cannot be written down."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{what} is {name!r}; expected a name")
+    if len(name) > LONGEST_NAME:
+        words = f"{len(name):,} characters; expected at most {LONGEST_NAME:,}"
+        raise InputError(f"{what} has {words}")
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -82,6 +114,9 @@ def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.fl
         )
     if not (np.isfinite(found) & (found >= 0)).all():
         raise InputError("rates has a number that is negative or not finite; expected 0 or more")
+    able = found[found > 0]
+    if not ((able >= SLOWEST) & (able <= 1 / SLOWEST)).all():
+        raise InputError(f"rates has a number that is neither 0 nor {SLOWEST:g} to {1 / SLOWEST:g}")
     for name, row in zip(classes, found, strict=True):
         if machines and not row.any():
             raise InputError(f"no machine can run class {name!r}: its rates are all 0")

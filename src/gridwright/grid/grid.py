@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
-from threading import Thread
+from threading import Condition, Lock, Thread
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from ..model import InputError
+from ..model import GridClosedError, InputError
 from ..policies import Policy
 from ..policies import find as find_policy
 from .corrections import Corrections, corrections_of
 from .executors import Executor
 from .future import Answers, JobFuture
-from .given import check_name, executor_of, names_of, rates_of
-from .job import Stage
+from .given import check_function, check_name, check_retries, executor_of, names_of, rates_of
+from .job import Instruction, Stage
 from .journal import Entry, Journal, home
 from .mapper import Mapper, Submission
 from .operators import Operators
@@ -30,6 +31,14 @@ from .statistics import Statistics, statistics
 from .worker import LARGEST
 
 __all__ = ["Grid"]
+
+LOGGER = logging.getLogger(__name__)
+UNNAMED = "1"
+"""The class of jobs that are submitted without one, where the grid was given no classes."""
+LOOK = 1.0
+"""Seconds between looks at what a grid that is shut down is still waiting for."""
+LAST = 1.0
+"""Seconds for which a grid that is closed waits for callbacks."""
 
 
 def _cloudpickle() -> Any:
@@ -55,7 +64,8 @@ class Grid:
     address
         That of the cluster's scheduler, ``tcp://HOST:PORT``.
     classes
-        Names of the task classes; further ones are added as they come.
+        Names of the task classes; further ones are added as they come. A job without a class
+        belongs to the first of these, or to ``1`` if there are none.
     rates
         Execution rates [class, machine] to begin with; all alike unless given. Measured ones take
         their place.
@@ -63,10 +73,16 @@ class Grid:
         The file that remembers everything; one that is there already is gone on with: jobs that
         have not ended are run again.
     timeout
-        A job that takes this many times what is expected is given up and sent elsewhere; 0: never.
-        Every time-out doubles the job's next one.
+        A job times out when it takes this many times what is expected; 0: never. Every time-out
+        doubles the job's next limit.
     on_timeout
-        ``resubmit``; ``duplicate``: the first answer of several counts; ``wait``; or ``fail``.
+        What happens then. ``fail``: the job is stopped and fails. ``resubmit``: it is stopped and
+        tried again. ``duplicate``: it goes on, a copy of it is started elsewhere, and the first
+        answer counts. ``wait``: it goes on.
+    retries
+        How often a job is tried again after its process died, or after it timed out; then its
+        future raises `JobLostError`. Jobs that an operator or a worker that leaves interrupts are
+        always tried again.
     corrections
         Which beliefs follow the measurements: ``True``, ``False``, or `Corrections`.
     resolution
@@ -91,18 +107,21 @@ class Grid:
         rates: Any = None,
         journal: str | Path | None = None,
         timeout: float = 0.0,
-        on_timeout: str = "resubmit",
+        on_timeout: str = "fail",
+        retries: int = 2,
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
     ) -> None:
         chosen = find_policy(policy)
-        names = names_of(classes, "classes") or ["1"]
+        check_retries(retries)
+        names = names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
         settings = Settings(
             timeout=timeout,
             on_timeout=on_timeout,
             corrections=corrections_of(corrections),
             guessed=rates is None,
             resolution=resolution,
+            retries=retries,
         )
         executor = executor_of(executor, machines, address)
         prior = rates_of(rates, names, len(executor.machines))
@@ -129,12 +148,16 @@ class Grid:
         self.operators = Operators(self.mapper)
         self._answers = Answers()
         self._next = 0
+        self._unnamed = names[0] if names else UNNAMED
+        self._pending: dict[int, JobFuture] = {}
+        """Futures of the jobs that have not ended."""
+        self._ended = Condition()
+        self._closing, self._leaving, self._closed = Lock(), False, False
         self.unfinished = self._adopt()
         """Futures of the jobs that an earlier grid left unfinished, by number."""
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="gridwright", daemon=True)
         self._thread.start()
-        self._closed = False
         self._serving: Future[None] | None = None
         try:
             self._wait_for(self.mapper.open())
@@ -149,6 +172,9 @@ class Grid:
         """Send a call to the grid; its result is that of the future."""
         cloudpickle = _cloudpickle()
         self._check_open()
+        if self._leaving:
+            raise GridClosedError("the grid is shut down: it takes no more jobs")
+        check_function(function)
         if task_class:
             check_name(task_class, "task_class")
         try:
@@ -161,8 +187,11 @@ class Grid:
                 f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}"
             )
         number, self._next = self._next, self._next + 1
-        future = JobFuture(number, self.cancel)
-        self._loop.call_soon_threadsafe(self._take, number, task_class, work, future)
+        future = self._future(number)
+        try:
+            self._loop.call_soon_threadsafe(self._take, number, task_class, work, future)
+        except RuntimeError:  # its loop was closed meanwhile
+            raise GridClosedError("the grid is closed") from None
         return future
 
     def map(
@@ -248,16 +277,48 @@ class Grid:
                 "plans": book.plans,
                 "refusals": book.refusals,
                 "late_answers": self.mapper.late_answers,
+                "deaths": self.mapper.deaths,  # of processes that ran a job
+                "timed_out": self.mapper.timed_out,
+                "given_up": self.mapper.given_up,  # jobs without retries left
                 "broken": self.mapper.broken,
             }
 
         return self._in_loop(look)
 
-    def close(self) -> None:
-        """Stop the machines. Jobs that have not ended stay in the journal."""
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more jobs, and close the grid when all that were submitted have ended.
+
+        Parameters
+        ----------
+        wait
+            Wait for that, and for the callbacks of their futures. Otherwise return at once: the
+            grid closes by itself, and the interpreter does not exit before.
+        cancel_futures
+            Cancel the jobs that wait; those that run go on.
+        """
         if self._closed:
             return
-        self._closed = True
+        self._leaving = True
+        try:
+            if cancel_futures:
+                self._cancel_waiting()
+            if wait:
+                self._finish()
+            else:
+                Thread(target=self._finish, name="gridwright shutdown").start()
+        except BaseException:  # Ctrl-C: who interrupts this wants to leave
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop the machines now. Jobs that have not ended stay in the journal.
+
+        Their futures raise `GridClosedError`; another grid with the same journal runs them.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
         if self._serving is not None:
             self._serving.cancel()
         asyncio.run_coroutine_threadsafe(self.mapper.close(), self._loop).result()
@@ -266,10 +327,10 @@ class Grid:
         self._loop.run_until_complete(_end_the_rest())
         self._loop.close()
         self.journal.close()
-        for future in self.mapper.futures.values():
-            if not future.done():
-                future.set_exception(InputError("the grid was closed before the job had ended"))
-        self._answers.close()
+        for number, future in list(self._pending.items()):
+            words = f"the grid was closed before job {number} had ended; a Grid with the journal "
+            self._answers.refuse(future, GridClosedError(f"{words}{self.journal.path} runs it"))
+        self._answers.close(LAST)
 
     def __enter__(self) -> Self:
         return self
@@ -280,7 +341,11 @@ class Grid:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        """Wait for all jobs and close; after an exception, close at once."""
+        if kind is None:
+            self.shutdown()
+        else:
+            self.close()
 
     # details
 
@@ -303,7 +368,7 @@ class Grid:
                 continue
             if job.stage == Stage.sent:
                 job.lost += 1
-            future = futures[job.number] = JobFuture(job.number, self.cancel)
+            future = futures[job.number] = self._future(job.number)
             known = self.mapper.classes
             number = (
                 known.index(kept.task_class)
@@ -317,21 +382,78 @@ class Grid:
     def _take(self, number: int, name: str, work: bytes, future: JobFuture) -> None:
         """Give a job to the mapper. In the loop's own thread."""
         known = self.mapper.classes
-        name = name or known[0]
+        name = name or self._unnamed
         task_class = known.index(name) if name in known else self.mapper.add_class(name)
         self.mapper.hear(Submission(number, task_class, work, self._answers.to(future)))
+
+    def _future(self, number: int) -> JobFuture:
+        """Make the future of a job, and note that it has not ended."""
+        future = self._pending[number] = JobFuture(number, self.cancel, self._answers)
+        Future.add_done_callback(future, self._has_ended)
+        return future
+
+    def _has_ended(self, future: Future[Any]) -> None:
+        assert isinstance(future, JobFuture)
+        del self._pending[future.number]
+        if not self._pending:
+            with self._ended:
+                self._ended.notify_all()
+
+    def _finish(self) -> None:
+        """Wait until all jobs have ended, say once what holds them up, and close."""
+        looked = 0
+        with self._ended:
+            while not self._ended.wait_for(lambda: not self._pending, LOOK):
+                why = self._held_up()
+                looked = looked + 1 if why else 0
+                if looked == 2:
+                    LOGGER.warning(
+                        "the grid waits for its jobs (%d left): %s", len(self._pending), why
+                    )
+        self._answers.give(callbacks=None)
+        self.close()
+
+    def _held_up(self) -> str:
+        """Say why jobs wait that nobody runs; "" if there are none."""
+        book, mapper = self.mapper.book, self.mapper
+
+        def look() -> str:
+            if mapper.stuck:
+                names = ", ".join(mapper.classes[i] for i in sorted(mapper.stuck))
+                return f"no machine can run class {names} now; is one paused or killed?"
+            if any(book.waiting) and not any(book.running):
+                return "no machine runs anything, and the policy starts none of those that wait"
+            return ""
+
+        try:
+            return str(self._in_loop(look))
+        except GridClosedError:  # meanwhile, by another thread
+            return ""
+
+    def _cancel_waiting(self) -> None:
+        """Take back the jobs that no machine runs yet."""
+        book, found = self.mapper.book, list[int]()
+
+        def take_back(now: float) -> list[Instruction]:
+            found.extend(job.number for queue in (*book.waiting, *book.own) for job in queue)
+            return [word for number in found for word in book.cancel(now, number) or ()]
+
+        self._tell(take_back, Entry(self.mapper.now(), "cancelled", detail="all that waited"))
+        for number in found:
+            if (future := self._pending.get(number)) is not None:
+                self._answers.cancelled(future)
 
     def _tell(self, what: Callable[[float], Any], entry: Entry) -> bool:
         return self._in_loop(lambda: self.mapper.call(what, entry)).result()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InputError("the grid is closed")
+            raise GridClosedError("the grid is closed")
 
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
         try:
             self._check_open()
-        except InputError:
+        except GridClosedError:
             what.close()
             raise
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()

@@ -62,8 +62,17 @@ class Job:
     lost: int = 0
     """How often the machine that had it went down."""
     timed_out: int = 0
+    deaths: int = 0
+    """How often its process died, by itself, while it ran the job."""
+    causes: tuple[str, ...] = ()
+    """How each attempt ended that counts against its retries: its process died, it timed out."""
+    since: float = field(init=False)
+    """Its place in its class: since when it waits there."""
     copies: dict[int, Copy] = field(default_factory=dict)
     """Earlier attempts whose answer still counts, if it is the first."""
+
+    def __post_init__(self) -> None:
+        self.since = self.submitted
 
 
 class Send(NamedTuple):

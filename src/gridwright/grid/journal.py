@@ -17,14 +17,14 @@ from .job import Job, Stage
 
 __all__ = ["IN_MEMORY", "UNUSUAL", "VERSION", "Entry", "Journal", "Kept", "Request", "home"]
 
-VERSION = 2
+VERSION = 3
 IN_MEMORY = Path(":memory:")
 """A journal that is gone when it is closed."""
 PATIENCE = 0.5
 """Seconds for which a journal is waited for: whoever looks at its lock holds it for a moment."""
 
 TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
-STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out")
+STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out", "deaths", "causes")
 
 USUAL = ("submitted", "sent", "started", "finished")
 """What every job goes through."""
@@ -37,7 +37,8 @@ CREATE TABLE job (
     number INTEGER PRIMARY KEY, class TEXT NOT NULL, submitted REAL NOT NULL, work BLOB,
     stage TEXT NOT NULL, machine TEXT, attempt INTEGER NOT NULL,
     {", ".join(f"{name} REAL" for name in TIMES)},
-    lost INTEGER NOT NULL, timed_out INTEGER NOT NULL, result BLOB, error TEXT);
+    lost INTEGER NOT NULL, timed_out INTEGER NOT NULL, deaths INTEGER NOT NULL, causes TEXT,
+    result BLOB, error TEXT);
 CREATE TABLE event (
     time REAL NOT NULL, kind TEXT NOT NULL, job INTEGER, attempt INTEGER, machine TEXT,
     detail TEXT);
@@ -262,8 +263,9 @@ class Journal:
             job = Job(number, -1, submitted, Stage(stage), attempt=attempt)
             for key, time in zip(TIMES, row[6:14], strict=True):
                 setattr(job, key, float("nan") if time is None else time)
-            job.lost, job.timed_out = row[14], row[15]
-            yield Kept(job, name, machine or "", row[16] or b"", row[17] or b"", row[18] or "")
+            job.lost, job.timed_out, job.deaths = row[14:17]
+            job.causes = tuple(json.loads(row[17])) if row[17] else ()
+            yield Kept(job, name, machine or "", row[18] or b"", row[19] or b"", row[20] or "")
 
     def table(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
         """Return columns of a table, in the order of its rows."""
@@ -349,4 +351,6 @@ UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE nu
 def _standing(job: Job, machine: str | None) -> tuple[Any, ...]:
     times = (getattr(job, name) for name in TIMES)
     known = tuple(None if time != time else time for time in times)
-    return (str(job.stage), machine, job.attempt, *known, job.lost, job.timed_out)
+    causes = json.dumps(job.causes) if job.causes else None
+    counts = (job.lost, job.timed_out, job.deaths)
+    return (str(job.stage), machine, job.attempt, *known, *counts, causes)

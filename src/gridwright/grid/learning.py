@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,8 +79,11 @@ class Learner:
     def ran(self, task_class: int, machine: int, time: float) -> None:
         """Note how long a job would have taken with the machine's whole CPU.
 
-        A class's first job on a machine may have had caches to fill, which tells nothing.
+        A class's first job on a machine may have had caches to fill, which tells nothing. Nor does
+        a time that is not finite.
         """
+        if not math.isfinite(time):
+            return
         if self.guessed and (task_class, machine) not in self.warm:
             self.warm.add((task_class, machine))
             return
@@ -88,8 +93,10 @@ class Learner:
     def waited(self, machine: int, time: float) -> None:
         """Note for how long a machine that had a job to do was not working on it.
 
-        Its first one may have had modules to import.
+        Its first one may have had modules to import. A time that is not finite tells nothing.
         """
+        if not math.isfinite(time):
+            return
         if machine not in self.awake:
             self.awake.add(machine)
             return

@@ -39,6 +39,10 @@ class Ledger:
         When the grid began, in the time of the events: policies see the time since then.
     seed
         For policies that draw.
+    retries
+        How often a job is tried again after its process died or it timed out. None, as in the
+        published experiments: without limit, and the machine of a job that timed out counts as
+        down until it answers.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class Ledger:
         up: bool = True,
         start: float = 0.0,
         seed: int = 1,
+        retries: int | None = None,
     ) -> None:
         from .asking import MECHANISMS
 
@@ -64,6 +69,7 @@ class Ledger:
         self.group = groups_of(self.nominal)
         self.arguments = policy.arguments((classes, machines))
         self.start = self.now = start
+        self.retries = retries
         self.jobs: dict[int, Job] = {}
         self.waiting: list[deque[Job]] = [deque() for _ in range(classes)]
         self.own: list[deque[Job]] = [deque() for _ in range(machines)]
@@ -75,6 +81,12 @@ class Ledger:
         """What was answered to whom, until somebody clears it."""
         self.losses: list[tuple[int, int, int]] = []
         """Job, attempt and machine of what went down with it, until somebody clears it."""
+        self.given_up: list[tuple[Job, int]] = []
+        """Jobs whose retries are used up and their last machine, until somebody clears it."""
+        self.held: dict[int, tuple[Job, int]] = {}
+        """Machines that still run a copy of a job that timed out, with the job and attempt."""
+        self.released: list[int] = []
+        """Machines whose copy was stopped and that are up again, until somebody clears it."""
         self.refusals = 0
         self.asked = 0
         self.plans = 0
@@ -172,13 +184,13 @@ class Ledger:
         return bool(self.machines[machine].up) and not bool(self.closed[machine])
 
     def put(self, job: Job) -> None:
-        """Let a job wait, where its submission puts it in its class."""
+        """Let a job wait in its class, in the order of ``since``."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
         self.changed[job.number] = job
         queue = self.waiting[job.task_class]
-        if queue and (queue[-1].submitted, queue[-1].number) > (job.submitted, job.number):
+        if queue and (queue[-1].since, queue[-1].number) > (job.since, job.number):
             ordered = list(queue)
-            insort(ordered, job, key=lambda each: (each.submitted, each.number))
+            insort(ordered, job, key=lambda each: (each.since, each.number))
             queue.clear()
             queue.extend(ordered)
         else:
@@ -218,7 +230,7 @@ class Ledger:
     def _make_plan(self) -> None:
         self.plans += 1
         able = self.machines["up"] & ~self.closed
-        if self.policy.planner is None:
+        if self.policy.planner is None or not len(self.classes):
             self.plan[:] = self.nominal > 0
             return
         share = self.machines["availability"] if self.policy.use_availability else 1.0
@@ -242,7 +254,7 @@ class Ledger:
     def _count(self, task_class: int) -> None:
         queue, seen = self.waiting[task_class], self.classes[task_class]
         seen.waiting = len(queue)
-        seen.oldest = queue[0].submitted - self.start if queue else np.inf
+        seen.oldest = queue[0].since - self.start if queue else np.inf
 
     def _take_back(self, job: Job, stage: Stage) -> None:
         """End a job wherever it is."""
@@ -260,11 +272,14 @@ class Ledger:
             self.mechanism.freed(job.machine)
 
     def _end(self, job: Job, stage: Stage) -> None:
+        self._stop_running(job)
+        self._close(job, stage)
+
+    def _stop_running(self, job: Job) -> None:
         self.running[job.machine] = None
         self.free[job.machine] = self.heard_free[job.machine] = self.now
         self.machines[job.machine].serving = -1
         self._leave_machine(job)
-        self._close(job, stage)
 
     def _leave_machine(self, job: Job) -> None:
         m = self.machines[job.machine]

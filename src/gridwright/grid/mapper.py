@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import InputError
+from ..model import GridwrightError, InputError, JobLostError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
@@ -23,6 +26,7 @@ from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, 
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 from .journal import Entry, Journal
 from .settings import Settings
+from .worker import cut
 
 __all__ = ["JobFailedError", "Mapper", "Submission"]
 
@@ -30,9 +34,14 @@ INSTANT = 1e-6
 """Seconds that are none."""
 AGAIN = 0.01
 """Seconds after which a clock that stands still is looked at again, at the earliest."""
+STARTING = 10.0
+"""Seconds in which a job should start, and before which its time limit does not run: its machine's
+process may have to be started again first."""
+DOUBLINGS = 60
+"""A job's time limit is doubled so many times at most: more would be no number."""
 
 
-class JobFailedError(Exception):
+class JobFailedError(GridwrightError):
     """Raised for a job whose own code failed; its traceback is the message."""
 
 
@@ -86,13 +95,21 @@ class Mapper:
         self.executor, self.journal, self.classes = executor, journal, list(classes)
         self.settings = settings
         self.clock, self.zero, self.unit = clock, zero, unit
-        self.book = Book(policy, rates, arrivals, availability, up=False, start=self.now())
+        self.book = Book(
+            policy,
+            rates,
+            arrivals,
+            availability,
+            up=False,
+            start=self.now(),
+            retries=settings.retries,
+        )
         self.beliefs = Beliefs(self.book, settings.corrections, guessed=settings.guessed)
         self.futures: dict[int, Future[bytes]] = {}
         self.works: dict[int, bytes] = {}
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
         """Makes what is sent to a machine of what was submitted."""
-        self.late_answers = 0
+        self.late_answers = self.deaths = self.timed_out = self.given_up = 0
         self.stuck: set[int] = set()
         """Classes that wait, and that no machine can run now."""
         self.broken: str = ""
@@ -173,9 +190,7 @@ class Mapper:
             return
         changed, self.book.changed = self.book.changed, {}
         decisions, self.book.decisions = self.book.decisions, []
-        losses, self.book.losses = self.book.losses, []
-        for number, attempt, machine in losses:
-            turn.note(Entry(self.now(), "lost", number, attempt, self.executor.machines[machine]))
+        self._note_losses(turn)
         self._note_plan(turn)
         self._note_stuck(turn)
         try:
@@ -202,7 +217,7 @@ class Mapper:
                 turn.note(Entry(now, "submitted", number))
                 turn.out += book.submit(now, number, task_class)
                 turn.add(self.beliefs.arrived(task_class, now))
-            case Started(machine, number, attempt, at):
+            case Started(machine, number, attempt, at) if math.isfinite(at):
                 book.started(self.at(at), number, attempt)
                 name = self.executor.machines[machine]
                 turn.note(Entry(self.at(at), "started", number, attempt, name))
@@ -212,10 +227,9 @@ class Mapper:
                 self._overdue(sent, turn)
             case MachineUp(machine):
                 self._up(machine, now, turn)
-            case MachineDown(machine, why):
-                turn.note(Entry(now, "down", machine=self.executor.machines[machine], detail=why))
-                turn.out += book.machine_down(now, machine)
-            case Reading(machine, measured, predicted):
+            case MachineDown(machine, why, died):
+                self._down(machine, cut(why), died=died, turn=turn)
+            case Reading(machine, measured, predicted) if math.isfinite(measured + predicted):
                 name, said = self.executor.machines[machine], f"{measured:.4f} {predicted:.4f}"
                 turn.note(Entry(now, "availability", machine=name, detail=said))
                 turn.out += self.beliefs.read(machine, predicted, now)
@@ -226,6 +240,15 @@ class Mapper:
                     turn.out += said_so
                 turn.done.append(lambda: answer.set_result(said_so is not None))
 
+    def _down(self, machine: int, why: str, *, died: bool, turn: _Turn) -> None:
+        now, name = self.now(), self.executor.machines[machine]
+        turn.note(Entry(now, "down", machine=name, detail=why))
+        died = died and self.book.running[machine] is not None
+        self.deaths += died
+        turn.out += self.book.machine_down(
+            now, machine, died=f"{why} on machine {name}" if died else ""
+        )
+
     def _up(self, machine: int, now: float, turn: _Turn) -> None:
         if machine >= len(self.book.machines):
             self.beliefs.add_machine(np.ones(len(self.classes)))
@@ -235,7 +258,8 @@ class Mapper:
 
     def _ended(self, word: Ended, turn: _Turn) -> None:
         machine, number, attempt, at, result, error = word
-        now, ended, name = self.now(), self.at(at), self.executor.machines[machine]
+        now, name, error = self.now(), self.executor.machines[machine], cut(error)
+        ended = self.at(at) if math.isfinite(at) else now
         self._stop_timer(number, attempt)
         job = self.book.jobs.get(number)
         said = self.book.finished(now, number, attempt, ended=ended, failed=bool(error))
@@ -246,12 +270,30 @@ class Mapper:
             turn.note(Entry(ended, "failed" if error else "finished", number, attempt, name))
             turn.results.append((number, result, error))
             turn.out += said
-            turn.done.append(lambda: self._settle(number, result, error))
+            wrong = JobFailedError(error.rstrip()) if error else None
+            turn.done.append(lambda: self._settle(number, result, wrong))
             if not error:
                 turn.add(self.beliefs.ended(job, now))
         if not self.book.machines[machine].up:  # it was given up, and is there
             turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
+
+    def _note_losses(self, turn: _Turn) -> None:
+        """Note which jobs machines went down with, and which have no retries left."""
+        book, now, names = self.book, self.now(), self.executor.machines
+        losses, book.losses = book.losses, []
+        for number, attempt, machine in losses:
+            turn.note(Entry(now, "lost", number, attempt, names[machine]))
+        given_up, book.given_up = book.given_up, []
+        for job, machine in given_up:
+            error, number = JobLostError(_in_vain(job)), job.number
+            self.given_up += 1
+            turn.note(Entry(now, "failed", number, job.attempt, names[machine]))
+            turn.results.append((number, b"", str(error)))
+            turn.done.append(partial(self._settle, number, b"", error))
+        released, book.released = book.released, []
+        for machine in released:
+            turn.note(Entry(now, "up", machine=names[machine]))
 
     def _note_stuck(self, turn: _Turn) -> None:
         """Say once of a class that it waits for a machine that could run it."""
@@ -306,10 +348,8 @@ class Mapper:
         if self.settings.timeout > 0 and self._loop is not None:
             # A job that is long wherever it runs must get through some day: every time-out
             # doubles its next one.
-            limit = self.settings.timeout * job.expected * 2.0**job.timed_out
-            timer = self._loop.call_later(
-                limit * self.unit, self._time_out, word, self.now() + limit
-            )
+            limit = self.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
+            timer = self._loop.call_later(limit * self.unit, self._time_out, word, limit)
             self._timers[word.job, word.attempt] = timer
 
     def _stop_timer(self, number: int, attempt: int) -> None:
@@ -317,35 +357,47 @@ class Mapper:
         if timer is not None:
             timer.cancel()
 
-    def _time_out(self, word: Send, due: float) -> None:
+    def _time_out(self, word: Send, limit: float) -> None:
         key = (word.job, word.attempt)
-        if (wait := self.until(due)) > 0 and self._loop is not None:  # it was paused meanwhile
-            self._timers[key] = self._loop.call_later(wait, self._time_out, word, due)
-            return
         self._timers.pop(key, None)
+        job = self.book.jobs.get(word.job)
+        if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
+            return
+        # it may have been paused meanwhile, or have started late
+        if (wait := self.until(self._begun(job) + limit)) > 0 and self._loop is not None:
+            self._timers[key] = self._loop.call_later(wait, self._time_out, word, limit)
+            return
         self.hear(_Overdue(word))
+
+    def _begun(self, job: Job) -> float:
+        """Return since when a job's time limit runs.
+
+        Where retries have no limit, as published, that is when it was sent.
+        """
+        if self.settings.retries is None:
+            return job.sent
+        return job.sent + STARTING / self.unit if math.isnan(job.started) else job.started
 
     def _overdue(self, word: Send, turn: _Turn) -> None:
         """Note that a job takes too long, and do what is to be done then."""
-        now, then = self.now(), self.settings.on_timeout
-        said = self.book.timed_out(now, word.job, word.attempt, then=then)
+        now, then, name = self.now(), self.settings.on_timeout, self.executor.machines[word.machine]
+        times = f"{self.settings.timeout:g} times what was expected"
+        why = f"it took more than {times} on machine {name}"
+        said = self.book.timed_out(now, word.job, word.attempt, then=then, why=why)
         if said is None:  # it has ended meanwhile
             return
-        name = self.executor.machines[word.machine]
+        self.timed_out += 1
+        if then in ("resubmit", "duplicate") and self.book.machines[word.machine].up:
+            then = "stopped"
         turn.note(Entry(now, "timed out", word.job, word.attempt, name, then))
         turn.out += said
-        if then == "fail":
-            turn.out.append(Cancel(word.job, word.machine, word.attempt))
-            why = f"it took more than {self.settings.timeout:g} times what was expected"
-            ended = Ended(word.machine, word.job, word.attempt, self.clock(), b"", why)
-            self._ended(ended, turn)
 
-    def _settle(self, number: int, result: bytes, error: str) -> None:
+    def _settle(self, number: int, result: bytes, error: Exception | None) -> None:
         """Give a job's result to whoever waits for it."""
         future = self.futures.get(number)
         if future is not None and not future.done():
-            if error:
-                future.set_exception(JobFailedError(error.rstrip()))
+            if error is not None:
+                future.set_exception(error)
             else:
                 future.set_result(result)
 
@@ -367,6 +419,14 @@ class Mapper:
             word.future.set_exception(InputError(f"the grid has stopped: {self.broken}"))
         elif isinstance(word, _Call) and not word.answer.done():
             word.answer.set_exception(InputError(f"the grid has stopped: {self.broken}"))
+
+
+def _in_vain(job: Job) -> str:
+    """Say how the attempts at a job ended that was given up."""
+    causes = Counter(job.causes)
+    words = [f"{why} ({n} times)" if n > 1 else why for why, n in causes.items()]
+    times = f"{len(job.causes)} attempts" if len(job.causes) > 1 else "1 attempt"
+    return f"job {job.number} was given up after {times}: {', '.join(words)}"
 
 
 class _Turn:

@@ -26,6 +26,11 @@ class Settings:
     """Whether the rates at the start are a mere guess."""
     resolution: float = 0.0
     """Time units between readings of CPU availability; 0: none."""
+    retries: int | None = None
+    """How often a job is tried again after its process died or it timed out; None: for ever.
+
+    None is how the published experiments ran: the machine of a job that timed out then counts as
+    down until it answers."""
 
     def __post_init__(self) -> None:
         if self.on_timeout not in ON_TIMEOUT:

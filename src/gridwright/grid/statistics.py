@@ -26,6 +26,8 @@ class Figures(NamedTuple):
     lost: int
     """How often a machine went down with one of them."""
     timed_out: int
+    deaths: int
+    """How often a process died, by itself, while it ran one of them."""
     resubmitted: int
     """How often one of them was sent once more."""
     waiting: float
@@ -83,15 +85,15 @@ def statistics(journal: Journal, until: float | None = None) -> Statistics:
         m for m in dict.fromkeys(g.machine for g in groups if g.machine) if m not in machines
     ]
     executed = np.zeros((len(names), len(machines)), np.int64)
-    worked, share = np.zeros(executed.shape), np.zeros(executed.shape)
+    timed, worked, share = (np.zeros(executed.shape) for _ in range(3))
     for group in groups:
         if group.stage == Stage.finished and group.machine:
             where = names.index(group.task_class), machines.index(group.machine)
             executed[where] = group.number
-            worked[where], share[where] = group.execution, group.share
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rates = np.where(executed > 0, executed / worked, np.nan)
-        overhead = np.where(executed > 0, share / executed, np.nan)
+            timed[where], worked[where] = group.timed, group.execution
+            share[where] = group.share
+    rates = np.divide(timed, worked, out=np.full(timed.shape, np.nan), where=worked > 0)
+    overhead = np.divide(share, timed, out=np.full(timed.shape, np.nan), where=timed > 0)
     return Statistics(
         float(until),
         _figures(groups, until),
@@ -110,8 +112,11 @@ class _Group(NamedTuple):
     machine: str | None
     stage: str
     number: int
+    timed: int
+    """Those whose start is known."""
     lost: int
     timed_out: int
+    deaths: int
     resubmitted: int
     waiting: float
     communication: float
@@ -123,7 +128,8 @@ class _Group(NamedTuple):
 
 TURN = "(settled - max(coalesce(free, submitted), submitted))"
 GROUPED = (
-    "class, machine, stage, count(*), sum(lost), sum(timed_out), "
+    "class, machine, stage, count(*), count(ended - started), "
+    "sum(lost), sum(timed_out), sum(deaths), "
     "sum(max(attempt - 1, 0)), total(sent - submitted), "
     "total(started - sent), total(ended - started), total(settled - ended), "
     "total(ended - submitted), "
@@ -136,9 +142,11 @@ def _figures(groups: list[_Group], until: float) -> Figures:
     number = {stage: sum(g.number for g in groups if g.stage == stage) for stage in Stage}
     done = [group for group in groups if group.stage == Stage.finished]
 
-    def mean(name: str) -> float:
+    def mean(name: str, jobs: int) -> float:
         total = sum(getattr(group, name) for group in done)
-        return total / number[Stage.finished] if done else float("nan")
+        return total / jobs if jobs else float("nan")
+
+    ended, timed = number[Stage.finished], sum(group.timed for group in done)
 
     arrived = sum(number.values())
     return Figures(
@@ -149,11 +157,12 @@ def _figures(groups: list[_Group], until: float) -> Figures:
         unfinished=sum(number[each] for each in Stage if not each.is_final),
         lost=sum(group.lost for group in groups),
         timed_out=sum(group.timed_out for group in groups),
+        deaths=sum(group.deaths for group in groups),
         resubmitted=sum(group.resubmitted for group in groups),
-        waiting=mean("waiting"),
-        communication=mean("communication"),
-        execution=mean("execution"),
-        notification=mean("notification"),
-        response=mean("response"),
+        waiting=mean("waiting", ended),
+        communication=mean("communication", timed),
+        execution=mean("execution", timed),
+        notification=mean("notification", ended),
+        response=mean("response", ended),
         arrival_rate=arrived / until if until > 0 else float("nan"),
     )

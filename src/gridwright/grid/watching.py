@@ -13,8 +13,8 @@ __all__ = ["MachineState", "away_times", "find_running", "machine_states", "requ
 
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
 """What an event makes of a machine."""
-KEPT = ("wait", "fail")
-"""What may be done about a job that takes too long without giving its machine up."""
+KEPT = ("wait", "fail", "stopped")
+"""What may be done about a job that takes too long while its machine stays up."""
 
 
 class MachineState(NamedTuple):

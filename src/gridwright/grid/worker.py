@@ -20,12 +20,14 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-__all__ = ["HEADER", "LARGEST", "main", "pack", "receive"]
+__all__ = ["HEADER", "LARGEST", "LONGEST", "cut", "main", "pack", "receive"]
 
 HEADER = struct.Struct("!Q")
 SPEAKING = Lock()
 LARGEST = 1 << 28
 """Bytes of a pickled call or result, at most."""
+LONGEST = 1 << 16
+"""Characters of a job's error, at most."""
 
 
 def main() -> None:
@@ -79,14 +81,40 @@ def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
         begin()
         begun = True
         result = cloudpickle.dumps(function(*arguments, **keywords))
-    except BaseException:
+    except BaseException as error:
         if not begun:
             begin()
-        # a name of a file may be no text, and what is said of it must be
-        return b"", traceback.format_exc().encode("utf-8", "backslashreplace").decode()
+        return b"", explain(error)
     if len(result) > LARGEST:
         return b"", f"the result has {len(result):,} bytes; expected at most {LARGEST:,}"
     return result, ""
+
+
+def explain(error: BaseException) -> str:
+    """Return an exception's traceback as a text of bounded length.
+
+    Every part is cut before they are joined: a message may take most of the memory.
+    """
+    try:
+        parts = traceback.format_exception(error)
+        text = cut("".join(cut(part) for part in parts))
+        # a name of a file may be no text, and what is said of it must be
+        return cut(text.encode("utf-8", "backslashreplace").decode())
+    except BaseException:
+        return f"{type(error).__name__}; its traceback cannot be shown"
+
+
+def cut(text: str) -> str:
+    """Shorten a text that is too long: keep its beginning and its end, and say what is missing.
+
+    >>> len(cut("x" * 100_000)) <= LONGEST
+    True
+    """
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2 - 50
+    left_out = f"\n... {len(text) - 2 * half:,} characters left out ...\n"
+    return text[:half] + left_out + text[-half:]
 
 
 def pack(message: Any) -> bytes:

@@ -18,7 +18,14 @@ from .distribution import (
     Uniform,
     Weibull,
 )
-from .error import InputError, did_you_mean
+from .error import (
+    GridClosedError,
+    GridError,
+    GridwrightError,
+    InputError,
+    JobLostError,
+    did_you_mean,
+)
 from .expansion import by_application
 from .failures import Failures
 from .heterogeneity import Heterogeneity, heterogeneity
@@ -39,11 +46,15 @@ __all__ = [
     "Exponential",
     "Failures",
     "Gamma",
+    "GridClosedError",
+    "GridError",
     "GridPmf",
+    "GridwrightError",
     "Heterogeneity",
     "Hyperexponential",
     "Inaccuracy",
     "InputError",
+    "JobLostError",
     "Lognormal",
     "MarkovChain",
     "Perturbation",

@@ -1,13 +1,39 @@
-"""The one error that means "what you gave me is wrong", and close matches for a wrong word."""
+"""The errors of Gridwright, and close matches for a wrong word."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "did_you_mean"]
+__all__ = [
+    "GridClosedError",
+    "GridError",
+    "GridwrightError",
+    "InputError",
+    "JobLostError",
+    "did_you_mean",
+]
 
 
-class InputError(ValueError):
+class GridwrightError(Exception):
+    """Base class of all errors that Gridwright raises on purpose."""
+
+
+class InputError(GridwrightError, ValueError):
     """Wrong input, told in one line: what was wrong, where, and what was expected."""
+
+
+class GridError(GridwrightError):
+    """Base class of the errors of a live grid."""
+
+
+class GridClosedError(GridError):
+    """Raised for a call to a closed grid, and for jobs that had not ended when it was closed."""
+
+
+class JobLostError(GridError):
+    """Raised for a job whose process died, or which timed out, more often than it may be retried.
+
+    The message says what happened at each attempt, and on which machine.
+    """
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

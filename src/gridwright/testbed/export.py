@@ -92,7 +92,7 @@ def _jobs(run: Run) -> list[list[Any]]:
     titles = ["t1 machine free", "t2 known", "t3 sent", "t4 started", "t5 ended", "t6 known"]
     rows: list[list[Any]] = [
         [
-            *("job", "class", "machine", "stage", "attempts", "lost", "timed out"),
+            *("job", "class", "machine", "stage", "attempts", "lost", "timed out", "deaths"),
             *("submitted", *titles, "t7 result", "response", "submitted at", "work", "error"),
         ]
     ]
@@ -106,7 +106,7 @@ def _jobs(run: Run) -> list[list[Any]]:
         head = [job.number, kept.task_class, kept.machine, stage, job.attempt, job.lost]
         times = [_known(getattr(job, name)) for name in columns]
         response = _known(job.ended - job.submitted if job.stage == "finished" else float("nan"))
-        rows.append([*head, job.timed_out, *times, response, at, work, kept.error])
+        rows.append([*head, job.timed_out, job.deaths, *times, response, at, work, kept.error])
     return rows
 
 

@@ -94,7 +94,10 @@ class Report(NamedTuple):
         }
 
 
-COUNTS = ("finished", "failed", "cancelled", "unfinished", "lost", "resubmitted", "timed_out")
+COUNTS = (
+    *("finished", "failed", "cancelled", "unfinished"),
+    *("lost", "resubmitted", "timed_out", "deaths"),
+)
 MEANS = ("response", "waiting", "communication", "execution", "notification")
 
 
@@ -152,7 +155,7 @@ def actual_rates(run: Run) -> Floats:
     """Return the work done in a time unit of working on it [class, machine]; nan where none was."""
     names = {name: j for j, name in enumerate(run.about["machines"])}
     done, taken = np.zeros(run.system.shape), np.zeros(run.system.shape)
-    finished = "number, machine, ended - started FROM job WHERE stage = ?"
+    finished = "number, machine, ended - started FROM job WHERE stage = ? AND started IS NOT NULL"
     if rows := run.journal.select(finished, (str(Stage.finished),)):
         numbers, machines, times = zip(*rows, strict=True)
         chosen = np.array(numbers)

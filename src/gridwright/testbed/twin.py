@@ -7,6 +7,7 @@ each has to do with the difference.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ def causes_of(run: Run) -> Causes:
     for kept in run.journal.jobs(contents=False):
         job = kept.job
         times[job.number] = job.submitted
-        if job.stage == Stage.finished:
+        if job.stage == Stage.finished and isfinite(job.ended - job.started):
             i, j = int(run.jobs.task_classes[job.number]), names.index(kept.machine)
             taken[i, j] += job.ended - job.started
             ideal[i, j] += run.jobs.works[job.number] / run.system.effective[i, j]

@@ -297,7 +297,7 @@ class DaskExecutor:
                     self._end(machine, (job, attempt), found, at, *said)
             case "down":
                 machine.release()
-                self.tell(MachineDown(machine.number, rest[0]))
+                self.tell(MachineDown(machine.number, rest[0], died=True))
             case "up":
                 self.tell(MachineUp(machine.number))
             case "reading":

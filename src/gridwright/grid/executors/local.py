@@ -186,6 +186,6 @@ class LocalExecutor:
             return
         machine.process, machine.running = None, None
         if not machine.restarting and not machine.away:
-            self.tell(MachineDown(machine.number, why))
+            self.tell(MachineDown(machine.number, why, died=True))
         if not machine.away:
             self._start(machine)

@@ -24,6 +24,9 @@ class MachineDown(NamedTuple):
 
     machine: int
     why: str
+    died: bool = False
+    """Whether its process ended by itself: it exited, or was ended by a signal or for want of
+    memory. Not a machine that was taken away or has left, or whose scheduler is gone."""
 
 
 class Started(NamedTuple):
