@@ -190,10 +190,15 @@ class Driven:
         assert not left
 
 
+def dask_worker() -> int:
+    """Return the Dask worker of a job: the parent of the guardian of the job's process."""
+    return psutil.Process(os.getppid()).ppid()
+
+
 def first_time_for_ever(mark: Path) -> str:
     """Write down which process this is, and stay; return the second time."""
     if not mark.exists():
-        mark.with_suffix(".new").write_text(f"{os.getpid()} {os.getppid()}")
+        mark.with_suffix(".new").write_text(f"{os.getpid()} {dask_worker()}")
         mark.with_suffix(".new").rename(mark)
         time.sleep(1000)
     return "done"

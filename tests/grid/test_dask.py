@@ -29,6 +29,7 @@ from .conftest import (
     Cluster,
     Driven,
     alive,
+    dask_worker,
     events,
     first_time_for_ever,
     journalled,
@@ -151,7 +152,7 @@ def test_several_machines_on_a_worker(cluster: Cluster, tmp_path: Path) -> None:
         assert sorted(driven.told) == [MachineUp(0), MachineUp(1)]
         driven.start(1, 0, function, mark)
         until(mark.exists)
-        driven.start(2, 1, os.getppid)
+        driven.start(2, 1, dask_worker)
         assert driven.result(2) == int(mark.read_text().split()[1])
         driven.call(driven.executor.cancel, 1, 0, 1)
         driven.start(3, 0, abs, -1)

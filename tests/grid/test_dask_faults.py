@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -28,6 +26,7 @@ from .conftest import (
     Driven,
     alive,
     all_up,
+    dask_worker,
     events,
     first_time_for_ever,
     journalled,
@@ -62,7 +61,8 @@ def test_a_machine_that_is_killed_loses_its_job_and_comes_back(
     assert (kept.job.stage, kept.job.attempt, kept.job.lost) == (Stage.finished, 2, 1)
     seen = events(tmp_path / "j.sqlite")
     (down,) = (entry for entry in seen if entry.kind == "down")
-    expected = "its worker is gone" if which == "the worker" else "its process was ended by SIGKILL"
+    killed = "its process was killed by SIGKILL (out of memory?)"
+    expected = "its worker died" if which == "the worker" else killed
     assert (down.machine, down.detail) == (machine, expected)
     assert Counter(entry.kind for entry in seen)["finished"] == 2
 
@@ -78,7 +78,7 @@ def test_a_worker_that_freezes_is_given_up_and_its_late_answer_counts_for_nothin
     executor = DaskExecutor(cluster.address)
     with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
         grid.pause("2")
-        worker = grid.submit(os.getppid).result(WAIT)
+        worker = grid.submit(dask_worker).result(WAIT)
         future = grid.submit(slowly, 0.2)
         until(lambda: grid.status()["machines"]["1"]["running"] == future.number)
         os.kill(worker, signal.SIGSTOP)
@@ -212,34 +212,3 @@ def test_workers_that_joined_come_back_with_their_scheduler(tmp_path: Path) -> N
             assert sorted(driven.told[4:]) == [MachineUp(0), MachineUp(1)]
             driven.start(1, 0, abs, -1)
             assert driven.result(1) == 1
-
-
-SCRIPT = """
-import os, sys, time
-from gridwright.grid import Grid
-from gridwright.grid.executors.dask import DaskExecutor
-
-address, journal, path = sys.argv[1:]
-
-def work():
-    with open(path, "w") as file:
-        print(os.getpid(), file=file)
-    time.sleep(1000)
-
-grid = Grid("fcfs", executor=DaskExecutor(address), journal=journal)
-future = grid.submit(work)
-time.sleep(1000)
-"""
-
-
-def test_the_jobs_of_a_grid_that_is_killed_are_stopped(tmp_path: Path) -> None:
-    script, pid = tmp_path / "script.py", tmp_path / "pid"
-    script.write_text(SCRIPT)
-    with running("--local", "1", "--port", "0") as cluster:
-        command = [sys.executable, str(script), cluster.address]
-        process = subprocess.Popen([*command, str(tmp_path / "j.sqlite"), str(pid)])
-        until(lambda: pid.exists() and pid.read_text().endswith("\n"))
-        job = psutil.Process(int(pid.read_text()))
-        process.kill()
-        process.wait()
-        until(lambda: not alive([job]))

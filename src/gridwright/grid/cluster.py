@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import signal
+import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -49,11 +50,11 @@ class Tls:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where workers belong."""
+    """Where workers belong, and where they listen."""
 
     address: str
     security: Any
-    host: str | None = None
+    host: str
 
 
 def serve(
@@ -65,7 +66,8 @@ def serve(
 ) -> None:
     """Run a scheduler and its workers until a signal; tell the address when all are there."""
     _refuse_open(host, tls)
-    address = f"{'tls' if tls else 'tcp'}://{f'[{host}]' if ':' in host else host}:{port}"
+    host = _bracketed(host)
+    address = f"{'tls' if tls else 'tcp'}://{host}:{port}"
     place = _Place(address, security_of(address, tls.options() if tls else None), host)
     _run(_serve(place, names, ready))
 
@@ -77,8 +79,10 @@ def join(
     ready: Callable[[str], None],
 ) -> None:
     """Run workers of an existing scheduler until a signal; look for it again when it is gone."""
-    _refuse_open(check_address(address)[1], tls)
-    place = _Place(address, security_of(address, tls.options() if tls else None))
+    security = security_of(address, tls.options() if tls else None)
+    _, host, port = check_address(address)
+    _refuse_open(host, tls)
+    place = _Place(address, security, _facing(host, port))
     taken = set(find_workers(address, place.security, 0).values()).intersection(names)
     if taken:
         raise InputError(f"there is a worker {taken.pop()!r} at {address} already; choose a --name")
@@ -98,6 +102,22 @@ def _refuse_open(host: str, tls: Tls | None) -> None:
         )
 
 
+def _facing(host: str, port: int) -> str:
+    """Return the address by which a host reaches this computer: loopback, if the host is there."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as line:
+            line.connect(address)  # it sends nothing: this only looks up the way there
+            return _bracketed(line.getsockname()[0])
+    except OSError as error:
+        raise InputError(f"{host} cannot be reached: {error}") from None
+
+
+def _bracketed(host: str) -> str:
+    """Return a host as it is written in an address."""
+    return f"[{host}]" if ":" in host else host
+
+
 def _run(what: Any) -> None:
     import dask
 
@@ -113,10 +133,10 @@ async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) 
     from distributed import Scheduler
 
     stop = _stop_signal()
-    protocol, host, port = check_address(place.address)
+    protocol, _, port = check_address(place.address)
     try:
         scheduler = await Scheduler(
-            host=host,
+            host=place.host,
             port=port,
             protocol=protocol,
             security=place.security,

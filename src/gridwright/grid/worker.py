@@ -1,13 +1,23 @@
-"""The process that is a machine of the local executor.
+"""The process that runs the jobs of a machine, and the guardian that watches it.
 
-It is started with the number of a socket, runs one pickled call at a time that comes in on it, and
-ends when the other end is closed. It imports little, so that many are ready in a moment.
+It is started as a script with the number of a socket, the pid of the process that starts it, and a
+mark. It forks at once. The child is the worker: it runs one pickled call at a time that comes in on
+the socket. The parent is the guardian: it ends the worker and every process that the jobs have
+started, daemons too, when the worker dies, when the process that started it dies, or on SIGTERM.
+Then it ends in the same way as the worker. It has no lock and no thread in common with the jobs, so
+nothing that a job does can stop it from doing so.
+
+The module imports little, so that many workers are ready in a moment.
 """
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
+import math
 import os
 import pickle
+import resource
 import signal
 import socket
 import struct
@@ -15,57 +25,198 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any
+from typing import NamedTuple
 
-__all__ = ["HEADER", "LARGEST", "LONGEST", "cut", "main", "pack", "receive"]
+__all__ = ["FRAME", "LARGEST", "LONGEST", "BrokenLineError", "Frame", "call", "cut", "main"]
 
-HEADER = struct.Struct("!Q")
-SPEAKING = Lock()
 LARGEST = 1 << 28
 """Bytes of a pickled call or result, at most."""
 LONGEST = 1 << 16
-"""Characters of a job's error, at most."""
+"""Bytes of the text of an error, at most; the middle of a longer one is left out."""
+LOOK = 1.0
+"""Seconds after which a guardian looks at its parent again, though no signal has come."""
+SOON = 0.05
+"""Seconds after which a guardian looks again whether all processes are gone."""
+PATIENCE = 5.0
+"""Seconds after which a guardian gives up on processes that it cannot end."""
+HIGH = 1000
+"""The lowest number that the socket gets: jobs that handle low file descriptors miss it."""
+SUBREAPER, PARENT_DEATH = 36, 1
+"""Numbers of options of ``prctl``: adopt orphans; get a signal when the parent dies."""
+SPEAKING = Lock()
+
+RUN, PING, READY, HERE, STARTED, ENDED = range(6)
+"""Kinds of frames: two that a worker is sent, four that it sends."""
+FRAME = struct.Struct("!8sBqqdII")
+
+
+class BrokenLineError(Exception):
+    """Raised for bytes on the socket that are not a frame."""
+
+
+class Frame(NamedTuple):
+    """A message on the socket. It is made of numbers and bytes: reading it runs no code."""
+
+    kind: int
+    job: int = 0
+    """Or the number of a ping, or the pid of a worker that is ready."""
+    attempt: int = 0
+    at: float = 0.0
+    body: bytes = b""
+    error: bytes = b""
+
+    def pack(self, mark: bytes) -> bytes:
+        """Return it as bytes that begin with the mark of this socket."""
+        head = FRAME.pack(mark, *self[:4], len(self.body), len(self.error))
+        return head + self.body + self.error
+
+    @classmethod
+    def unpack(cls, head: bytes, mark: bytes) -> tuple[Frame, int, int]:
+        """Return a frame without its body and its error, and the bytes that these have."""
+        its_mark, kind, job, attempt, at, size, rest = FRAME.unpack(head)
+        if its_mark != mark or kind > ENDED or not math.isfinite(at):
+            raise BrokenLineError("something other than the worker wrote to the worker's socket")
+        if size > LARGEST or rest > LONGEST:
+            raise BrokenLineError("the worker sent more than it may")
+        return cls(kind, job, attempt, at), size, rest
 
 
 def main() -> None:
-    """Serve the socket whose number is the only argument."""
+    """Serve the socket whose number is the first argument."""
+    line, parent, mark = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+    guard(line, parent)
+    serve(_out_of_reach(line), bytes.fromhex(mark))
+
+
+# the guardian
+
+
+def guard(line: socket.socket, parent: int) -> None:
+    """Fork. Return in the child; in the parent, watch the child and end with it."""
+    watched = {signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1}
+    signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
-    line = socket.socket(fileno=int(sys.argv[1]))
-    messages: SimpleQueue[tuple[int, int, bytes]] = SimpleQueue()
-    Thread(target=listen, args=(line, messages), daemon=True).start()
+    _prctl(SUBREAPER, 1)
+    _prctl(PARENT_DEATH, signal.SIGUSR1)
+    own, worker = os.getpid(), os.fork()
+    if worker == 0:
+        os.setpgid(0, 0)
+        _prctl(PARENT_DEATH, signal.SIGKILL)
+        if os.getppid() != own:  # it died before we asked to be told
+            os._exit(1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
+        return
+    line.close()
+    with suppress(OSError):  # the child has done it, or is gone
+        os.setpgid(worker, worker)
+    _watch(worker, parent, watched)
+    _end(_sweep(worker))
+
+
+def _watch(worker: int, parent: int, signals: set[signal.Signals]) -> None:
+    """Return when the worker has died, the parent has died, or SIGTERM has come."""
+    looks = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while os.getppid() == parent:
+        came = signal.sigtimedwait(signals, LOOK)
+        while (ended := os.waitid(os.P_ALL, 0, looks)) is not None:
+            if ended.si_pid == worker:
+                return  # its number stays taken until the others of its group are dead
+            os.waitpid(ended.si_pid, 0)
+        if came is not None and came.si_signo == signal.SIGTERM:
+            return
+
+
+def _sweep(worker: int) -> int:
+    """Kill the worker and what descends from it; return how the worker has ended.
+
+    A process whose parent is dead becomes a child of the guardian, so killing children until there
+    are none left reaches all of them.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(worker, signal.SIGKILL)  # at one blow: they cannot fork away from it
+    status, end = int(signal.SIGKILL), time.monotonic() + PATIENCE
+    with suppress(ChildProcessError):  # none is left
+        while time.monotonic() < end:
+            for child in _children():
+                with suppress(ProcessLookupError, PermissionError):  # another user's, by sudo
+                    os.kill(child, signal.SIGKILL)
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                status = ended[1] if ended[0] == worker else status
+            signal.sigtimedwait({signal.SIGCHLD}, SOON)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _children() -> list[int]:
+    with suppress(OSError), open("/proc/thread-self/children", encoding="ascii") as file:
+        return [int(pid) for pid in file.read().split()]
+    return []
+
+
+def _end(code: int) -> None:
+    """End as the worker did, so that whoever started us sees how."""
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+        os.kill(os.getpid(), -code)
+    os._exit(code if code > 0 else 0)
+
+
+def _prctl(option: int, value: int) -> None:
+    """Set an attribute of this process; systems other than Linux have none of them."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+# the worker
+
+
+def serve(line: socket.socket, mark: bytes) -> None:
+    """Run calls that come in on a socket until it is closed."""
+    own = os.getpid()
+    os.register_at_fork(after_in_child=line.close)  # what a job forks has no business here
+    messages: SimpleQueue[Frame] = SimpleQueue()
+    Thread(target=listen, args=(line, mark, messages), daemon=True).start()
     import cloudpickle  # noqa: F401  # now, and not in the time of the first job
 
-    tell(line, ("ready",))
+    say = partial(tell, line, mark)
+    say(Frame(READY, own))
     while True:
-        job, attempt, work = messages.get()
-        begin = partial(announce, line, job, attempt)
-        result, error = call(work, begin)
-        tell(line, ("ended", job, attempt, time.monotonic(), result, error))
+        _, job, attempt, _, work, _ = messages.get()
+        result, error = call(work, partial(announce, say, job, attempt))
+        if os.getpid() != own:  # the job forked, and the child returned as well
+            os._exit(0)
+        say(Frame(ENDED, job, attempt, time.monotonic(), result, error.encode()))
 
 
-def listen(line: socket.socket, messages: SimpleQueue[tuple[int, int, bytes]]) -> None:
+def listen(line: socket.socket, mark: bytes, messages: SimpleQueue[Frame]) -> None:
     """Take messages in; when the other end is gone, end at once, in the middle of a job too."""
-    while (message := receive(line)) is not None:
-        said = pickle.loads(message)
-        if isinstance(said, int):
-            tell(line, ("here", said))
-        else:
-            messages.put(said)
+    with suppress(BrokenLineError, OSError):  # a job reads from it, or has closed it
+        while (message := receive(line, mark)) is not None:
+            if message.kind == PING:
+                tell(line, mark, Frame(HERE, message.job))
+            else:
+                messages.put(message)
     os._exit(0)
 
 
-def tell(line: socket.socket, message: Any) -> None:
-    """Send a message, whole."""
-    with SPEAKING:
-        line.sendall(pack(message))
-
-
-def announce(line: socket.socket, job: int, attempt: int) -> None:
+def announce(say: Callable[[Frame], None], job: int, attempt: int) -> None:
     """Say that a job begins."""
-    tell(line, ("started", job, attempt, time.monotonic()))
+    say(Frame(STARTED, job, attempt, time.monotonic()))
+
+
+def tell(line: socket.socket, mark: bytes, message: Frame) -> None:
+    """Send a message, whole; end if that is not possible."""
+    try:
+        with SPEAKING:
+            line.sendall(message.pack(mark))
+    except OSError:
+        os._exit(1)
 
 
 def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
@@ -96,37 +247,42 @@ def explain(error: BaseException) -> str:
     Every part is cut before they are joined: a message may take most of the memory.
     """
     try:
-        parts = traceback.format_exception(error)
-        text = cut("".join(cut(part) for part in parts))
-        # a name of a file may be no text, and what is said of it must be
-        return cut(text.encode("utf-8", "backslashreplace").decode())
+        return cut("".join(map(cut, traceback.format_exception(error))))
     except BaseException:
         return f"{type(error).__name__}; its traceback cannot be shown"
 
 
 def cut(text: str) -> str:
-    """Shorten a text that is too long: keep its beginning and its end, and say what is missing.
+    """Return a text as valid Unicode of at most LONGEST bytes, without its middle if it is longer.
 
-    >>> len(cut("x" * 100_000)) <= LONGEST
+    >>> len(cut("é" * 100_000).encode()) <= LONGEST
     True
     """
-    if len(text) <= LONGEST:
-        return text
     half = LONGEST // 2 - 50
-    left_out = f"\n... {len(text) - 2 * half:,} characters left out ...\n"
-    return text[:half] + left_out + text[-half:]
+    if len(text) > LONGEST:
+        left_out = f"\n… {len(text) - 2 * half:,} characters left out …\n"
+        text = text[:half] + left_out + text[-half:]
+    said = text.encode("utf-8", "backslashreplace")  # a name of a file need not be valid Unicode
+    if len(said) > LONGEST:
+        said = said[:half] + "\n… some characters left out …\n".encode() + said[-half:]
+    return said.decode(errors="ignore")
 
 
-def pack(message: Any) -> bytes:
-    """Turn a message into bytes that say how long they are."""
-    body = pickle.dumps(message)
-    return HEADER.pack(len(body)) + body
-
-
-def receive(line: socket.socket) -> bytes | None:
+def receive(line: socket.socket, mark: bytes) -> Frame | None:
     """Wait for a message; None when the other end is closed."""
-    header = _exactly(line, HEADER.size)
-    return None if header is None else _exactly(line, HEADER.unpack(header)[0])
+    head = _exactly(line, FRAME.size)
+    if head is None:
+        return None
+    frame, size, rest = Frame.unpack(head, mark)
+    body = _exactly(line, size + rest)
+    return None if body is None else frame._replace(body=body[:size], error=body[size:])
+
+
+def _out_of_reach(line: socket.socket) -> socket.socket:
+    """Give the socket a high number, and keep it from programs that jobs start."""
+    high = min(HIGH, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1)
+    with line:
+        return socket.socket(fileno=fcntl.fcntl(line, fcntl.F_DUPFD_CLOEXEC, high))
 
 
 def _exactly(line: socket.socket, size: int) -> bytes | None:

@@ -134,6 +134,11 @@ class Experiment(Record):
             raise InputError(
                 "executor is 'dask'; expected the address of a scheduler: tcp://HOST:PORT"
             )
+        if self.executor == "dask" and self.tls and not self.address.startswith("tls://"):
+            raise InputError(
+                f"tls is given, but address is {self.address!r}, which is not encrypted; "
+                "expected tls://HOST:PORT"
+            )
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], **changes: Any) -> Self:

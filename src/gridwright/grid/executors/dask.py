@@ -76,6 +76,8 @@ class DaskExecutor:
         """Machines by what their worker is called."""
         self._workers: dict[str, Worker] = {}
         self._greeting: dict[str, asyncio.Task[None]] = {}
+        self._missing: set[str] = set()
+        """Workers that were not there when we last looked."""
         self._trouble = ""
         self._link: Link | None = None
         at_least = machines if isinstance(machines, int) else 1
@@ -187,8 +189,10 @@ class DaskExecutor:
 
     def _look(self, there: Workers) -> None:
         """Greet workers that are new, give up those that are gone, find tasks that went wrong."""
-        for address in self._workers.keys() - there.keys():
+        missing = self._workers.keys() - there.keys()
+        for address in missing & self._missing:  # the scheduler should have told, and why
             self._lost(address)
+        self._missing = missing
         for address, name in there.items():
             known = name in self._called or address in self._called
             if address in self._workers or address in self._greeting or self._link is None:
@@ -200,17 +204,19 @@ class DaskExecutor:
                 if attempt.future.status == "error":
                     self._fetch(machine, number, attempt, time.monotonic())
 
-    def _lost(self, address: str | None, why: str = "its worker is gone") -> None:
+    def _lost(self, address: str | None, died: bool = False, why: str = "") -> None:
         """Give up a worker, or all."""
         if address is None:
             for each in list(self._workers):
-                self._lost(each, "the scheduler is gone")
+                self._lost(each, why="the scheduler is gone")
         elif (worker := self._workers.pop(address, None)) is not None:
+            died = died and not worker.leaving
+            why = why or ("its worker died" if died else "its worker is gone")
             for machine in worker.machines:
                 machine.worker = None
                 machine.release()
                 if not machine.away:
-                    self.tell(MachineDown(machine.number, why))
+                    self.tell(MachineDown(machine.number, why, died))
 
     async def _greet(self, address: str, name: str) -> None:
         """Have a worker's machines started; they are up when it has answered."""
@@ -253,7 +259,7 @@ class DaskExecutor:
         worker.set_clock(began, theirs, now, same=which == clock())
         worker.identity = worker.identity or identity
         if worker.identity != identity:
-            self._lost(worker.address, "its processes were ended")
+            self._lost(worker.address, why="its processes were ended")
         return bool(worker.identity == identity)
 
     async def _keep_in_touch(self) -> None:
@@ -277,6 +283,8 @@ class DaskExecutor:
     def _hear(self, word: list[Any]) -> None:
         kind, address, slot, *rest = word
         worker = self._workers.get(address)
+        if worker is not None and kind == "leaving":
+            worker.leaving = True
         machine = worker.machines[slot] if worker is not None else None
         if worker is None or machine is None or machine.away:
             return
@@ -303,7 +311,7 @@ class DaskExecutor:
             case "reading":
                 self.tell(Reading(machine.number, *rest))
             case "forgot":
-                self._lost(address, "its processes were ended")
+                self._lost(address, why="its processes were ended")
 
     def _key(self, job: int, attempt: int) -> str:
         return f"{self._topic}-{job}-{attempt}"

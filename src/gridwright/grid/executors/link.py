@@ -38,7 +38,8 @@ class Link:
     look
         Told often, and when one comes, which workers there are.
     lost
-        Told of a worker that has left, or of all (None) when the scheduler is gone.
+        Told of a worker that has left, or of all (None) when the scheduler is gone, and whether
+        the worker died: it left without a word to the scheduler.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Link:
         topic: str,
         hear: Callable[[list[Any]], None],
         look: Callable[[Workers], None],
-        lost: Callable[[str | None], None],
+        lost: Callable[[str | None, bool], None],
     ) -> None:
         self.address, self.security = address, security
         self.topic, self.hear, self.look, self.lost = topic, hear, look, lost
@@ -129,7 +130,7 @@ class Link:
                     await probe(self.address)
                     await self._connect()
                 await self._watch()
-            self.lost(None)
+            self.lost(None, False)
             await self._leave()
             await asyncio.sleep(LOOK)
 
@@ -165,7 +166,7 @@ class Link:
         """Hear of workers that come and go, from the scheduler itself."""
         word = event[1]
         if word.get("action") == "remove-worker":
-            self.lost(word["worker"])
+            self.lost(word["worker"], not word.get("expected", True))
         elif word.get("action") == "add-worker":
             self._changed.set()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
-from .process import Process
+from .process import Pauses, Process
 from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 __all__ = ["LocalExecutor"]
@@ -32,6 +33,7 @@ class _Machine:
     """Whether it was taken away, until it is repaired."""
     next_job: tuple[int, int, bytes] | None = None
     """What to start when it is there again."""
+    pauses: Pauses = field(default_factory=Pauses)
 
 
 @dataclass
@@ -52,6 +54,7 @@ class LocalExecutor:
         self.predictions = predictions_of(prediction, len(self.machines))
         self._agent: Agent | None = None
         self._all = [_Machine(number) for number in range(len(self.machines))]
+        self._closed = asyncio.Event()
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the processes."""
@@ -72,7 +75,7 @@ class LocalExecutor:
             it.process.run(job, attempt, work)
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Stop an attempt. A function in the middle of its work ends only with its process."""
+        """Stop an attempt, by ending its process and every process that it has started."""
         it = self._all[machine]
         if it.next_job is not None and it.next_job[:2] == (job, attempt):
             it.next_job = None
@@ -107,9 +110,9 @@ class LocalExecutor:
                 self._start(it)  # else one is on its way
 
     def pid(self, machine: int) -> int:
-        """Return the process of a machine."""
+        """Return the process that runs the jobs of a machine; -1 while there is none."""
         process = self._all[machine].process
-        return process.process.pid if process is not None else -1
+        return process.pid if process is not None else -1
 
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Have the agent predict a machine's availability in another way."""
@@ -120,6 +123,7 @@ class LocalExecutor:
     async def close(self) -> None:
         """End the processes: those that work are killed."""
         self.closing = True
+        self._closed.set()
         if self._agent is not None:
             await asyncio.to_thread(self._agent.stop)
         for machine in self._all:
@@ -152,16 +156,23 @@ class LocalExecutor:
         )
         self._agent.start()
 
-    def _start(self, machine: _Machine) -> asyncio.Task[None]:
-        machine.starting = asyncio.create_task(self._spawn(machine))
+    def _start(self, machine: _Machine, pause: float = 0.0) -> asyncio.Task[None]:
+        machine.starting = asyncio.create_task(self._spawn(machine, pause))
         return machine.starting
 
-    async def _spawn(self, machine: _Machine) -> None:
+    async def _spawn(self, machine: _Machine, pause: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._closed.wait()
+        if self.closing:
+            return
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
-        machine.process = await Process.start(hear, gone)
-        await machine.process.ready
+        process = machine.process = await Process.start(hear, gone)
+        await process.ready
+        if machine.process is not process:
+            return  # it has ended before it was ready, and another is on its way
         if machine.away or self.closing:  # meanwhile
-            machine.process.kill()
+            process.kill()
             return
         if not machine.restarting:
             self.tell(MachineUp(machine.number))
@@ -170,22 +181,22 @@ class LocalExecutor:
             next_job, machine.next_job = machine.next_job, None
             self.start(next_job[0], machine.number, *next_job[1:])
 
-    def _hear(self, machine: _Machine, kind: str, *rest: Any) -> None:
+    def _hear(self, machine: _Machine, kind: type[Started] | type[Ended], *rest: Any) -> None:
         """Pass on what a machine says."""
         if machine.away:
             return
-        if kind == "started":
-            self.tell(Started(machine.number, *rest))
-        else:
+        if kind is Ended:
             machine.running = None
-            self.tell(Ended(machine.number, *rest))
+            machine.pauses.reset()
+        self.tell(kind(machine.number, *rest))
 
-    async def _gone(self, machine: _Machine, why: str) -> None:
+    async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
         """Start another process in the place of one that is gone."""
         if self.closing:
             return
+        up = machine.process is not None and machine.process.pid >= 0
         machine.process, machine.running = None, None
-        if not machine.restarting and not machine.away:
-            self.tell(MachineDown(machine.number, why, died=True))
+        if up and not machine.restarting and not machine.away:
+            self.tell(MachineDown(machine.number, why, died))
         if not machine.away:
-            self._start(machine)
+            self._start(machine, machine.pauses.next() if died else 0.0)

@@ -54,6 +54,8 @@ class Worker:
     """What to add to its clock to have ours."""
     delay: float = float("inf")
     """Seconds of the round trip that told so: it is wrong by half as much at most."""
+    leaving: bool = False
+    """Whether it has said that it ends; one that dies does not."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def set_clock(self, began: float, theirs: float, now: float, *, same: bool) -> None:

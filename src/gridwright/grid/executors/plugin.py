@@ -19,7 +19,8 @@ from distributed import WorkerPlugin, get_worker
 
 from ..agent import Agent
 from ..prediction import Prediction
-from .process import Process
+from .process import Pauses, Process
+from .seam import Ended, Started
 
 __all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run", "stop"]
 
@@ -32,6 +33,8 @@ STARTING = 10.0
 """Seconds in which a process must be ready."""
 SILENCE = 60.0
 """Seconds without a word from the grid after which its processes are ended."""
+LOOKS = 10
+"""How often to look for a word in that time."""
 
 
 @dataclass(eq=False)
@@ -48,12 +51,13 @@ class _Machine:
     owed: bool = False
     """Whether its start is to be said as soon as it starts."""
     answer: asyncio.Future[tuple[float, bytes, str] | None] | None = None
-    stopped: bool = False
-    """Whether its process was killed on purpose: to stop a job, or because it was taken away."""
     starting: bool = False
     """Whether a process is on its way."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
+    down: bool = False
+    """Whether the grid was told that its process has died."""
+    pauses: Pauses = field(default_factory=Pauses)
 
 
 class Machines(WorkerPlugin):  # type: ignore[misc]
@@ -80,11 +84,12 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         """Tasks whose machine is not ready yet."""
         self.minding: asyncio.Task[None] | None = None
         self.closing = False
+        self.silent_looks = 0
 
     async def setup(self, worker: Any) -> None:
         """Start the processes."""
         self.worker, self.identity = worker, uuid4().hex
-        self.heard = time.monotonic()
+        self.closed = asyncio.Event()
         self.all = [_Machine(number) for number in range(self.slots)]
         for machine in self.all:
             await self._spawn(machine)
@@ -101,8 +106,10 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             self.agent.start()
 
     async def teardown(self, worker: Any) -> None:
-        """End the processes."""
+        """End the processes. A worker that is killed does not come here."""
         self.closing = True
+        self.say("leaving", 0)
+        self.closed.set()
         if self.agent is not None:
             await asyncio.to_thread(self.agent.stop)
         if self.minding is not None and self.minding is not asyncio.current_task():
@@ -123,7 +130,6 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         self.waiting.discard(key)
         for machine in self.all:
             if machine.key == key and machine.answer is not None:
-                machine.stopped = True
                 self._lose(machine)
 
     def say(self, kind: str, machine: int, *rest: Any) -> None:
@@ -153,7 +159,6 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             finally:
                 early.cancel()
                 machine.key, machine.answer = "", None
-        self.heard = time.monotonic()
         if answer is None:
             return None
         at, result, error = answer
@@ -164,11 +169,11 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
 
     async def put_away(self, away: list[bool]) -> None:
         """Take machines away or bring them back, as wished; return when the others are ready."""
-        self.heard = time.monotonic()
+        self.silent_looks = 0
         for machine, wish in zip(self.all, away, strict=True):
             before, machine.away = machine.away, wish
             if wish and not before:
-                machine.stopped = True
+                machine.down = False
                 self._lose(machine)
             elif before and not wish and machine.process is None and not machine.starting:
                 await self._spawn(machine)
@@ -194,15 +199,25 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
 
     # details
 
-    async def _spawn(self, machine: _Machine) -> None:
-        gone = partial(self._gone, machine)
+    async def _spawn(self, machine: _Machine, pause: float = 0.0) -> bool:
+        """Start a process; return whether it is ready."""
         machine.starting = True
-        machine.process = await Process.start(partial(self._hear, machine), gone)
-        await machine.process.ready
-        machine.starting = machine.stopped = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self.closed.wait()
+        if machine.away or self.closing:
+            machine.starting = False
+            return False
+        gone = partial(self._gone, machine)
+        process = machine.process = await Process.start(partial(self._hear, machine), gone)
+        await process.ready
+        if machine.process is not process:
+            return False  # it has ended before it was ready, and another is on its way
+        machine.starting = False
         machine.ready.set()
         if machine.away or self.closing:  # meanwhile
             self._lose(machine)
+        return True
 
     def _lose(self, machine: _Machine) -> None:
         """Kill a process, and with it what it runs."""
@@ -212,25 +227,28 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         if machine.answer is not None and not machine.answer.done():
             machine.answer.set_result(None)
 
-    def _hear(self, machine: _Machine, kind: str, *rest: Any) -> None:
-        if kind == "started":
-            machine.started = rest[2]
+    def _hear(self, machine: _Machine, kind: type[Started] | type[Ended], *rest: Any) -> None:
+        job, attempt, at, *answer = rest
+        if kind is Started:
+            machine.started = at
             if machine.owed:
-                self._say_started(machine, rest[0], rest[1])
+                self._say_started(machine, job, attempt)
         elif machine.answer is not None and not machine.answer.done():
-            machine.answer.set_result(rest[2:])
+            machine.pauses.reset()
+            machine.answer.set_result((at, *answer))
 
-    async def _gone(self, machine: _Machine, why: str) -> None:
+    async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
         """Start another process in the place of one that is gone."""
         machine.process = None
         self._lose(machine)
-        unexpected = not (machine.stopped or machine.away or self.closing)
-        if unexpected:
+        if died and not machine.down and not (machine.away or self.closing):
+            machine.down = True
             self.say("down", machine.number, why)
-        if not machine.away and not self.closing:
-            await self._spawn(machine)
-            if unexpected:
-                self.say("up", machine.number)
+        if machine.away or self.closing:
+            return
+        if await self._spawn(machine, machine.pauses.next() if died else 0.0) and machine.down:
+            machine.down = False
+            self.say("up", machine.number)
 
     def _say_started(self, machine: _Machine, job: int, attempt: int) -> None:
         machine.owed = not machine.started  # it is still importing what it needs
@@ -244,9 +262,13 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 self.say("reading", machine.number, measured, expected)
 
     async def _mind(self) -> None:
-        """End the processes when the grid has gone without a word: it was killed."""
-        while time.monotonic() - self.heard < SILENCE or any(each.key for each in self.all):
-            await asyncio.sleep(SILENCE / 10)
+        """End the processes when no word comes from the grid: it is gone.
+
+        Looks are counted, not seconds: a worker that was frozen has not listened.
+        """
+        while self.silent_looks < LOOKS:
+            await asyncio.sleep(SILENCE / LOOKS)
+            self.silent_looks += 1
         await self.worker.plugin_remove(name=self.topic)
 
 

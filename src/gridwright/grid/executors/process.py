@@ -1,4 +1,4 @@
-"""A process of ``worker.py`` and the line to it: what a machine's jobs run in."""
+"""A process of ``worker.py`` and the socket to it: what a machine's jobs run in."""
 
 from __future__ import annotations
 
@@ -6,78 +6,124 @@ import asyncio
 import contextlib
 import itertools
 import os
-import pickle
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Self
+from pathlib import Path
+from threading import Thread
+from typing import Any, Self
 
 from .. import worker
-from ..worker import HEADER, pack
+from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineError, Frame
+from .seam import Ended, Started
 
-__all__ = ["PATIENCE", "Process"]
+__all__ = ["PATIENCE", "Pauses", "Process"]
 
 PATIENCE = 2.0
 """Seconds in which a process must answer that it is there."""
-PAUSE = 0.5
-"""Seconds before another is started in the place of one that never got ready."""
+MOMENT = 1.0
+"""Seconds between the end of a process and that of its socket, at most, and the other way round."""
+STUBBORN = 2 * worker.PATIENCE
+"""Seconds after which a guardian that does not end is killed."""
+MARK = "GRIDWRIGHT_PROCESS"
+"""The environment variable by which the processes of a machine are found without a guardian."""
+
+
+@dataclass
+class Pauses:
+    """How long to wait before a process is started in the place of one that has died.
+
+    The pause doubles with every death in a row. A job that ends makes the next pause 0 again.
+    """
+
+    shortest: float = 0.05
+    longest: float = 2.0
+    deaths: int = 0
+
+    def reset(self) -> None:
+        """Note that a process is of use."""
+        self.deaths = 0
+
+    def next(self) -> float:
+        """Return the seconds to wait after one more death: none after the first."""
+        self.deaths += 1
+        if self.deaths == 1:
+            return 0.0
+        return min(self.shortest * 2.0 ** min(self.deaths - 2, 30), self.longest)
 
 
 @dataclass(eq=False)
 class Process:
-    """A process that runs one pickled call at a time.
+    """A process that runs one pickled call at a time, and the guardian that watches it.
 
     Parameters
     ----------
-    process
-        It itself.
+    guardian
+        The parent of the process that runs calls. It ends as that process does, after every
+        process that jobs have started.
     writer
-        The line to it.
+        The socket to the process.
+    mark
+        What every frame on the socket begins with.
     hear
-        Told of what it says about its jobs: ``started`` or ``ended``, and what goes with it.
+        Called with the number of a job, its attempt, the time and whatever else belongs to a
+        ``Started`` or an ``Ended``, and before these with that type.
     gone
-        Awaited with the reason when it has ended, whoever ended it.
+        Awaited when it has ended, with the reason, and with whether it died by itself.
     """
 
-    process: subprocess.Popen[bytes]
+    guardian: subprocess.Popen[bytes]
     writer: asyncio.StreamWriter
+    mark: bytes
     hear: Callable[..., None]
-    gone: Callable[[str], Awaitable[None]]
-    listening: asyncio.Task[None] | None = None
+    gone: Callable[[str, bool], Awaitable[None]]
+    pid: int = -1
+    """That of the process that runs calls, once it is ready."""
+    killed: bool = False
+    """Whether we have ended it."""
+    watching: asyncio.Task[None] | None = None
     pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.Future())
     """Settled when it takes calls, or has ended without ever doing so."""
 
     @classmethod
-    async def start(cls, hear: Callable[..., None], gone: Callable[[str], Awaitable[None]]) -> Self:
+    async def start(
+        cls, hear: Callable[..., None], gone: Callable[[str, bool], Awaitable[None]]
+    ) -> Self:
         """Start a process, and listen to it."""
+        mark, path = secrets.token_bytes(8), os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-P", worker.__file__, str(theirs.fileno())],
+            guardian = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", worker.__file__),
+                    *(str(theirs.fileno()), str(os.getpid()), mark.hex()),
+                ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={**os.environ, "PYTHONPATH": path, MARK: mark.hex()},
+                start_new_session=True,  # Ctrl-C is for us alone; we end it
             )
         reader, writer = await asyncio.open_connection(sock=ours)
-        self = cls(process, writer, hear, gone)
-        self.listening = asyncio.create_task(self._listen(reader))
+        self = cls(guardian, writer, mark, hear, gone)
+        self.watching = asyncio.create_task(self._watch(reader))
         return self
 
     def run(self, job: int, attempt: int, work: bytes) -> None:
         """Send it a call."""
-        self.writer.write(pack((job, attempt, work)))
+        self.writer.write(Frame(RUN, job, attempt, body=work).pack(self.mark))
 
     async def ping(self) -> float:
         """Return the seconds that it takes to answer; TimeoutError if it does not."""
         loop = asyncio.get_running_loop()
         began, number = loop.time(), next(self.numbers)
         answer = self.pings[number] = loop.create_future()
-        self.writer.write(pack(number))
+        self.writer.write(Frame(PING, number).pack(self.mark))
         try:
             async with asyncio.timeout(PATIENCE):
                 await answer
@@ -86,39 +132,103 @@ class Process:
         return loop.time() - began
 
     def kill(self) -> None:
-        """End it, in the middle of a job too."""
-        self.process.kill()
+        """End it, in the middle of a job too, and every process that its jobs have started."""
+        if not self.killed:
+            self.killed = True
+            self._end()
+            asyncio.get_running_loop().call_later(STUBBORN, self.guardian.kill)
 
     async def close(self) -> None:
         """End it, and wait until it is gone."""
         self.kill()
-        self.writer.close()
-        if self.listening is not None:
-            await self.listening
+        if self.watching is not None:
+            await asyncio.wait([self.watching])
 
-    async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """Pass on what it says until it is gone."""
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                size = HEADER.unpack(await reader.readexactly(HEADER.size))[0]
-                kind, *rest = pickle.loads(await reader.readexactly(size))
-                if kind == "ready":
-                    self.ready.set_result(None)
-                elif kind != "here":
-                    self.hear(kind, *rest)
-                elif rest[0] in self.pings:
-                    self.pings[rest[0]].set_result(None)
-        self.kill()
-        code = await asyncio.to_thread(self.process.wait)
+    def _end(self) -> None:
+        """Have the guardian end everything, though somebody may have stopped it."""
+        self.guardian.send_signal(signal.SIGCONT)
+        self.guardian.send_signal(signal.SIGTERM)
+
+    async def _watch(self, reader: asyncio.StreamReader) -> None:
+        """Wait for the end of the process, not of its socket: a child may hold that open."""
+        ended, listening = _exit_code(self.guardian), asyncio.create_task(self._listen(reader))
+        both: list[asyncio.Future[Any]] = [ended, listening]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        why = listening.result() if listening.done() else ""
+        if not why:
+            await asyncio.wait(both, timeout=MOMENT)
+        if not ended.done():
+            why = why or "its job closed the worker's socket"
+            self._end()
+        code = await ended
+        listening.cancel()
+        await asyncio.wait([listening])
         self.writer.close()
+        if code == -signal.SIGKILL:  # perhaps it was the guardian that was killed
+            await asyncio.to_thread(_kill_marked, self.mark.hex())
         if not self.ready.done():
             self.ready.set_result(None)
-            await asyncio.sleep(PAUSE)
-        await self.gone(_why(code))
+        await self.gone(why or _why(code), not self.killed)
+
+    async def _listen(self, reader: asyncio.StreamReader) -> str:
+        """Pass on what it says; return what was wrong, or nothing at the end of the socket."""
+        try:
+            while True:
+                head = await reader.readexactly(FRAME.size)
+                frame, size, rest = Frame.unpack(head, self.mark)
+                body = await reader.readexactly(size + rest)
+                self._hear(frame._replace(body=body[:size], error=body[size:]))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return ""
+        except BrokenLineError as error:
+            return str(error)
+
+    def _hear(self, frame: Frame) -> None:
+        about = (frame.job, frame.attempt, frame.at)
+        if frame.kind == READY and not self.ready.done():
+            self.pid = frame.job
+            self.ready.set_result(None)
+        elif frame.kind == HERE and frame.job in self.pings:
+            if not self.pings[frame.job].done():
+                self.pings[frame.job].set_result(None)
+        elif frame.kind == STARTED:
+            self.hear(Started, *about)
+        elif frame.kind == ENDED:
+            self.hear(Ended, *about, frame.body, frame.error.decode(errors="replace"))
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
+    """Return a future of how a process ends."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[int] = loop.create_future()
+
+    def settle(code: int) -> None:
+        if not found.done():
+            found.set_result(code)
+
+    def wait() -> None:
+        code = process.wait()
+        with contextlib.suppress(RuntimeError):  # nobody waits: the loop is closed
+            loop.call_soon_threadsafe(settle, code)
+
+    Thread(target=wait, name=f"gridwright-wait-{process.pid}", daemon=True).start()
+    return found
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill the processes with a mark in their environment."""
+    wanted = f"{MARK}={mark}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 def _why(code: int) -> str:
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"its process was ended by {signal.Signals(-code).name}"
-    return f"its process ended with status {code}"
+    if code >= 0:
+        return f"its process exited with status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"its process was killed by {name}" + " (out of memory?)" * (code == -signal.SIGKILL)

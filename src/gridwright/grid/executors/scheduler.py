@@ -46,7 +46,7 @@ def check_address(address: str) -> tuple[str, str, int]:
 
 
 def security_of(address: str, security: Any) -> Any:
-    """Make Dask's security of TLS options."""
+    """Make Dask's security of TLS options; refuse them for an address that is not encrypted."""
     try:
         from distributed import Security
     except ImportError:
@@ -58,6 +58,10 @@ def security_of(address: str, security: Any) -> Any:
             f"{address} asks for TLS: give security=dict(tls_ca_file=…, tls_client_cert=…, "
             "tls_client_key=…)"
         )
+    if not encrypted and _has_files(security):
+        raise InputError(
+            f"TLS files are given, but {address} is not encrypted: use tls://{address[6:]}"
+        )
     if not isinstance(security, Mapping):
         return security or Security()
     try:
@@ -66,6 +70,14 @@ def security_of(address: str, security: Any) -> Any:
     except (OSError, TypeError, ValueError) as error:
         raise InputError(f"these TLS options cannot be used: {error}") from None
     return found
+
+
+def _has_files(security: Any) -> bool:
+    """Tell whether TLS options name any file of a client."""
+    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+    if isinstance(security, Mapping):
+        return any(security.get(name) for name in names)
+    return any(getattr(security, name, None) for name in names)
 
 
 def quiet() -> None:

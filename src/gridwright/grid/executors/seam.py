@@ -25,8 +25,10 @@ class MachineDown(NamedTuple):
     machine: int
     why: str
     died: bool = False
-    """Whether its process ended by itself: it exited, or was ended by a signal or for want of
-    memory. Not a machine that was taken away or has left, or whose scheduler is gone."""
+    """Whether its process ended by itself: by an exit, a signal, or for want of memory.
+
+    False if it was taken away, if it has left the cluster, or if its scheduler is gone.
+    """
 
 
 class Started(NamedTuple):
@@ -81,7 +83,10 @@ class Executor(Protocol):
         """Have a pickled call run on a machine that is up and free."""
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Stop an attempt that nobody waits for, if it is still running there."""
+        """Stop an attempt that nobody waits for, with every process that it has started.
+
+        The machine does not go down. A job that is sent to it meanwhile starts when it is ready.
+        """
 
     async def ping(self, machine: int) -> float:
         """Return the seconds that a machine takes to answer; TimeoutError if it does not."""
