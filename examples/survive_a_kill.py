@@ -12,8 +12,9 @@ if __name__ == "__main__":
         grid = gw.Grid("fcfs", machines=1, journal=journal)
         first = grid.submit(abs, -7)
         print("done:", first.result())
-        grid.submit(time.sleep, 60)
+        grid.submit(time.sleep, 1)
         grid.submit(abs, -8)
-        grid.close()  # as if somebody had pulled the plug
+        grid.close()  # stops at once, as if somebody had pulled the plug
         with gw.Grid("fcfs", machines=1, journal=journal) as grid:
             print("still to do:", len(grid.unfinished))
+            print("done:", grid.unfinished[2].result())

@@ -289,6 +289,26 @@ def test_copies_of_a_job_that_is_given_up_are_stopped() -> None:
     assert book.released == [0]
 
 
+def test_a_job_that_was_stopped_goes_elsewhere_if_it_can() -> None:
+    book = Book(find("fcfs"), np.ones((1, 2)), [1.0], retries=2)
+    book.submit(0.0, 0, 0)
+    assert book.timed_out(1.0, 0, 1) == [Cancel(0, 0, 1), Send(0, 1, 2)]
+    push = Book(find("mct"), np.ones((1, 1)), [1.0], retries=2)
+    push.submit(0.0, 0, 0)
+    push.submit(0.5, 1, 0)
+    assert push.timed_out(1.0, 0, 1) == [Cancel(0, 0, 1), Send(1, 0, 1)], "the next one is served"
+    assert [job.number for job in push.own[0]] == [0]
+
+
+def test_a_job_that_has_not_started_does_not_fail_at_once() -> None:
+    book = Book(find("fcfs"), np.ones((1, 2)), [1.0], retries=1)
+    book.submit(0.0, 0, 0)
+    assert book.timed_out(1.0, 0, 1, then="fail") == [Cancel(0, 0, 1), Send(0, 1, 2)]
+    book.started(1.5, 0, 2)
+    book.timed_out(2.0, 0, 2, then="fail")
+    assert book.jobs[0].stage == Stage.failed
+
+
 def test_the_start_of_a_copy_is_noted() -> None:
     book = Book(find("fcfs"), np.ones((1, 2)), [1.0])
     book.submit(0.0, 0, 0)

@@ -49,6 +49,11 @@ class Pull:
         elif not self._asks(machine):
             self.idle[machine] = None
 
+    def retried(self, task_class: int, machine: int) -> None:
+        """Let idle machines ask for a job that was stopped, and its own machine last."""
+        self.placed(task_class)
+        self.freed(machine)
+
     def gone(self, machine: int) -> None:
         """Forget a machine that takes no more jobs."""
         self.idle.pop(machine, None)
@@ -147,6 +152,10 @@ class Push:
             book.send(book.own[machine].popleft())
         if not book.pending:
             self.placed(-1)
+
+    def retried(self, task_class: int, machine: int) -> None:
+        """Offer a job that was stopped, after its machine has started its next one."""
+        self.freed(machine)
 
     def gone(self, machine: int) -> None:
         """Nothing is kept of machines."""

@@ -7,6 +7,7 @@ in it: every event says when it happened.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -107,7 +108,8 @@ class Book(Ledger):
         the first answer counts. A job that has no retries left is stopped and has failed.
 
         Where retries have no limit, nothing is stopped by ``resubmit``: the machine counts as down
-        until it answers, as that of a ``duplicate`` always does.
+        until it answers, as that of a ``duplicate`` always does. Where they have one, a job that
+        has not even started does not fail before they are used up: its machine may be to blame.
         """
         job = self.jobs.get(number)
         if job is None or job.stage != Stage.sent or job.attempt != attempt:
@@ -118,6 +120,8 @@ class Book(Ledger):
             return []
         self.now, machine = now, job.machine
         self._blame(job, why)
+        if then == "fail" and self.retries is not None and math.isnan(job.started):
+            then = "resubmit"
         if then == "fail" or self._is_spent(job):
             self._take_back(job, Stage.failed)
             self._give_up(job, machine)
@@ -125,7 +129,7 @@ class Book(Ledger):
             self.out.append(Cancel(number, machine, attempt))
             self._stop_running(job)
             self._retry(job)
-            self.mechanism.freed(machine)
+            self.mechanism.retried(job.task_class, machine)
         else:
             if then == "duplicate":
                 job.copies[attempt] = Copy(machine, job.sent, job.started)
