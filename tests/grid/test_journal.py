@@ -12,7 +12,7 @@ from threading import Thread, Timer
 
 import pytest
 
-from gridwright.grid import Grid, Journal, journal
+from gridwright.grid import Grid, Journal, ownership
 from gridwright.grid.executors.fake import FakeExecutor
 
 
@@ -83,7 +83,7 @@ def test_who_was_killed_holds_nothing(tmp_path: Path) -> None:
 def test_who_was_killed_is_forgotten_before_the_next_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "PATIENCE", 60.0)
+    monkeypatch.setattr(ownership, "PATIENCE", 60.0)
     path = tmp_path / "j.sqlite"
     lock, mine = Path(f"{path}-lock"), Journal(path)
     lock.write_text(f"7 {socket.gethostname()}")

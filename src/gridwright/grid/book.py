@@ -127,12 +127,17 @@ class Book(Ledger):
             self._expect(machine)
             self.mechanism.gone(machine)
         self.pending = self.policy.planner is not None
-        for lost in [self._empty(machine, silent=silent) for machine in gone]:
-            self.mechanism.returned(lost)
+        every = [self._empty(machine, silent=silent) for machine in gone]
+        if self._put_back():
+            for lost in every:
+                self.mechanism.returned(lost)
         return self._answer()
 
     def _empty(self, machine: int, *, silent: bool) -> int:
-        """Let the jobs of a machine that is gone wait; return the class of what it ran, or −1."""
+        """Let the job of a machine that is gone wait, and those that queue there soon.
+
+        Return the class of what it ran, or −1.
+        """
         lost = self.running[machine]
         if lost is not None:
             if not silent:
@@ -140,13 +145,32 @@ class Book(Ledger):
             lost.lost += 1
             self.losses.append((lost.number, lost.attempt, machine))
             self.running[machine] = None
+            self._leave_machine(lost)
             self.put(lost)
-        for job in self.own[machine]:
-            self.put(job)
-        self.own[machine].clear()
-        m = self.machines[machine]
-        m.serving, m.backlog, m.work = -1, 0, 0.0
+        self.machines[machine].serving = -1
+        self.returning[machine] = None
         return lost.task_class if lost is not None else -1
+
+    def _put_back(self) -> bool:
+        """Let jobs wait that queue at machines which take none; False if some still queue."""
+        for machine in list(self.returning):
+            own = self.own[machine]
+            while own:
+                job = own.popleft()
+                self._leave_machine(job)
+                self.put(job)
+                if self.enough():
+                    self.unfinished = True
+                    return False
+            del self.returning[machine]
+        return True
+
+    def go_on(self, now: float) -> list[Instruction]:
+        """Go on with what an earlier event left unfinished."""
+        self.now, self.unfinished = now, False
+        if self._put_back():
+            self.mechanism.recalled()
+        return self._answer()
 
     def machine_up(
         self, now: float, machine: int, availability: float | None = None
@@ -166,6 +190,8 @@ class Book(Ledger):
             self.machines[machine].up = True
             self.free[machine] = self.heard_free[machine] = now
             self._believe(machine)
+            if not self.closed[machine]:
+                self.returning.pop(machine, None)  # what still queues there stays
         self.pending = self.policy.planner is not None
         for machine in back:
             if not self.closed[machine]:
@@ -202,13 +228,11 @@ class Book(Ledger):
         self.closed[machine] = True
         if self.machines[machine].up:
             self.mechanism.gone(machine)
-            for job in self.own[machine]:
-                self._leave_machine(job)
-                self.put(job)
-            self.own[machine].clear()
+            self.returning[machine] = None
             self._expect(machine)
             self.pending = self.policy.planner is not None
-            self.mechanism.returned(-1)
+            if self._put_back():
+                self.mechanism.returned(-1)
         return self._answer()
 
     def open(self, now: float, machine: int) -> list[Instruction]:
@@ -217,16 +241,29 @@ class Book(Ledger):
         if not self.closed[machine]:
             return []
         self.closed[machine] = False
+        if self.machines[machine].up:
+            self.returning.pop(machine, None)
         self._expect(machine)
         self.pending = self.policy.planner is not None
         if self.machines[machine].up and self.running[machine] is None:
             self.mechanism.freed(machine)
         return self._answer()
 
+    def take_plan(self, now: float, plan: Floats) -> list[Instruction]:
+        """Take a plan that was made for an earlier situation; later classes keep what they have."""
+        self.now = now
+        self.plans += 1
+        self.plan[: plan.shape[0], : plan.shape[1]] = plan
+        self.mechanism.recalled()
+        return self._answer()
+
     def _answer(self) -> list[Instruction]:
         while self.pending:
             self.pending = False
-            self._make_plan()
+            if self.policy.planner is not None and self.plans_beside():
+                self.stale = True
+            else:
+                self._make_plan()
             self.mechanism.recalled()
         said, self.out = self.out, []
         return said

@@ -37,11 +37,13 @@ class Answers:
         self._pool = ThreadPoolExecutor(1, "gridwright answers", self._begin)
         self._own = 0
 
-    def to(self, future: JobFuture) -> Future[bytes]:
-        """Make a future of a pickled result that settles one of the result itself."""
-        raw: Future[bytes] = Future()
-        raw.add_done_callback(lambda done: self._pool.submit(_settle, future, done))
-        return raw
+    def to(self, future: JobFuture) -> Raw:
+        """Return what takes the pickled result that settles a future."""
+        return Raw(self, future)
+
+    def settle(self, future: JobFuture, result: bytes, error: Exception | None) -> None:
+        """Have a future settled."""
+        self._pool.submit(_settle, future, result, error)
 
     def give(self) -> None:
         """Wait until all results that are known have been given, unless a callback asks."""
@@ -56,10 +58,30 @@ class Answers:
         self._own = get_ident()
 
 
-def _settle(future: JobFuture, done: Future[bytes]) -> None:
-    error = done.exception()
+class Raw:
+    """Takes a job's pickled result. There is one for every job that waits, so it is small."""
+
+    __slots__ = ("answers", "future")
+
+    def __init__(self, answers: Answers, future: JobFuture) -> None:
+        self.answers, self.future = answers, future
+
+    def done(self) -> bool:
+        """Tell whether nobody waits for the result any more."""
+        return self.future.done()
+
+    def set_result(self, result: bytes, /) -> None:
+        """Take the pickled result."""
+        self.answers.settle(self.future, result, None)
+
+    def set_exception(self, error: Exception, /) -> None:
+        """Take the reason why there is none."""
+        self.answers.settle(self.future, b"", error)
+
+
+def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
     try:
-        result = None if error is not None else pickle.loads(done.result())
+        result = None if error is not None else pickle.loads(raw)
     except Exception as wrong:
         error = JobFailedError(f"the result cannot be unpickled: {wrong}")
     with suppress(InvalidStateError):  # it was taken back meanwhile

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread, get_ident
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,13 +26,19 @@ from .future import Answers, JobFuture
 from .given import check_name, executor_of, names_of, rates_of
 from .job import Stage
 from .journal import Entry, Journal, home
-from .mapper import Mapper, Submission
+from .mapper import Mapper
 from .operators import Operators
 from .settings import Settings
 from .statistics import Statistics, statistics
+from .turn import Receipt, Submission, patiently
 from .worker import LARGEST
 
 __all__ = ["Grid"]
+
+BLOCK = 10_000
+"""Numbers that are reserved at a time for jobs which are not waited for."""
+CHUNK = 1000
+"""Jobs of a `map` that are handed over together."""
 
 
 def _cloudpickle() -> Any:
@@ -71,6 +80,9 @@ class Grid:
         Which beliefs follow the measurements: ``True``, ``False``, or `Corrections`.
     resolution
         Seconds between readings of the machines' CPU availability; 0: none are taken.
+    durable
+        Whether ``submit`` and ``map`` return only after the jobs are in the journal, so that they
+        survive a kill of every process. Without it they return sooner, and a kill may lose them.
 
     Examples
     --------
@@ -94,6 +106,7 @@ class Grid:
         on_timeout: str = "resubmit",
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
+        durable: bool = True,
     ) -> None:
         chosen = find_policy(policy)
         names = names_of(classes, "classes") or ["1"]
@@ -108,6 +121,10 @@ class Grid:
         prior = rates_of(rates, names, len(executor.machines))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
+        self._pid, self._durable = os.getpid(), durable
+        self._numbers = Lock()
+        self._next = self._reserved = 0
+        self._answers = Answers()
         try:
             self.journal.claim()
             zero = self._begin(executor, chosen)
@@ -123,14 +140,13 @@ class Grid:
                 clock=time.monotonic,
                 zero=zero,
             )
-        except InputError:
+            self.unfinished = self._adopt()
+            """Futures of the jobs that an earlier grid left unfinished, by number."""
+        except BaseException:
             self.journal.close()
+            self._answers.close()
             raise
         self.operators = Operators(self.mapper)
-        self._answers = Answers()
-        self._next = 0
-        self.unfinished = self._adopt()
-        """Futures of the jobs that an earlier grid left unfinished, by number."""
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="gridwright", daemon=True)
         self._thread.start()
@@ -146,41 +162,41 @@ class Grid:
     def submit(
         self, function: Callable[..., Any], /, *args: Any, task_class: str = "", **kwargs: Any
     ) -> JobFuture:
-        """Send a call to the grid; its result is that of the future."""
-        cloudpickle = _cloudpickle()
-        self._check_open()
-        if task_class:
-            check_name(task_class, "task_class")
-        try:
-            work = cloudpickle.dumps((function, args, kwargs))
-        except Exception as error:
-            name = getattr(function, "__name__", function)
-            raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
-        if len(work) > LARGEST:
-            raise InputError(
-                f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}"
-            )
-        number, self._next = self._next, self._next + 1
-        future = JobFuture(number, self.cancel)
-        self._loop.call_soon_threadsafe(self._take, number, task_class, work, future)
-        return future
+        """Send a call to the grid; its result is that of the future.
+
+        The job is in the journal when this returns, unless the grid is not ``durable``.
+        """
+        receipt = self._receipt(1)
+        sent = [self._pack(task_class, function, args, kwargs)]
+        self._hand_over(sent, receipt)
+        if receipt is not None:
+            receipt.wait()
+        return sent[0][2]
 
     def map(
         self, function: Callable[..., Any], *iterables: Iterable[Any], task_class: str = ""
     ) -> list[JobFuture]:
-        """Send a call for every set of arguments, as ``map`` takes them."""
-        return [
-            self.submit(function, *args, task_class=task_class)
-            for args in zip(*iterables, strict=False)
-        ]
+        """Send a call for every set of arguments, as ``map`` takes them.
+
+        All jobs are in the journal when this returns, unless the grid is not ``durable``.
+        """
+        futures: list[JobFuture] = []
+        receipts: list[Receipt] = []
+        calls = zip(*iterables, strict=False)
+        while some := list(islice(calls, CHUNK)):
+            sent = [self._pack(task_class, function, args, {}) for args in some]
+            receipt = self._receipt(len(sent))
+            self._hand_over(sent, receipt)
+            futures += [future for _, _, future in sent]
+            receipts += [] if receipt is None else [receipt]
+        for receipt in receipts:
+            receipt.wait()
+        return futures
 
     def cancel(self, number: int) -> bool:
         """Take a job back; False if it has ended."""
-        book = self.mapper.book
         entry = Entry(self.mapper.now(), "cancelled", number)
-        return self._tell(
-            lambda now: book.cancel(now, number) if number in book.jobs else None, entry
-        )
+        return self._tell(lambda now: self.mapper.withdraw(now, number), entry)
 
     def pause(self, machine: str) -> bool:
         """Let a machine take no further jobs; what it is running goes on."""
@@ -255,7 +271,7 @@ class Grid:
 
     def close(self) -> None:
         """Stop the machines. Jobs that have not ended stay in the journal."""
-        if self._closed:
+        if self._closed or self._pid != os.getpid():
             return
         self._closed = True
         if self._serving is not None:
@@ -265,6 +281,9 @@ class Grid:
         self._thread.join()
         self._loop.run_until_complete(_end_the_rest())
         self._loop.close()
+        if not self.mapper.broken:
+            with suppress(Exception):  # then numbers are left out
+                self.journal.describe(reserved=self._next)
         self.journal.close()
         for future in self.mapper.futures.values():
             if not future.done():
@@ -287,11 +306,15 @@ class Grid:
     def _begin(self, executor: Executor, policy: Policy) -> float:
         """Say in the journal what the grid is; return when it began, by our clock."""
         about = self.journal.about
+        if about.get("kind", "grid") != "grid":
+            raise InputError(f"{self.journal.path} is the journal of an experiment, not of a grid")
         origin = float(about.get("origin", time.time()))
+        self._next = self._reserved = int(about.get("reserved", 0))
         self.journal.describe(
             kind="grid", origin=origin, unit=1.0, policy=str(policy), machines=executor.machines
         )
-        return time.monotonic() - (time.time() - origin)
+        # The time of day may have been set back: what happens now is after what has happened.
+        return time.monotonic() - max(time.time() - origin, self.journal.last())
 
     def _adopt(self) -> dict[int, JobFuture]:
         """Take over what an earlier grid has left in the journal."""
@@ -314,12 +337,57 @@ class Grid:
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
-    def _take(self, number: int, name: str, work: bytes, future: JobFuture) -> None:
-        """Give a job to the mapper. In the loop's own thread."""
+    def _pack(
+        self, task_class: str, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> tuple[str, bytes, JobFuture]:
+        """Make a job of a call: the name of its class, the pickled call, and its future."""
+        cloudpickle = _cloudpickle()
+        self._check_open()
+        if task_class:
+            check_name(task_class, "task_class")
+        try:
+            work = cloudpickle.dumps((function, args, kwargs))
+        except Exception as error:
+            name = getattr(function, "__name__", function)
+            raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+        if len(work) > LARGEST:
+            raise InputError(
+                f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}"
+            )
+        return task_class, work, JobFuture(self._number(), self.cancel)
+
+    def _number(self) -> int:
+        """Return the number of a new job.
+
+        A job that is not waited for has its number before it is in the journal: numbers are then
+        reserved there, so that the next grid does not use them again.
+        """
+        with self._numbers:
+            if not self._durable and self._next >= self._reserved:
+                reserved = self._next + BLOCK
+                self._wait_for(patiently(lambda: self.journal.describe(reserved=reserved)))
+                self._reserved = reserved
+            number, self._next = self._next, self._next + 1
+            return number
+
+    def _receipt(self, jobs: int) -> Receipt | None:
+        """Return what tells that jobs are in the journal, if somebody is to wait for it."""
+        return Receipt(jobs) if self._durable and get_ident() != self._thread.ident else None
+
+    def _hand_over(self, sent: list[tuple[str, bytes, JobFuture]], receipt: Receipt | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._take, sent, receipt)
+        except RuntimeError:  # it was closed meanwhile
+            raise InputError("the grid is closed") from None
+
+    def _take(self, sent: list[tuple[str, bytes, JobFuture]], receipt: Receipt | None) -> None:
+        """Give jobs to the mapper. In the loop's own thread."""
         known = self.mapper.classes
-        name = name or known[0]
-        task_class = known.index(name) if name in known else self.mapper.add_class(name)
-        self.mapper.hear(Submission(number, task_class, work, self._answers.to(future)))
+        for name, work, future in sent:
+            chosen = name or known[0]
+            task_class = known.index(chosen) if chosen in known else self.mapper.add_class(chosen)
+            answer = self._answers.to(future)
+            self.mapper.hear(Submission(future.number, task_class, work, answer, receipt))
 
     def _tell(self, what: Callable[[float], Any], entry: Entry) -> bool:
         return self._in_loop(lambda: self.mapper.call(what, entry)).result()
@@ -327,6 +395,8 @@ class Grid:
     def _check_open(self) -> None:
         if self._closed:
             raise InputError("the grid is closed")
+        if self._pid != os.getpid():
+            raise InputError("this process is a fork: the grid belongs to its parent")
 
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
         try:

@@ -33,7 +33,7 @@ class Copy(NamedTuple):
     started: float
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Job:
     """A job in the book."""
 

@@ -12,6 +12,7 @@ from ..model import InputError, did_you_mean
 from .journal import Entry
 from .mapper import Mapper
 from .prediction import Prediction
+from .turn import patiently
 
 __all__ = ["VERBS", "Operators"]
 
@@ -147,7 +148,7 @@ class Operators:
         except (InputError, TypeError, ValueError) as error:
             answer = f"error: {error}"
         with contextlib.suppress(Exception):  # the grid may have been closed meanwhile
-            self.mapper.journal.answer(request.number, answer)
+            await patiently(lambda: self.mapper.journal.answer(request.number, answer))
 
     def _number(self, machine: str) -> int:
         names = self.mapper.executor.machines

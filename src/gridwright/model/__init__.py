@@ -18,7 +18,7 @@ from .distribution import (
     Uniform,
     Weibull,
 )
-from .error import InputError, did_you_mean
+from .error import GridError, GridwrightError, InputError, JournalError, did_you_mean
 from .expansion import by_application
 from .failures import Failures
 from .heterogeneity import Heterogeneity, heterogeneity
@@ -39,11 +39,14 @@ __all__ = [
     "Exponential",
     "Failures",
     "Gamma",
+    "GridError",
     "GridPmf",
+    "GridwrightError",
     "Heterogeneity",
     "Hyperexponential",
     "Inaccuracy",
     "InputError",
+    "JournalError",
     "Lognormal",
     "MarkovChain",
     "Perturbation",

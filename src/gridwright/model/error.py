@@ -1,13 +1,25 @@
-"""The one error that means "what you gave me is wrong", and close matches for a wrong word."""
+"""The errors of Gridwright, and close matches for a wrong word."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "did_you_mean"]
+__all__ = ["GridError", "GridwrightError", "InputError", "JournalError", "did_you_mean"]
 
 
-class InputError(ValueError):
+class GridwrightError(Exception):
+    """Base class of all errors that Gridwright raises on purpose."""
+
+
+class InputError(GridwrightError, ValueError):
     """Wrong input, told in one line: what was wrong, where, and what was expected."""
+
+
+class GridError(GridwrightError):
+    """Base class of the errors of a live grid."""
+
+
+class JournalError(GridError):
+    """Raised when a grid's journal cannot be written."""
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
