@@ -443,6 +443,7 @@ TOLD: dict[str, Any] = {
     "machines": list,
     "faults": list,
     "experiment": dict,
+    "jobs": dict,
 }
 """What is told of a grid, and of which type it is."""
 

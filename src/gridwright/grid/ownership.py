@@ -133,7 +133,9 @@ class Ownership:
         """Let commands find the journal. A home folder that cannot be written prevents nothing."""
         with suppress(OSError):
             self.sign.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.sign.write_bytes(os.fsencode(self.journal.absolute()))
+            sign = os.open(self.sign, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with open(sign, "wb") as file:
+                file.write(os.fsencode(self.journal.absolute()))
 
 
 def signed() -> list[Path]:
