@@ -244,13 +244,15 @@ class Journal:
                 self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", entries)
             if decisions:
                 self._database.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions)
-            works = dict(submitted)
+            works, new, known = dict(submitted), [], []
             for job, task_class, machine in jobs:
+                row = _standing(job, machine)
                 if job.number in works:
-                    new = (job.number, task_class, job.submitted, works[job.number])
-                    run(INSERT, (*new, *_standing(job, machine)))
+                    new.append((job.number, task_class, job.submitted, works[job.number], *row))
                 else:
-                    run(UPDATE, (*_standing(job, machine), job.number))
+                    known.append((*row, job.number))
+            self._database.executemany(INSERT, new)
+            self._database.executemany(UPDATE, known)
             for number, result, error in results:
                 run("UPDATE job SET result=?, error=? WHERE number=?", (result, error, number))
             run("COMMIT")

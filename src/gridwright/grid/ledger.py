@@ -140,7 +140,9 @@ class Ledger:
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.out: list[Instruction] = []
         self.changed: dict[int, Job] = {}
-        """Jobs that are no longer where they were, until somebody clears it."""
+        """Jobs that were sent, have started or ended, until somebody clears it,"""
+        self.moved: dict[int, Job] = {}
+        """and those that were only moved between queues."""
         self.pending = False
         self.enough: Callable[[], bool] = lambda: False
         """Tells whether an event has taken long enough; what is left to do is then unfinished."""
@@ -236,7 +238,7 @@ class Ledger:
     def put(self, job: Job) -> None:
         """Let a job wait, where its submission puts it in its class."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
-        self.changed[job.number] = job
+        self.moved[job.number] = job
         self.waiting[job.task_class].insert(job)
         self._count(job.task_class)
 
@@ -255,7 +257,7 @@ class Ledger:
             self.send(job)
         else:
             job.stage = Stage.queued
-            self.changed[job.number] = job
+            self.moved[job.number] = job
             self.own[machine].append(job)
 
     def send(self, job: Job) -> None:

@@ -283,7 +283,7 @@ class Mapper:
             if isinstance(word, Submission) and word.receipt is not None:
                 word.receipt.keep()
         self._act(turn)
-        if self._inbox or self._coming or self.book.unfinished or self.book.changed:
+        if self._inbox or self._coming or self.book.unfinished or self.book.moved:
             self._schedule()
 
     def _act(self, turn: Turn) -> None:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from .book import Book
-from .job import Decision, Instruction, Job, Stage
+from .job import Decision, Instruction, Job
 from .journal import Entry, Journal
 
 __all__ = ["RETRY", "ROWS", "Answer", "Patience", "Receipt", "Submission", "Turn", "patiently"]
@@ -110,17 +110,14 @@ class Turn:
         later turns. They are not acted upon, and a grid that goes on has them wait again.
         """
         changed, book.changed = book.changed, {}
-        if len(changed) <= most:
-            self.changed = list(changed.values())
-            return
-        new = {number for number, _ in self.submitted}
-        for number, job in changed.items():
-            moved = job.stage in (Stage.waiting, Stage.queued) and number not in new
-            if moved and most <= 0:
-                book.changed[number] = job
-            else:
-                most -= moved
-                self.changed.append(job)
+        for number, _ in self.submitted:
+            if (job := book.moved.pop(number, None)) is not None:
+                changed[number] = job
+        while book.moved and most > 0:
+            number, job = book.moved.popitem()
+            changed[number] = job
+            most -= 1
+        self.changed = list(changed.values())
 
     def has_rows(self) -> bool:
         """Tell whether the turn has anything to write."""
