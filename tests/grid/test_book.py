@@ -169,7 +169,7 @@ class Turmoil(RuleBasedStateMachine):
             assert order == sorted(order), "queue order is kept"
             assert all(job.stage == Stage.waiting and job.task_class == i for job in queue)
             assert book.classes[i].waiting == len(queue)
-            assert book.classes[i].oldest == (queue[0].since if queue else np.inf)
+            assert book.classes[i].oldest == (queue.first().since if queue else np.inf)
             places += [job.number for job in queue]
         for j, own in enumerate(book.own):
             running = book.running[j]

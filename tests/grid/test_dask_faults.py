@@ -26,7 +26,6 @@ from .conftest import (
     Driven,
     alive,
     all_up,
-    dask_worker,
     events,
     first_time_for_ever,
     journalled,

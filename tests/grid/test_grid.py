@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,19 @@ import psutil
 import pytest
 
 from gridwright import GridClosedError, InputError, JobLostError
-from gridwright.grid import Corrections, Grid, JobFailedError, Journal, Stage, machine_states
+from gridwright.grid import (
+    Corrections,
+    Grid,
+    JobFailedError,
+    Journal,
+    Stage,
+    machine_states,
+    mapper,
+)
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.learning import FEW
 from gridwright.grid.worker import LARGEST
+from gridwright.model import JournalError
 from gridwright.policies import policy_of
 
 from .conftest import WAIT, journalled, until
@@ -141,7 +151,7 @@ def test_a_time_out_ends_with_its_job(tmp_path: Path) -> None:
     ) as grid:
         quick = [grid.submit(abs, -k) for k in range(5)]
         assert [each.result(WAIT) for each in quick] == [0, 1, 2, 3, 4]
-        assert not grid.mapper._timers
+        assert not grid.mapper.limits._timers
         assert grid.status()["late_answers"] == 0
 
 
@@ -255,19 +265,71 @@ def test_a_grid_that_is_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert [kept[k].job.lost for k in (5, 6)] == [1, 1]
 
 
-def test_a_full_disk_stops_the_grid_and_says_so(tmp_path: Path) -> None:
-    grid = Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
-    try:
+def test_a_full_disk_is_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
         assert grid.submit(abs, -1).result(WAIT) == 1
-        grid._in_loop(lambda: grid.journal._database.execute("PRAGMA max_page_count=8"))
-        with pytest.raises(InputError, match=r"the journal .* cannot be written: .*full"):
-            grid.submit(len, "x" * 200_000).result(WAIT)
-        with pytest.raises(InputError, match="the grid has stopped"):
-            grid.submit(abs, -1).result(WAIT)
-    finally:
+        limit = "PRAGMA max_page_count={}"
+        grid._in_loop(lambda: grid.journal._database.execute(limit.format(8)))
+        with ThreadPoolExecutor(1) as thread:
+            sent = thread.submit(grid.submit, len, "x" * 200_000)
+            until(lambda: "full; the grid waits and tries again" in caplog.text)
+            assert not sent.done(), "it is not acknowledged before it is on disk"
+            assert grid.status()["broken"] == ""
+            grid._in_loop(lambda: grid.journal._database.execute(limit.format(10_000)))
+            assert sent.result(WAIT).result(WAIT) == 200_000
+        assert "is written again" in caplog.text
+    assert {kept.job.stage for kept in journalled(tmp_path / "j.sqlite").values()} == {
+        Stage.finished
+    }
+
+
+def test_a_grid_whose_disk_stays_full_can_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapper, "LAST_TRY", 0.1)
+    grid = Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
+    assert grid.submit(abs, -1).result(WAIT) == 1
+    grid._in_loop(lambda: grid.journal._database.execute("PRAGMA max_page_count=8"))
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(grid.submit, len, "x" * 200_000)
+        until(lambda: grid._in_loop(lambda: grid.mapper._unwritten is not None))
         grid.close()
+        with pytest.raises(JournalError, match="closed while the journal could not be written"):
+            sent.result(WAIT)
     (kept,) = journalled(tmp_path / "j.sqlite").values()
     assert kept.job.stage == Stage.finished
+
+
+HOLD = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+database.execute("ROLLBACK")
+"""
+
+
+def test_a_journal_that_another_process_has_locked_is_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, pipe = tmp_path / "j.sqlite", subprocess.PIPE
+    with Grid("fcfs", machines=1, journal=path) as grid, ThreadPoolExecutor(4) as threads:
+        before = grid.submit(time.sleep, 0.1)
+        until(lambda: grid.status()["machines"]["1"]["running"] == before.number)
+        command = [sys.executable, "-c", HOLD, str(path)]
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "held\n"
+            sent = [threads.submit(grid.submit, abs, -k) for k in range(4)]
+            until(lambda: "locked; the grid waits" in caplog.text or grid.status()["broken"])
+            assert grid.status()["broken"] == ""
+            assert not before.done()
+            assert not any(each.done() for each in sent)
+            other.communicate()
+        assert before.result(WAIT) is None
+        assert sorted(each.result(WAIT).result(WAIT) for each in sent) == [0, 1, 2, 3]
+    assert len(journalled(path)) == 5
 
 
 def test_it_learns_which_machine_is_fast(tmp_path: Path) -> None:

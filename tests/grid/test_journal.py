@@ -12,7 +12,8 @@ from threading import Thread, Timer
 
 import pytest
 
-from gridwright.grid import Grid, Journal, journal
+from gridwright import InputError
+from gridwright.grid import Grid, Journal, ownership
 from gridwright.grid.executors.fake import FakeExecutor
 
 
@@ -83,7 +84,7 @@ def test_who_was_killed_holds_nothing(tmp_path: Path) -> None:
 def test_who_was_killed_is_forgotten_before_the_next_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "PATIENCE", 60.0)
+    monkeypatch.setattr(ownership, "PATIENCE", 60.0)
     path = tmp_path / "j.sqlite"
     lock, mine = Path(f"{path}-lock"), Journal(path)
     lock.write_text(f"7 {socket.gethostname()}")
@@ -115,3 +116,66 @@ def test_what_was_asked_of_an_earlier_grid_is_not_done(tmp_path: Path) -> None:
     assert asker.answered(new) == "done"
     assert asker.answered(old) == "error: the grid that this was asked of had ended"
     asker.close()
+
+
+def test_a_journal_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    old = os.umask(0o022)
+    try:
+        executor = FakeExecutor(["a"], lambda *_: 1000.0)
+        with Grid("fcfs", executor=executor) as grid:
+            grid.submit(abs, 1)
+            folder = grid.journal.path.parent
+            modes = {each.suffix: each.stat().st_mode & 0o777 for each in folder.iterdir()}
+            signs = [each.stat().st_mode & 0o777 for each in folder.parent.glob("running/*")]
+    finally:
+        os.umask(old)
+    endings = ("", "-wal", "-shm", "-lock")
+    assert modes == {f".sqlite{ending}": 0o600 for ending in endings}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert signs == [0o600]
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_keeps_nobody_from_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    read, write = os.pipe()
+    grid = Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 1000.0), journal=path)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(write)
+            grid.submit(abs, 1)
+        except InputError as error:
+            grid.close()
+            os.read(read, 1)  # until the parent has seen enough
+            os._exit(0 if "belongs to its parent" in str(error) else 1)
+        os._exit(2)
+    os.close(read)
+    other = Journal(path)
+    assert other.owner() == os.getpid()
+    number = grid.submit(abs, 1).number
+    grid.close()
+    assert not other.is_claimed(), "though the child is still there"
+    other.close()
+    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as again:
+        assert list(again.unfinished) == [number]
+    os.close(write)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_clock_that_was_set_back_turns_no_time_back(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
+        grid.submit(abs, 1).exception(60)
+    journal = Journal(path)
+    last = journal.last()
+    journal.describe(origin=journal.about["origin"] + 3600)
+    journal.close()
+    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
+        future = grid.submit(abs, 1)
+        future.exception(60)
+        (submitted,) = grid.journal.select("submitted FROM job WHERE number = ?", (future.number,))[
+            0
+        ]
+    assert submitted >= last >= 0

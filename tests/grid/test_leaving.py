@@ -67,7 +67,7 @@ def test_what_waits_can_be_dropped(tmp_path: Path) -> None:
         waiting = [grid.submit(time.sleep, 1000) for _ in range(5)]
         leaving = Thread(target=grid.shutdown, kwargs={"cancel_futures": True})
         leaving.start()
-        until(lambda waiting=waiting: all(each.cancelled() for each in waiting))
+        until(lambda: all(each.cancelled() for each in waiting))  # noqa: B023
         assert not running.done()
         with pytest.raises(GridClosedError, match="takes no more jobs"):
             grid.submit(abs, -1)

@@ -15,7 +15,8 @@ from gridwright.grid import Corrections, Journal, Mapper, Send, Settings, statis
 from gridwright.grid.executors import Ended, Event, MachineDown, MachineUp, Reading, Started
 from gridwright.grid.executors.fake import FakeExecutor
 from gridwright.grid.journal import IN_MEMORY
-from gridwright.grid.mapper import Submission, _Overdue
+from gridwright.grid.mapper import Submission
+from gridwright.grid.time_limit import Overdue
 from gridwright.policies import find
 
 ODD = st.sampled_from([float("nan"), float("inf"), -float("inf"), -1e300, 1e300, -1.0, 0.0])
@@ -27,7 +28,7 @@ EVENTS = st.one_of(
     st.builds(Reading, MACHINES, TIMES, TIMES),
     st.builds(MachineDown, MACHINES, st.just("gone"), st.booleans()),
     st.builds(MachineUp, MACHINES),
-    st.builds(_Overdue, st.builds(Send, JOBS, MACHINES, ATTEMPTS)),
+    st.builds(Overdue, st.builds(Send, JOBS, MACHINES, ATTEMPTS)),
     st.integers(0, 1),  # a job of this class is submitted
 )
 

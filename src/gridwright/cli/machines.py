@@ -48,7 +48,8 @@ def list_machines(run: Which = None, json: Json = False) -> None:
 
     journal = _journal(run)
     try:
-        states = machine_states(journal)
+        with journal.blamed():
+            states = machine_states(journal)
     finally:
         journal.close()
     if json:

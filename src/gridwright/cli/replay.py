@@ -160,6 +160,7 @@ def _replay_run(number: str, given: dict[str, Any], *, json: bool, expect: bool)
     from ..testbed import Run
 
     with Run.find(number) as old:
+        old.journal.check()
         chosen, same = old.experiment.replace(**given), {"jobs": old.jobs, "faults": old.faults}
     conduct_and_show(chosen, same, json=json, expect=expect)
 

@@ -144,6 +144,9 @@ class Push:
             else:
                 left.discard(i)
                 book.refusals += j >= 0
+            if left and book.enough():
+                book.unfinished = True
+                return
 
     def freed(self, machine: int) -> None:
         """Start the next job of a machine's own queue; offer what waits."""

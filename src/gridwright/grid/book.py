@@ -178,13 +178,18 @@ class Book(Ledger):
             self._expect(machine)
             self.mechanism.gone(machine)
         self.pending = self.policy.planner is not None
-        for lost in [self._empty(machine, silent=silent, died=died) for machine in gone]:
-            self.mechanism.returned(lost)
+        every = [self._empty(machine, silent=silent, died=died) for machine in gone]
+        if self._put_back():
+            for lost in every:
+                self.mechanism.returned(lost)
         for job, _ in self.given_up:
             self._stop_copies(job)
 
     def _empty(self, machine: int, *, silent: bool, died: str) -> int:
-        """Let the jobs of a machine that is gone wait; return the class of what it ran, or −1."""
+        """Let the job of a machine that is gone wait, and those that queue there soon.
+
+        Return the class of what it ran, or −1.
+        """
         lost = self.running[machine]
         if lost is not None:
             if not silent:
@@ -192,20 +197,40 @@ class Book(Ledger):
             lost.lost += 1
             self.losses.append((lost.number, lost.attempt, machine))
             self.running[machine] = None
+            self._leave_machine(lost)
             if died:
                 self._die(lost, machine, died)
             else:
                 self.put(lost)
-        for job in self.own[machine]:
-            self.put(job)
-        self.own[machine].clear()
-        m = self.machines[machine]
-        m.serving, m.backlog, m.work = -1, 0, 0.0
+        self.machines[machine].serving = -1
+        self.returning[machine] = None
         return lost.task_class if lost is not None else -1
+
+    def _put_back(self) -> bool:
+        """Let jobs wait that queue at machines which take none; False if some still queue."""
+        for machine in list(self.returning):
+            own = self.own[machine]
+            while own:
+                job = own.popleft()
+                self._leave_machine(job)
+                self.put(job)
+                if self.enough():
+                    self.unfinished = True
+                    return False
+            del self.returning[machine]
+        return True
+
+    def go_on(self, now: float) -> list[Instruction]:
+        """Go on with what an earlier event left unfinished."""
+        self.now, self.unfinished = now, False
+        if self._put_back():
+            self.mechanism.recalled()
+        return self._answer()
 
     def _die(self, job: Job, machine: int, why: str) -> None:
         """Count the death of a job's process; the job waits again, or has failed for good."""
         job.deaths += 1
+        self.changed[job.number] = job
         self._blame(job, why)
         if self._is_spent(job):
             self._close(job, Stage.failed)
@@ -278,6 +303,8 @@ class Book(Ledger):
             self.machines[machine].up = True
             self.free[machine] = self.heard_free[machine] = self.now
             self._believe(machine)
+            if not self.closed[machine]:
+                self.returning.pop(machine, None)  # what still queues there stays
         self.pending = self.policy.planner is not None
         for machine in back:
             if not self.closed[machine]:
@@ -317,13 +344,11 @@ class Book(Ledger):
         self.closed[machine] = True
         if self.machines[machine].up:
             self.mechanism.gone(machine)
-            for job in self.own[machine]:
-                self._leave_machine(job)
-                self.put(job)
-            self.own[machine].clear()
+            self.returning[machine] = None
             self._expect(machine)
             self.pending = self.policy.planner is not None
-            self.mechanism.returned(-1)
+            if self._put_back():
+                self.mechanism.returned(-1)
         return self._answer()
 
     def open(self, now: float, machine: int) -> list[Instruction]:
@@ -332,16 +357,29 @@ class Book(Ledger):
         if not self.closed[machine]:
             return []
         self.closed[machine] = False
+        if self.machines[machine].up:
+            self.returning.pop(machine, None)
         self._expect(machine)
         self.pending = self.policy.planner is not None
         if self.machines[machine].up and self.running[machine] is None:
             self.mechanism.freed(machine)
         return self._answer()
 
+    def take_plan(self, now: float, plan: Floats) -> list[Instruction]:
+        """Take a plan that was made for an earlier situation; later classes keep what they have."""
+        self.now = now
+        self.plans += 1
+        self.plan[: plan.shape[0], : plan.shape[1]] = plan
+        self.mechanism.recalled()
+        return self._answer()
+
     def _answer(self) -> list[Instruction]:
         while self.pending:
             self.pending = False
-            self._make_plan()
+            if self.policy.planner is not None and self.plans_beside():
+                self.stale = True
+            else:
+                self._make_plan()
             self.mechanism.recalled()
         said, self.out = self.out, []
         return said

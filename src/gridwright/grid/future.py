@@ -81,15 +81,17 @@ class Answers:
         self._callbacks = _Callbacks()
         self._own = 0
 
-    def to(self, future: JobFuture) -> Future[bytes]:
-        """Make a future of a pickled result that settles one of the result itself."""
-        raw: Future[bytes] = Future()
-        raw.add_done_callback(lambda done: self._pool.submit(_settle, future, done))
-        return raw
+    def to(self, future: JobFuture) -> Raw:
+        """Return what takes the pickled result that settles a future."""
+        return Raw(self, future)
+
+    def settle(self, future: JobFuture, result: bytes, error: Exception | None) -> None:
+        """Have a future settled."""
+        self._pool.submit(_settle, future, result, error)
 
     def refuse(self, future: JobFuture, error: Exception) -> None:
         """Settle a future with an error, unless it is settled already."""
-        self.to(future).set_exception(error)
+        self.settle(future, b"", error)
 
     def cancelled(self, future: JobFuture) -> None:
         """Settle the future of a job that was taken back."""
@@ -173,12 +175,32 @@ class _Callbacks:
             self._free.release()
 
 
-def _settle(future: JobFuture, done: Future[bytes]) -> None:
-    error = done.exception()
+class Raw:
+    """Takes a job's pickled result. There is one for every job that waits, so it is small."""
+
+    __slots__ = ("answers", "future")
+
+    def __init__(self, answers: Answers, future: JobFuture) -> None:
+        self.answers, self.future = answers, future
+
+    def done(self) -> bool:
+        """Tell whether nobody waits for the result any more."""
+        return self.future.done()
+
+    def set_result(self, result: bytes, /) -> None:
+        """Take the pickled result."""
+        self.answers.settle(self.future, result, None)
+
+    def set_exception(self, error: Exception, /) -> None:
+        """Take the reason why there is none."""
+        self.answers.settle(self.future, b"", error)
+
+
+def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
     result = None
     if error is None:
         try:
-            result = pickle.loads(done.result())
+            result = pickle.loads(raw)
         except BaseException as wrong:  # SystemExit too: unpickling runs the user's code
             error = JobFailedError(f"the result cannot be unpickled: {_words(wrong)}")
     with suppress(InvalidStateError):  # it was taken back meanwhile

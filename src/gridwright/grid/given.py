@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..model import InputError
 from .executors import Executor
 from .executors.local import LocalExecutor
+from .worker import LARGEST
 
-__all__ = ["check_function", "check_name", "check_retries", "executor_of", "names_of", "rates_of"]
+__all__ = ["check_name", "check_retries", "executor_of", "names_of", "pickled", "rates_of"]
 
 MACHINES = 2
 """Processes of a grid that is not told how many."""
@@ -67,7 +68,24 @@ def names_of(names: Sequence[str], what: str) -> list[str]:
     return list(names)
 
 
-def check_function(function: Any) -> None:
+def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
+    """Pickle a call, in the form that machines run."""
+    try:
+        import cloudpickle
+    except ImportError:
+        raise InputError("a grid needs cloudpickle: pip install 'gridwright[grid]'") from None
+    _check_function(function)
+    try:
+        work = bytes(cloudpickle.dumps((function, args, kwargs)))
+    except Exception as error:
+        name = getattr(function, "__name__", function)
+        raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+    if len(work) > LARGEST:
+        raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
+    return work
+
+
+def _check_function(function: Any) -> None:
     """Refuse what cannot be called, and say how a command is submitted."""
     if callable(function):
         return

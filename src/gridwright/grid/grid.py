@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock, Thread, get_ident
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,14 +24,14 @@ from ..policies import find as find_policy
 from .corrections import Corrections, corrections_of
 from .executors import Executor
 from .future import Answers, JobFuture
-from .given import check_function, check_name, check_retries, executor_of, names_of, rates_of
+from .given import check_name, check_retries, executor_of, names_of, pickled, rates_of
 from .job import Instruction, Stage
 from .journal import Entry, Journal, home
-from .mapper import Mapper, Submission
+from .mapper import Mapper
 from .operators import Operators
 from .settings import Settings
 from .statistics import Statistics, statistics
-from .worker import LARGEST
+from .turn import Receipt, Submission, patiently
 
 __all__ = ["Grid"]
 
@@ -39,14 +42,10 @@ LOOK = 1.0
 """Seconds between looks at what a grid that is shut down is still waiting for."""
 LAST = 1.0
 """Seconds for which a grid that is closed waits for callbacks."""
-
-
-def _cloudpickle() -> Any:
-    try:
-        import cloudpickle
-    except ImportError:
-        raise InputError("a grid needs cloudpickle: pip install 'gridwright[grid]'") from None
-    return cloudpickle
+BLOCK = 10_000
+"""Numbers that are reserved at a time for jobs which are not waited for."""
+CHUNK = 1000
+"""Jobs of a `map` that are handed over together."""
 
 
 class Grid:
@@ -87,6 +86,9 @@ class Grid:
         Which beliefs follow the measurements: ``True``, ``False``, or `Corrections`.
     resolution
         Seconds between readings of the machines' CPU availability; 0: none are taken.
+    durable
+        Whether ``submit`` and ``map`` return only after the jobs are in the journal, so that they
+        survive a kill of every process. Without it they return sooner, and a kill may lose them.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class Grid:
         retries: int = 2,
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
+        durable: bool = True,
     ) -> None:
         chosen = find_policy(policy)
         check_retries(retries)
@@ -127,6 +130,15 @@ class Grid:
         prior = rates_of(rates, names, len(executor.machines))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
+        self._pid, self._durable = os.getpid(), durable
+        self._numbers = Lock()
+        self._next = self._reserved = 0
+        self._answers = Answers()
+        self._unnamed = names[0] if names else UNNAMED
+        self._pending: dict[int, JobFuture] = {}
+        """Futures of the jobs that have not ended."""
+        self._ended = Condition()
+        self._closing, self._leaving, self._closed = Lock(), False, False
         try:
             self.journal.claim()
             zero = self._begin(executor, chosen)
@@ -142,19 +154,13 @@ class Grid:
                 clock=time.monotonic,
                 zero=zero,
             )
-        except InputError:
+            self.unfinished = self._adopt()
+            """Futures of the jobs that an earlier grid left unfinished, by number."""
+        except BaseException:
             self.journal.close()
+            self._answers.close(0.0)
             raise
         self.operators = Operators(self.mapper)
-        self._answers = Answers()
-        self._next = 0
-        self._unnamed = names[0] if names else UNNAMED
-        self._pending: dict[int, JobFuture] = {}
-        """Futures of the jobs that have not ended."""
-        self._ended = Condition()
-        self._closing, self._leaving, self._closed = Lock(), False, False
-        self.unfinished = self._adopt()
-        """Futures of the jobs that an earlier grid left unfinished, by number."""
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="gridwright", daemon=True)
         self._thread.start()
@@ -169,47 +175,39 @@ class Grid:
     def submit(
         self, function: Callable[..., Any], /, *args: Any, task_class: str = "", **kwargs: Any
     ) -> JobFuture:
-        """Send a call to the grid; its result is that of the future."""
-        cloudpickle = _cloudpickle()
-        self._check_open()
-        if self._leaving:
-            raise GridClosedError("the grid is shut down: it takes no more jobs")
-        check_function(function)
-        if task_class:
-            check_name(task_class, "task_class")
-        try:
-            work = cloudpickle.dumps((function, args, kwargs))
-        except Exception as error:
-            name = getattr(function, "__name__", function)
-            raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
-        if len(work) > LARGEST:
-            raise InputError(
-                f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}"
-            )
-        number, self._next = self._next, self._next + 1
-        future = self._future(number)
-        try:
-            self._loop.call_soon_threadsafe(self._take, number, task_class, work, future)
-        except RuntimeError:  # its loop was closed meanwhile
-            raise GridClosedError("the grid is closed") from None
-        return future
+        """Send a call to the grid; its result is that of the future.
+
+        The job is in the journal when this returns, unless the grid is not ``durable``.
+        """
+        work = self._pack(task_class, function, args, kwargs)
+        futures, receipt = self._hand_over(task_class, [work])
+        if receipt is not None:
+            receipt.wait()
+        return futures[0]
 
     def map(
         self, function: Callable[..., Any], *iterables: Iterable[Any], task_class: str = ""
     ) -> list[JobFuture]:
-        """Send a call for every set of arguments, as ``map`` takes them."""
-        return [
-            self.submit(function, *args, task_class=task_class)
-            for args in zip(*iterables, strict=False)
-        ]
+        """Send a call for every set of arguments, as ``map`` takes them.
+
+        All jobs are in the journal when this returns, unless the grid is not ``durable``.
+        """
+        futures: list[JobFuture] = []
+        receipts: list[Receipt] = []
+        calls = zip(*iterables, strict=False)
+        while some := list(islice(calls, CHUNK)):
+            works = [self._pack(task_class, function, args, {}) for args in some]
+            sent, receipt = self._hand_over(task_class, works)
+            futures += sent
+            receipts += [] if receipt is None else [receipt]
+        for receipt in receipts:
+            receipt.wait()
+        return futures
 
     def cancel(self, number: int) -> bool:
         """Take a job back; False if it has ended."""
-        book = self.mapper.book
         entry = Entry(self.mapper.now(), "cancelled", number)
-        return self._tell(
-            lambda now: book.cancel(now, number) if number in book.jobs else None, entry
-        )
+        return self._tell(lambda now: self.mapper.withdraw(now, number), entry)
 
     def pause(self, machine: str) -> bool:
         """Let a machine take no further jobs; what it is running goes on."""
@@ -250,40 +248,7 @@ class Grid:
 
     def status(self) -> dict[str, Any]:
         """Return how things stand: queues, machines, rates as they are believed."""
-        book, names = self.mapper.book, self.mapper.executor.machines
-
-        def look() -> dict[str, Any]:
-            running = [None if job is None else job.number for job in book.running]
-            return {
-                "policy": str(book.policy),
-                "classes": {
-                    name: {
-                        "waiting": len(book.waiting[i]),
-                        "arrived": int(book.classes[i].arrived),
-                        "machines": book.able(i),  # 0: nobody can run it now
-                    }
-                    for i, name in enumerate(self.mapper.classes)
-                },
-                "machines": {
-                    name: {
-                        "up": bool(book.machines[j].up),
-                        "paused": bool(book.closed[j]),
-                        "running": running[j],
-                        "queued": len(book.own[j]),
-                    }
-                    for j, name in enumerate(names)
-                },
-                "rates": book.nominal.tolist(),
-                "plans": book.plans,
-                "refusals": book.refusals,
-                "late_answers": self.mapper.late_answers,
-                "deaths": self.mapper.deaths,  # of processes that ran a job
-                "timed_out": self.mapper.timed_out,
-                "given_up": self.mapper.given_up,  # jobs without retries left
-                "broken": self.mapper.broken,
-            }
-
-        return self._in_loop(look)
+        return self._in_loop(self.operators.status)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more jobs, and close the grid when all that were submitted have ended.
@@ -296,7 +261,7 @@ class Grid:
         cancel_futures
             Cancel the jobs that wait; those that run go on.
         """
-        if self._closed:
+        if self._closed or self._pid != os.getpid():
             return
         self._leaving = True
         try:
@@ -316,7 +281,7 @@ class Grid:
         Their futures raise `GridClosedError`; another grid with the same journal runs them.
         """
         with self._closing:
-            if self._closed:
+            if self._closed or self._pid != os.getpid():
                 return
             self._closed = True
         if self._serving is not None:
@@ -326,6 +291,9 @@ class Grid:
         self._thread.join()
         self._loop.run_until_complete(_end_the_rest())
         self._loop.close()
+        if not self.mapper.broken:
+            with suppress(Exception):  # then numbers are left out
+                self.journal.describe(reserved=self._next)
         self.journal.close()
         for number, future in list(self._pending.items()):
             words = f"the grid was closed before job {number} had ended; a Grid with the journal "
@@ -352,11 +320,15 @@ class Grid:
     def _begin(self, executor: Executor, policy: Policy) -> float:
         """Say in the journal what the grid is; return when it began, by our clock."""
         about = self.journal.about
+        if about.get("kind", "grid") != "grid":
+            raise InputError(f"{self.journal.path} is the journal of an experiment, not of a grid")
         origin = float(about.get("origin", time.time()))
+        self._next = self._reserved = int(about.get("reserved", 0))
         self.journal.describe(
             kind="grid", origin=origin, unit=1.0, policy=str(policy), machines=executor.machines
         )
-        return time.monotonic() - (time.time() - origin)
+        # The time of day may have been set back: what happens now is after what has happened.
+        return time.monotonic() - max(time.time() - origin, self.journal.last())
 
     def _adopt(self) -> dict[int, JobFuture]:
         """Take over what an earlier grid has left in the journal."""
@@ -379,12 +351,55 @@ class Grid:
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
-    def _take(self, number: int, name: str, work: bytes, future: JobFuture) -> None:
-        """Give a job to the mapper. In the loop's own thread."""
-        known = self.mapper.classes
-        name = name or self._unnamed
+    def _pack(self, task_class: str, function: Callable[..., Any], args: Any, kwargs: Any) -> bytes:
+        """Check and pickle a call."""
+        self._check_open()
+        if self._leaving:
+            raise GridClosedError("the grid is shut down: it takes no more jobs")
+        if task_class:
+            check_name(task_class, "task_class")
+        return pickled(function, args, kwargs)
+
+    def _hand_over(
+        self, task_class: str, works: Sequence[bytes]
+    ) -> tuple[list[JobFuture], Receipt | None]:
+        """Give jobs to the loop; return their futures, and a receipt if somebody waits for it."""
+        waits = self._durable and get_ident() != self._thread.ident
+        receipt = Receipt(len(works)) if waits else None
+        futures = [self._future(self._number()) for _ in works]
+        try:
+            self._loop.call_soon_threadsafe(self._take, task_class, works, futures, receipt)
+        except RuntimeError:  # it was closed meanwhile
+            raise GridClosedError("the grid is closed") from None
+        return futures, receipt
+
+    def _number(self) -> int:
+        """Return the number of a new job.
+
+        A job that is not waited for has its number before it is in the journal: numbers are then
+        reserved there, so that the next grid does not use them again.
+        """
+        with self._numbers:
+            if not self._durable and self._next >= self._reserved:
+                reserved = self._next + BLOCK
+                self._wait_for(patiently(lambda: self.journal.describe(reserved=reserved)))
+                self._reserved = reserved
+            number, self._next = self._next, self._next + 1
+            return number
+
+    def _take(
+        self,
+        name: str,
+        works: Sequence[bytes],
+        futures: Sequence[JobFuture],
+        receipt: Receipt | None,
+    ) -> None:
+        """Give jobs to the mapper. In the loop's own thread."""
+        known, name = self.mapper.classes, name or self._unnamed
         task_class = known.index(name) if name in known else self.mapper.add_class(name)
-        self.mapper.hear(Submission(number, task_class, work, self._answers.to(future)))
+        for work, future in zip(works, futures, strict=True):
+            answer = self._answers.to(future)
+            self.mapper.hear(Submission(future.number, task_class, work, answer, receipt))
 
     def _future(self, number: int) -> JobFuture:
         """Make the future of a job, and note that it has not ended."""
@@ -449,6 +464,8 @@ class Grid:
     def _check_open(self) -> None:
         if self._closed:
             raise GridClosedError("the grid is closed")
+        if self._pid != os.getpid():
+            raise GridClosedError("this process is a fork: the grid belongs to its parent")
 
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
         try:

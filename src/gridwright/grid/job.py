@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -33,7 +34,7 @@ class Copy(NamedTuple):
     started: float
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Job:
     """A job in the book."""
 
@@ -73,6 +74,13 @@ class Job:
 
     def __post_init__(self) -> None:
         self.since = self.submitted
+
+    def why_given_up(self) -> str:
+        """Say how the attempts ended that have used up its retries."""
+        causes = Counter(self.causes)
+        words = [f"{why} ({n} times)" if n > 1 else why for why, n in causes.items()]
+        times = f"{len(self.causes)} attempts" if len(self.causes) > 1 else "1 attempt"
+        return f"job {self.number} was given up after {times}: {', '.join(words)}"
 
 
 class Send(NamedTuple):

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
+import logging
 import os
-import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..model import InputError
 from .job import Job, Stage
+from .ownership import Ownership, home
 
 __all__ = ["IN_MEMORY", "UNUSUAL", "VERSION", "Entry", "Journal", "Kept", "Request", "home"]
 
 VERSION = 3
 IN_MEMORY = Path(":memory:")
 """A journal that is gone when it is closed."""
-PATIENCE = 0.5
-"""Seconds for which a journal is waited for: whoever looks at its lock holds it for a moment."""
+BUSY = 5000
+"""Milliseconds for which a reader waits for SQLite's write lock,"""
+BUSY_OWNER = 10
+"""and for which the owner does: its event loop tries again instead."""
+WARNING = logging.getLogger("gridwright").warning
 
 TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
 STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out", "deaths", "causes")
@@ -49,15 +52,6 @@ CREATE TABLE request (
     number INTEGER PRIMARY KEY, verb TEXT NOT NULL, machine TEXT NOT NULL, value TEXT NOT NULL,
     answer TEXT);
 """
-
-
-def home() -> Path:
-    """Return the folder where journals are kept."""
-    given = os.environ.get("GRIDWRIGHT_HOME")
-    if given:
-        return Path(given)
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "gridwright"
 
 
 class Entry(NamedTuple):
@@ -101,13 +95,19 @@ class Journal:
 
     def __init__(self, path: Path, *, new: bool = True) -> None:
         self.path = path
-        self._lock: IO[str] | None = None
+        self._process = os.getpid()
+        self._lock = Ownership(path)
         if not new and not path.is_file():
             raise InputError(f"{path}: there is no such journal")
+        has_log = Path(f"{path}-wal").exists()
         try:
             if path != IN_MEMORY:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with suppress(FileExistsError):  # to close one that exists would free its locks
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+            self._database = sqlite3.connect(
+                path, timeout=BUSY / 1000, isolation_level=None, check_same_thread=False
+            )
             try:
                 if not new:
                     self._check()  # before anything is changed in it
@@ -116,11 +116,31 @@ class Journal:
                 if self._check(new=True):
                     words = f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;"
                     self._database.executescript(words)
+                elif self.told("open").get("open"):
+                    self._look_whether_old(has_log=has_log)
             except BaseException:
                 self._database.close()
                 raise
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"{path} is no journal that can be used: {error}") from None
+
+    def _look_whether_old(self, *, has_log: bool) -> None:
+        """Warn of a copy of a grid's journal that was made without its log.
+
+        A grid marks its journal as open until it is closed. If nobody has it open, the grid was
+        killed and its log is here, or this is a copy.
+        """
+        try:
+            with self._lock.kept_from_others():
+                if has_log:
+                    self.describe(open=False)
+                else:
+                    WARNING(
+                        "%s may be old: it was copied without %s-wal, which has the latest changes",
+                        *(self.path, self.path.name),
+                    )
+        except (OSError, sqlite3.Error):  # a grid has it open, or it cannot be written
+            return
 
     def _check(self, *, new: bool = False) -> bool:
         """Check that it is a journal; a new one may be empty: return whether it is."""
@@ -141,64 +161,47 @@ class Journal:
     def claim(self) -> None:
         """Make this journal ours to write, until it is closed or this process ends.
 
-        What was asked of an earlier grid and not answered is not to be done by this one.
+        Requests to an earlier grid that have no answer are refused.
         """
-        if self.path == IN_MEMORY or self._lock is not None:
+        if self.path == IN_MEMORY or self._lock.is_ours:
             return
-        lock = open(f"{self.path}-lock", "a")  # noqa: SIM115
-        end = monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                lock.truncate(0)  # whoever was killed is forgotten before we are seen to hold it
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if monotonic() > end:
-                    lock.close()
-                    words = f"{self.path}: another grid is writing this journal"
-                    raise InputError(words) from None
-            fcntl.flock(lock, fcntl.LOCK_UN)  # else two who want it keep each other from it
-            sleep(0.01)
-        lock.write(f"{os.getpid()} {socket.gethostname()}")
-        lock.flush()
-        self._lock = lock
-        for request in self.requests():
-            self.answer(request.number, "error: the grid that this was asked of had ended")
+        self._lock.take()
+        try:
+            self.check()
+            for request in self.requests():
+                self.answer(request.number, "error: the grid that this was asked of had ended")
+            self.describe(open=True)
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a copy has the mark
+            self._database.execute(f"PRAGMA busy_timeout={BUSY_OWNER}")
+            for ending in ("", "-wal", "-shm", "-lock"):
+                with suppress(OSError):
+                    os.chmod(f"{self.path}{ending}", 0o600)
+        except BaseException as error:
+            self._lock.let_go()
+            if isinstance(error, sqlite3.Error):
+                raise InputError(f"{self.path} cannot be written: {error}") from None
+            raise
+        self._lock.put_up_sign()
 
     def release(self) -> None:
         """Let others write this journal."""
-        if self._lock is not None:
-            self._lock.truncate(0)  # the next owner is not to be taken for us
-            self._lock.close()
-            self._lock = None
+        if self._lock.is_ours:
+            with suppress(sqlite3.Error):
+                self._database.execute(f"PRAGMA busy_timeout={BUSY}")
+                self.describe(open=False)
+            self._lock.let_go()
 
     def is_claimed(self) -> bool:
         """Tell whether a grid is writing this journal."""
-        try:
-            with open(f"{self.path}-lock") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
+        return self._lock.is_taken()
 
     def owner(self) -> int | None:
         """Return the process on this computer that is writing this journal, if one is."""
-        end = monotonic() + PATIENCE
-        while (said := self._said()) == "" and monotonic() < end:
-            sleep(0.01)  # whoever has just claimed it is about to say who it is
-        number, _, computer = (said or "").partition(" ")
-        return int(number) if computer == socket.gethostname() and number.isdigit() else None
+        return self._lock.owner()
 
     def is_elsewhere(self) -> bool:
         """Tell whether a grid on another computer is writing this journal."""
-        return (self._said() or "").partition(" ")[2] not in ("", socket.gethostname())
-
-    def _said(self) -> str | None:
-        """Return the process and computer of whoever holds the lock: "" if it is not said yet."""
-        return Path(f"{self.path}-lock").read_text() if self.is_claimed() else None
+        return self._lock.is_elsewhere()
 
     @property
     def about(self) -> dict[str, Any]:
@@ -208,8 +211,11 @@ class Journal:
     def told(self, *keys: str) -> dict[str, Any]:
         """Return some of what the grid is, or all: the jobs of a long run are a long text."""
         where = f"WHERE key IN ({', '.join('?' * len(keys))})" if keys else ""
-        rows = self._database.execute(f"SELECT key, value FROM about {where}", keys)
-        return {key: json.loads(value) for key, value in rows}
+        rows = self.select(f"key, value FROM about {where}", keys)
+        try:
+            return {key: json.loads(value) for key, value in rows}
+        except (TypeError, ValueError, RecursionError):
+            raise InputError(f"{self.path} is damaged: its description is not JSON") from None
 
     def describe(self, **words: Any) -> None:
         """Write down what the grid is."""
@@ -239,13 +245,15 @@ class Journal:
                 self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", entries)
             if decisions:
                 self._database.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions)
-            works = dict(submitted)
+            works, new, known = dict(submitted), [], []
             for job, task_class, machine in jobs:
+                row = _standing(job, machine)
                 if job.number in works:
-                    new = (job.number, task_class, job.submitted, works[job.number])
-                    run(INSERT, (*new, *_standing(job, machine)))
+                    new.append((job.number, task_class, job.submitted, works[job.number], *row))
                 else:
-                    run(UPDATE, (*_standing(job, machine), job.number))
+                    known.append((*row, job.number))
+            self._database.executemany(INSERT, new)
+            self._database.executemany(UPDATE, known)
             for number, result, error in results:
                 run("UPDATE job SET result=?, error=? WHERE number=?", (result, error, number))
             run("COMMIT")
@@ -258,31 +266,48 @@ class Journal:
         """Return every job, in the order of submission; its work and result only if wanted."""
         blobs = "work, result, error" if contents else "NULL, NULL, error"
         words = f"number, class, submitted, {', '.join(STANDING)}, {blobs}"
-        for row in self._database.execute(f"SELECT {words} FROM job ORDER BY number"):
+        for row in self._rows(f"SELECT {words} FROM job ORDER BY number"):
             number, name, submitted, stage, machine, attempt = row[:6]
-            job = Job(number, -1, submitted, Stage(stage), attempt=attempt)
+            job = Job(number, -1, submitted, self._stage(stage), attempt=attempt)
             for key, time in zip(TIMES, row[6:14], strict=True):
                 setattr(job, key, float("nan") if time is None else time)
             job.lost, job.timed_out, job.deaths = row[14:17]
             job.causes = tuple(json.loads(row[17])) if row[17] else ()
             yield Kept(job, name, machine or "", row[18] or b"", row[19] or b"", row[20] or "")
 
+    def work(self, number: int) -> bytes:
+        """Return the pickled call of a job."""
+        return bytes(self.select("work FROM job WHERE number=?", (number,))[0][0])
+
     def table(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
         """Return columns of a table, in the order of its rows."""
         words = ", ".join(columns)
-        return list(self._database.execute(f"SELECT {words} FROM {name} ORDER BY rowid"))
+        return self.select(f"{words} FROM {name} ORDER BY rowid")
 
     def select(self, words: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return what a query finds."""
-        return list(self._database.execute(f"SELECT {words}", values))
+        return list(self._rows(f"SELECT {words}", values))
+
+    def _rows(self, words: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._database.execute(words, values)
+        except (sqlite3.Error, OverflowError) as error:
+            raise InputError(f"{self.path} cannot be read: {error}") from None
+
+    def _stage(self, word: Any) -> Stage:
+        try:
+            return Stage(word)
+        except ValueError:
+            raise InputError(f"{self.path} is damaged: a job has stage {word!r}") from None
 
     def last(self) -> float:
         """Return when something last happened."""
-        return float(self._database.execute("SELECT max(time) FROM event").fetchone()[0] or 0.0)
+        found = self.select("max(time) FROM event WHERE typeof(time) = 'real'")
+        return float(found[0][0] or 0.0)
 
     def count(self) -> dict[str, int]:
         """Count the jobs in every stage."""
-        return dict(self._database.execute("SELECT stage, count(*) FROM job GROUP BY stage"))
+        return dict(self.select("stage, count(*) FROM job GROUP BY stage"))
 
     def mean_response(self) -> float:
         """Return the mean response of the jobs that have finished; nan before the first."""
@@ -292,8 +317,8 @@ class Journal:
     def tally(self) -> tuple[int, int, float | None]:
         """Count the jobs and those that have finished, with their mean response."""
         mean = "avg(CASE stage WHEN 'finished' THEN ended - submitted END)"
-        words = f"SELECT count(*), total(stage = 'finished'), {mean} FROM job"
-        number, finished, response = self._database.execute(words).fetchone()
+        words = f"count(*), total(stage = 'finished'), {mean} FROM job"
+        number, finished, response = self.select(words)[0]
         return number, int(finished), response
 
     def events(self, *kinds: str) -> list[Entry]:
@@ -301,29 +326,29 @@ class Journal:
         where = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         if kinds and not set(kinds) & set(USUAL):
             where += f" AND {UNUSUAL}"
-        rows = self._database.execute(f"SELECT * FROM event {where} ORDER BY rowid", kinds)
-        return [Entry(*row) for row in rows]
+        return [Entry(*row) for row in self.select(f"* FROM event {where} ORDER BY rowid", kinds)]
 
     def decisions(self) -> list[tuple[float, str, str, str | None, int]]:
         """Return what was answered to whom, in its order."""
-        return list(self._database.execute("SELECT * FROM decision ORDER BY rowid"))
+        return self.select("* FROM decision ORDER BY rowid")
 
     # requests of operators in other processes
 
     def ask(self, verb: str, machine: str, value: str = "") -> int:
         """Leave a request for the grid that writes this journal; return its number."""
         words = (verb, machine, value)
-        cursor = self._database.execute(
-            "INSERT INTO request (verb, machine, value) VALUES (?, ?, ?)", words
-        )
+        try:
+            cursor = self._database.execute(
+                "INSERT INTO request (verb, machine, value) VALUES (?, ?, ?)", words
+            )
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from None
         return cursor.lastrowid or 0
 
     def requests(self) -> list[Request]:
         """Return the requests that have no answer yet."""
-        rows = self._database.execute(
-            "SELECT number, verb, machine, value FROM request WHERE answer IS NULL ORDER BY number"
-        )
-        return [Request(*row) for row in rows]
+        words = "number, verb, machine, value FROM request WHERE answer IS NULL ORDER BY number"
+        return [Request(*row) for row in self.select(words)]
 
     def answer(self, number: int, answer: str) -> None:
         """Answer a request."""
@@ -331,8 +356,8 @@ class Journal:
 
     def answered(self, number: int) -> str | None:
         """Return the answer to a request, if there is one."""
-        row = self._database.execute("SELECT answer FROM request WHERE number=?", (number,))
-        return row.fetchone()[0]
+        found = self.select("answer FROM request WHERE number=?", (number,))
+        return found[0][0] if found else None
 
     def touched(self) -> int:
         """Return a number that changes when another process has written to the journal."""
@@ -340,9 +365,91 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; it is nobody's then."""
-        self._database.close()
+        if self._process != os.getpid():
+            return  # a fork's copy of a connection is not to be touched
         self.release()
+        self._database.close()
 
+    # whether its contents are sound
+
+    def check(self) -> None:
+        """Read all of it, and refuse a journal that is damaged."""
+        if wrong := self._wrong():
+            raise InputError(f"{self.path} is damaged: {wrong}")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Say that the journal is damaged, if it is, in place of any error that comes of it."""
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception:
+            self.check()
+            raise
+
+    def _wrong(self) -> str:
+        """Return what is wrong with its contents, or an empty text."""
+        try:
+            for (found,) in self._rows("PRAGMA quick_check(1)"):
+                if found != "ok":
+                    return " ".join(str(found).split())
+            for name, columns in SOUND.items():
+                right = " AND ".join(f"({words})" for words in columns)
+                wrong = self.select(f"rowid FROM {name} WHERE NOT ({right}) LIMIT 1")
+                if wrong:
+                    return f"row {wrong[0][0]} of its table {name} makes no sense"
+            about = self.about
+        except InputError as error:
+            return str(error).removeprefix(f"{self.path} ")
+        for key, kind in TOLD.items():
+            if key in about and not isinstance(about[key], kind):
+                return f"{key} is {str(about[key])[:40]!r}"
+        return ""
+
+
+_WHOLE = "typeof({0}) = 'integer' AND {0} >= 0"
+_TEXT = "typeof({0}) = 'text'"
+_TIME = "typeof({0}) = 'real' AND abs({0}) < 1e15"
+_MAYBE = "{0} IS NULL OR "
+SOUND = {
+    "job": [
+        *(_WHOLE.format(name) for name in ("number", "attempt", "lost", "timed_out")),
+        *(_TEXT.format(name) for name in ("class", "stage")),
+        f"stage IN {tuple(map(str, Stage))}",
+        "typeof(work) = 'blob'",
+        _TIME.format("submitted"),
+        *((_MAYBE + _TIME).format(name) for name in TIMES),
+        *((_MAYBE + _TEXT).format(name) for name in ("machine", "error")),
+        "result IS NULL OR typeof(result) = 'blob'",
+    ],
+    "event": [
+        _TIME.format("time"),
+        _TEXT.format("kind"),
+        *((_MAYBE + _WHOLE).format(name) for name in ("job", "attempt")),
+        *((_MAYBE + _TEXT).format(name) for name in ("machine", "detail")),
+    ],
+    "decision": [
+        _TIME.format("time"),
+        *(_TEXT.format(name) for name in ("asked", "candidates")),
+        (_MAYBE + _TEXT).format("choice"),
+    ],
+    "request": [_TEXT.format(name) for name in ("verb", "machine", "value")],
+}
+"""What must be so in every row of a table."""
+TOLD: dict[str, Any] = {
+    "origin": float | int,
+    "unit": float | int,
+    "ended": float | int,
+    "kind": str,
+    "policy": str,
+    "classes": list,
+    "machines": list,
+    "faults": list,
+    "experiment": dict,
+    "jobs": dict,
+}
+"""What is told of a grid, and of which type it is."""
 
 INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (4 + len(STANDING)))}, NULL, NULL)"
 UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE number=?"

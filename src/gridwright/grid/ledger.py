@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import deque
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,56 @@ from ..policies import Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
-__all__ = ["Floats", "Ledger"]
+__all__ = ["Floats", "Ledger", "Line"]
 
 Floats = NDArray[np.float64]
+
+
+class Line:
+    """Jobs in some order. One may be taken from the middle: it is skipped when its turn comes."""
+
+    __slots__ = ("_gone", "_heap", "_next")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Job]] = []
+        self._gone = 0
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._gone
+
+    def __iter__(self) -> Iterator[Job]:
+        return (job for _, _, job in sorted(self._heap) if not job.stage.is_final)
+
+    def append(self, job: Job) -> None:
+        """Put a job behind all others."""
+        self._next += 1
+        heappush(self._heap, (0.0, self._next, job))
+
+    def insert(self, job: Job) -> None:
+        """Put a job in the order of ``since``."""
+        heappush(self._heap, (job.since, job.number, job))
+
+    def first(self) -> Job:
+        """Return the first job."""
+        while self._gone and self._heap[0][2].stage.is_final:
+            heappop(self._heap)
+            self._gone -= 1
+        return self._heap[0][2]
+
+    def popleft(self) -> Job:
+        """Take the first job."""
+        job = self.first()
+        heappop(self._heap)
+        return job
+
+    def drop(self) -> None:
+        """Note that a job of the line has ended."""
+        self._gone += 1
+        if 2 * self._gone > len(self._heap):
+            self._heap = [each for each in self._heap if not each[2].stage.is_final]
+            heapify(self._heap)
+            self._gone = 0
 
 
 class Ledger:
@@ -71,8 +118,8 @@ class Ledger:
         self.start = self.now = start
         self.retries = retries
         self.jobs: dict[int, Job] = {}
-        self.waiting: list[deque[Job]] = [deque() for _ in range(classes)]
-        self.own: list[deque[Job]] = [deque() for _ in range(machines)]
+        self.waiting = [Line() for _ in range(classes)]
+        self.own = [Line() for _ in range(machines)]
         self.running: list[Job | None] = [None] * machines
         self.closed = np.zeros(machines, np.bool_)  # takes no further jobs, though it is up
         self.free = np.full(machines, start)  # since when they have nothing to do
@@ -105,8 +152,18 @@ class Ledger:
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.out: list[Instruction] = []
         self.changed: dict[int, Job] = {}
-        """Jobs that are no longer where they were, until somebody clears it."""
+        """Jobs that were sent, have started or ended, until somebody clears it,"""
+        self.moved: dict[int, Job] = {}
+        """and those that were only moved between queues."""
         self.pending = False
+        self.enough: Callable[[], bool] = lambda: False
+        """Tells whether an event has taken long enough; what is left to do is then unfinished."""
+        self.unfinished = False
+        self.returning: dict[int, None] = {}
+        """Machines that take no jobs, and have yet to give back those that queue there."""
+        self.plans_beside: Callable[[], bool] = lambda: False
+        """Tells whether plans are made by whoever drives the book, which is told by `stale`."""
+        self.stale = False
         for j in range(machines):
             self._expect(j)
         self.mechanism = MECHANISMS[policy.kind](self)
@@ -116,7 +173,7 @@ class Ledger:
     def add_class(self, rates: Floats, arrival: float) -> None:
         """Make room for one more class of jobs."""
         machines = len(self.machines)
-        self.waiting.append(deque())
+        self.waiting.append(Line())
         seen = records(1, CLASS)
         seen["arrival"], seen["oldest"] = arrival, np.inf
         self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
@@ -129,11 +186,13 @@ class Ledger:
         self.group = groups_of(self.nominal)
         for j in range(machines):
             self._expect(j)
-        self._make_plan()
+        self._want_plan()
+        if self.pending and self.plans_beside():
+            self.plan[-1] = rates > 0  # any machine will do until there is a plan
 
     def add_machine(self, rates: Floats) -> None:
         """Make room for one more machine, which is not up yet."""
-        self.own.append(deque())
+        self.own.append(Line())
         self.running.append(None)
         self.closed = np.append(self.closed, False)
         self.free = np.append(self.free, self.now)
@@ -150,7 +209,7 @@ class Ledger:
         self.arguments = self.policy.arguments(self.nominal.shape)
         self.group = groups_of(self.nominal)
         self._expect(len(self.machines) - 1)
-        self._make_plan()
+        self._want_plan()
 
     def view(self) -> View:
         """Return what a policy is shown."""
@@ -173,6 +232,11 @@ class Ledger:
         there = self.machines["up"] & ~self.closed
         return int((there & (self.nominal[task_class] > 0.0)).sum())
 
+    def has_machine(self) -> NDArray[np.bool_]:
+        """Return for every class whether a machine could run it, whatever the plan."""
+        there = self.machines["up"] & ~self.closed
+        return np.asarray((self.nominal[:, there] > 0.0).any(axis=1))
+
     def takers(self, task_class: int) -> tuple[int, ...]:
         """Return the machines that a job of a class may be given to now."""
         able = self.machines["up"] & ~self.closed
@@ -186,15 +250,8 @@ class Ledger:
     def put(self, job: Job) -> None:
         """Let a job wait in its class, in the order of ``since``."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
-        self.changed[job.number] = job
-        queue = self.waiting[job.task_class]
-        if queue and (queue[-1].since, queue[-1].number) > (job.since, job.number):
-            ordered = list(queue)
-            insort(ordered, job, key=lambda each: (each.since, each.number))
-            queue.clear()
-            queue.extend(ordered)
-        else:
-            queue.append(job)
+        self.moved[job.number] = job
+        self.waiting[job.task_class].insert(job)
         self._count(job.task_class)
 
     def give(self, task_class: int, machine: int) -> None:
@@ -212,7 +269,7 @@ class Ledger:
             self.send(job)
         else:
             job.stage = Stage.queued
-            self.changed[job.number] = job
+            self.moved[job.number] = job
             self.own[machine].append(job)
 
     def send(self, job: Job) -> None:
@@ -225,47 +282,58 @@ class Ledger:
         self.machines[job.machine].serving = job.task_class
         self.out.append(Send(job.number, job.machine, job.attempt))
 
-    # details
-
-    def _make_plan(self) -> None:
-        self.plans += 1
+    def situation(self) -> Situation:
+        """Return what a plan is made for."""
         able = self.machines["up"] & ~self.closed
-        if self.policy.planner is None or not len(self.classes):
-            self.plan[:] = self.nominal > 0
-            return
         share = self.machines["availability"] if self.policy.use_availability else 1.0
-        situation = Situation(
-            self.nominal,
+        return Situation(
+            self.nominal.copy(),
             self.classes["arrival"].copy(),
             np.where(able, share, 0.0),
             self.group,
         )
-        self.plan[:] = self.policy.plan(situation)
+
+    # details
+
+    def _want_plan(self) -> None:
+        """Have a plan made with the next event, so that there is one for many new classes."""
+        if self.policy.planner is None:
+            self._make_plan()
+        else:
+            self.pending = True
+
+    def _make_plan(self) -> None:
+        self.plans += 1
+        if self.policy.planner is None or not len(self.classes):
+            self.plan[:] = self.nominal > 0
+        else:
+            self.plan[:] = self.policy.plan(self.situation())
 
     def _believe(self, machine: int) -> None:
         self.rate[:, machine] = self.nominal[:, machine] * self.machines[machine].availability
         self._expect(machine)
 
     def _expect(self, machine: int) -> None:
-        able = self.can_take(machine)
-        for i, rate in enumerate(self.rate[:, machine]):
-            self.expected[i, machine] = 1.0 / rate if able and rate > 0.0 else np.inf
+        rate, known = self.rate[:, machine], self.expected[:, machine]
+        known[:] = np.inf
+        if self.can_take(machine):
+            np.divide(1.0, rate, out=known, where=rate > 0.0)
 
     def _count(self, task_class: int) -> None:
         queue, seen = self.waiting[task_class], self.classes[task_class]
         seen.waiting = len(queue)
-        seen.oldest = queue[0].since - self.start if queue else np.inf
+        seen.oldest = queue.first().since - self.start if queue else np.inf
 
     def _take_back(self, job: Job, stage: Stage) -> None:
         """End a job wherever it is."""
         if job.stage == Stage.waiting:
-            self.waiting[job.task_class].remove(job)
+            self._close(job, stage)
+            self.waiting[job.task_class].drop()
             self._count(job.task_class)
-            self._close(job, stage)
         elif job.stage == Stage.queued:
-            self.own[job.machine].remove(job)
-            self._leave_machine(job)
             self._close(job, stage)
+            self.own[job.machine].drop()
+            self._leave_machine(job)
         else:
             self.out.append(Cancel(job.number, job.machine, job.attempt))
             self._end(job, stage)

@@ -10,22 +10,27 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from time import monotonic, thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import GridwrightError, InputError, JobLostError
+from ..model import GridClosedError, GridwrightError, InputError, JobLostError, JournalError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
 from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
-from .job import Cancel, Decision, Instruction, Job, Send, Stage
-from .journal import Entry, Journal
+from .job import Cancel, Instruction, Job, Stage
+from .journal import IN_MEMORY, Entry, Journal
+from .planning import Planned, Planning
 from .settings import Settings
+from .time_limit import Overdue, TimeLimits
+from .turn import RETRY, ROWS, Answer, Patience, Submission, Turn
 from .worker import cut
 
 __all__ = ["JobFailedError", "Mapper", "Submission"]
@@ -34,30 +39,16 @@ INSTANT = 1e-6
 """Seconds that are none."""
 AGAIN = 0.01
 """Seconds after which a clock that stands still is looked at again, at the earliest."""
-STARTING = 10.0
-"""Seconds in which a job should start, and before which its time limit does not run: its machine's
-process may have to be started again first."""
-DOUBLINGS = 60
-"""A job's time limit is doubled so many times at most: more would be no number."""
+BREATH = 0.01
+"""Seconds of CPU time after which a turn takes no further words; they wait for the next one."""
+AT_HAND = 64 * 2**20
+"""Bytes of pickled calls that are kept in memory; further ones are read from the journal."""
+LAST_TRY = 5.0
+"""Seconds for which a grid that is closed waits for its journal."""
 
 
 class JobFailedError(GridwrightError):
     """Raised for a job whose own code failed; its traceback is the message."""
-
-
-class Submission(NamedTuple):
-    """A job on its way into the book."""
-
-    number: int
-    task_class: int
-    work: bytes
-    future: Future[bytes]
-
-
-class _Overdue(NamedTuple):
-    """A job that takes too long."""
-
-    sent: Send
 
 
 class _Call(NamedTuple):
@@ -68,7 +59,7 @@ class _Call(NamedTuple):
     answer: Future[bool]
 
 
-_Word = Submission | Event | _Overdue | _Call
+_Word = Submission | Event | Overdue | _Call | Planned
 
 
 class Mapper:
@@ -105,19 +96,36 @@ class Mapper:
             retries=settings.retries,
         )
         self.beliefs = Beliefs(self.book, settings.corrections, guessed=settings.guessed)
-        self.futures: dict[int, Future[bytes]] = {}
+        self.futures: dict[int, Answer] = {}
         self.works: dict[int, bytes] = {}
+        """Pickled calls of jobs that have not ended, as far as they are kept in memory."""
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
         """Makes what is sent to a machine of what was submitted."""
-        self.late_answers = self.deaths = self.timed_out = self.given_up = 0
+        self.limits = TimeLimits(self)
+        self.late_answers = self.deaths = self.given_up = 0
         self.stuck: set[int] = set()
         """Classes that wait, and that no machine can run now."""
         self.broken: str = ""
-        self._inbox: list[_Word] = []
-        self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
+        self._wrong: Exception = GridClosedError("the grid is closed")
+        """What is raised for words that come too late."""
+        self._inbox: deque[_Word] = deque()
+        self._coming: deque[Submission] = deque()
+        self._on_their_way: set[int] = set()
+        self._withdrawn: set[int] = set()
+        """Jobs that were cancelled before they were in the book."""
+        self._at_hand = 0
+        self._unwritten: Turn | None = None
+        """The turn that waits for the journal; all later ones wait for it."""
+        self._patience = Patience(journal.path)
+        self._closed = False
+        self._breath_began = 0.0
+        self._planning = Planning(self.book, self.hear)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
+        if journal.path != IN_MEMORY:  # in virtual time nobody waits for a turn
+            self.book.enough = self._out_of_breath
+            self.book.plans_beside = self._planning.takes_long
 
     async def open(self) -> None:
         """Start the executor's machines."""
@@ -126,9 +134,21 @@ class Mapper:
 
     async def close(self) -> None:
         """Stop; jobs that have not ended stay in the journal as they are."""
-        for timer in self._timers.values():
-            timer.cancel()
+        await self._write_the_rest()
+        self.limits.close()
         await self.executor.close()
+        self._planning.close()
+
+    async def _write_the_rest(self) -> None:
+        """Wait until all that was submitted is in the journal, if it can be written."""
+        end = 0.0
+        while (self._coming or self._unwritten is not None) and not self.broken:
+            if self._unwritten is not None:
+                end = end or monotonic() + LAST_TRY
+                if monotonic() > end:
+                    self._break_journal("it was closed while the journal could not be written")
+            await asyncio.sleep(0 if self._unwritten is None else RETRY)
+        self._closed = True
 
     def now(self) -> float:
         """Return the time as the book and the journal have it."""
@@ -147,9 +167,22 @@ class Mapper:
         return max(left, AGAIN) if left > INSTANT else 0.0
 
     def hear(self, word: _Word) -> None:
-        """Take something in for the next turn. In the loop's own thread."""
-        self._inbox.append(word)
-        if not self._scheduled and self._loop is not None:
+        """Take something in for the next turn. In the loop's own thread.
+
+        Submissions have a line of their own, so that a million of them hold up nothing else.
+        """
+        if self._closed:
+            self._refuse(word)
+        elif isinstance(word, Submission):
+            self._coming.append(word)
+            self._on_their_way.add(word.number)
+            self._schedule()
+        else:
+            self._inbox.append(word)
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._scheduled and self._unwritten is None and self._loop is not None:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
@@ -162,8 +195,16 @@ class Mapper:
     def adopt(self, job: Job, task_class: int, submission: Submission) -> None:
         """Take in a job that an earlier grid left unfinished, with its own submission time."""
         self.book.adopt(job, task_class)
-        self.futures[job.number] = submission.future
-        self.works[job.number] = submission.work
+        self._remember(submission)
+
+    def withdraw(self, now: float, number: int) -> list[Instruction] | None:
+        """Cancel a job, which may still be on its way into the book; None if it has ended."""
+        if number in self.book.jobs:
+            return self.book.cancel(now, number)
+        if number in self._on_their_way:
+            self._withdrawn.add(number)
+            return []
+        return None
 
     def add_class(self, name: str) -> int:
         """Make room for one more class of jobs."""
@@ -175,56 +216,111 @@ class Mapper:
 
     def _turn(self) -> None:
         self._scheduled = False
-        inbox, self._inbox = self._inbox, []
-        turn = _Turn()
-        for word in inbox:
-            if self.broken:
-                self._refuse(word)
-                continue
-            try:
-                self._enter(word, turn)
-            except Exception as error:  # in a policy of the user's; what it left is in no order
-                self._break(f"policy {self.book.policy.name}: {type(error).__name__}: {error}")
-                self._refuse(word)
-        if self.broken:
+        if self._unwritten is not None:
             return
-        changed, self.book.changed = self.book.changed, {}
-        decisions, self.book.decisions = self.book.decisions, []
+        turn = Turn()
+        self._take_words(turn)
+        if self.broken:
+            self._refuse_all(turn)
+            return
+        self._collect(turn)
+        self._unwritten = turn
+        self._finish_turn()
+
+    def _take_words(self, turn: Turn) -> None:
+        """Enter what has come, as far as one breath goes: events first, then submissions."""
+        self._breath_began = thread_time()
+        while self._inbox and not self.broken:
+            self._try_to_enter(self._inbox.popleft(), turn)
+            if self._out_of_breath():
+                break
+        if self.book.unfinished and not self.broken:
+            self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
+        while self._coming and not self.broken:
+            self._try_to_enter(self._coming.popleft(), turn)
+            if self._out_of_breath():
+                break
+
+    def _out_of_breath(self) -> bool:
+        return thread_time() - self._breath_began > BREATH
+
+    def _try_to_enter(self, word: _Word, turn: Turn) -> None:
+        turn.words.append(word)
+        self._try(lambda: self._enter(word, turn))
+
+    def _try(self, what: Callable[[], None]) -> None:
+        """Do something that asks the policy."""
+        try:
+            what()
+        except Exception as error:  # in a policy of the user's; what it left is in no order
+            self._break(f"policy {self.book.policy.name}: {type(error).__name__}: {error}")
+
+    def _collect(self, turn: Turn) -> None:
+        """Take from the book what the turn has to write."""
+        turn.take_changed(self.book, most=math.inf if self.journal.path == IN_MEMORY else ROWS)
+        turn.decisions, self.book.decisions = self.book.decisions, []
         self._note_losses(turn)
         self._note_plan(turn)
         self._note_stuck(turn)
-        try:
-            self._write(turn, changed.values(), decisions)
-        except Exception as error:
-            self._break(f"the journal {self.journal.path} cannot be written: {error}")
-            for word in inbox:
-                self._refuse(word)
+
+    def _finish_turn(self) -> None:
+        """Write the turn, and only then act; if the journal cannot be written, try again later."""
+        turn = self._unwritten
+        if turn is None or self.broken:
             return
+        try:
+            if turn.has_rows():
+                turn.write(
+                    self.journal, self.book, self.classes, self.executor.machines, self.now()
+                )
+        except sqlite3.Error as error:
+            if self._loop is not None and self._patience.lasts(error):
+                self._loop.call_later(RETRY, self._finish_turn)
+            else:
+                self._break_journal(f"the journal {self.journal.path} cannot be written: {error}")
+            return
+        self._patience.rewarded()
+        self._unwritten = None
+        for word in turn.words:
+            if isinstance(word, Submission) and word.receipt is not None:
+                word.receipt.keep()
+        self._act(turn)
+        if self._inbox or self._coming or self.book.unfinished or self.book.moved:
+            self._schedule()
+
+    def _act(self, turn: Turn) -> None:
+        """Do what a turn that is in the journal has come to."""
         for instruction in turn.out:
             self._carry_out(instruction)
         for done in turn.done:
             done()
-        for job in changed.values():
+        for job in turn.changed:
             if job.stage.is_final:
                 self._forget(job.number)
+        if self.book.stale:
+            self._planning.start()
 
-    def _enter(self, word: _Word, turn: _Turn) -> None:
+    def _enter(self, word: _Word, turn: Turn) -> None:
         now, book = self.now(), self.book
         match word:
-            case Submission(number, task_class, work, future):
-                self.futures[number], self.works[number] = future, work
+            case Submission(number, task_class, work):
+                self._remember(word)
+                self._on_their_way.discard(number)
                 turn.submitted.append((number, work))
                 turn.note(Entry(now, "submitted", number))
                 turn.out += book.submit(now, number, task_class)
                 turn.add(self.beliefs.arrived(task_class, now))
+                if number in self._withdrawn:
+                    self._withdrawn.discard(number)
+                    turn.out += book.cancel(now, number) or []
             case Started(machine, number, attempt, at) if math.isfinite(at):
                 book.started(self.at(at), number, attempt)
                 name = self.executor.machines[machine]
                 turn.note(Entry(self.at(at), "started", number, attempt, name))
             case Ended():
                 self._ended(word, turn)
-            case _Overdue(sent):
-                self._overdue(sent, turn)
+            case Overdue(sent):
+                self.limits.exceed(sent, turn)
             case MachineUp(machine):
                 self._up(machine, now, turn)
             case MachineDown(machine, why, died):
@@ -239,8 +335,10 @@ class Mapper:
                     turn.note(entry)
                     turn.out += said_so
                 turn.done.append(lambda: answer.set_result(said_so is not None))
+            case Planned(plan):
+                turn.out += book.take_plan(now, plan.result())
 
-    def _down(self, machine: int, why: str, *, died: bool, turn: _Turn) -> None:
+    def _down(self, machine: int, why: str, *, died: bool, turn: Turn) -> None:
         now, name = self.now(), self.executor.machines[machine]
         turn.note(Entry(now, "down", machine=name, detail=why))
         died = died and self.book.running[machine] is not None
@@ -249,18 +347,18 @@ class Mapper:
             now, machine, died=f"{why} on machine {name}" if died else ""
         )
 
-    def _up(self, machine: int, now: float, turn: _Turn) -> None:
+    def _up(self, machine: int, now: float, turn: Turn) -> None:
         if machine >= len(self.book.machines):
             self.beliefs.add_machine(np.ones(len(self.classes)))
         turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
         turn.out += self.book.machine_down(now, machine)  # if it was gone unnoticed
         turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
-    def _ended(self, word: Ended, turn: _Turn) -> None:
+    def _ended(self, word: Ended, turn: Turn) -> None:
         machine, number, attempt, at, result, error = word
         now, name, error = self.now(), self.executor.machines[machine], cut(error)
         ended = self.at(at) if math.isfinite(at) else now
-        self._stop_timer(number, attempt)
+        self.limits.stop(number, attempt)
         job = self.book.jobs.get(number)
         said = self.book.finished(now, number, attempt, ended=ended, failed=bool(error))
         if said is None or job is None:
@@ -278,7 +376,7 @@ class Mapper:
             turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
-    def _note_losses(self, turn: _Turn) -> None:
+    def _note_losses(self, turn: Turn) -> None:
         """Note which jobs machines went down with, and which have no retries left."""
         book, now, names = self.book, self.now(), self.executor.machines
         losses, book.losses = book.losses, []
@@ -286,7 +384,7 @@ class Mapper:
             turn.note(Entry(now, "lost", number, attempt, names[machine]))
         given_up, book.given_up = book.given_up, []
         for job, machine in given_up:
-            error, number = JobLostError(_in_vain(job)), job.number
+            error, number = JobLostError(job.why_given_up()), job.number
             self.given_up += 1
             turn.note(Entry(now, "failed", number, job.attempt, names[machine]))
             turn.results.append((number, b"", str(error)))
@@ -295,10 +393,11 @@ class Mapper:
         for machine in released:
             turn.note(Entry(now, "up", machine=names[machine]))
 
-    def _note_stuck(self, turn: _Turn) -> None:
+    def _note_stuck(self, turn: Turn) -> None:
         """Say once of a class that it waits for a machine that could run it."""
+        alone = ~self.book.has_machine()
         for i, name in enumerate(self.classes):
-            stuck = bool(self.book.waiting[i]) and self.book.able(i) == 0
+            stuck = bool(alone[i]) and bool(self.book.waiting[i])
             if stuck and i not in self.stuck:
                 self.stuck.add(i)
                 turn.note(
@@ -307,90 +406,25 @@ class Mapper:
             elif not stuck:
                 self.stuck.discard(i)
 
-    def _note_plan(self, turn: _Turn) -> None:
+    def _note_plan(self, turn: Turn) -> None:
         if self.book.policy.planner is not None and self._planned != self.book.plans:
             self._planned = self.book.plans
             shares = json.dumps(self.book.plan.round(4).tolist())
             turn.note(Entry(self.now(), "plan", detail=f"{self.book.plans} {shares}"))
 
-    def _write(self, turn: _Turn, changed: Iterable[Job], decisions: Sequence[Decision]) -> None:
-        now, names, jobs = self.now(), self.executor.machines, []
-        for job in changed:
-            if job.stage.is_final:
-                job.settled = now
-            where = names[job.machine] if job.machine >= 0 else None
-            jobs.append((job, self.classes[job.task_class], where))
-        asking, asked = names, self.classes
-        if self.book.policy.kind == "push":
-            asking, asked = asked, asking
-        rows = [
-            (
-                each.time,
-                asking[each.asked],
-                " ".join([asked[k] for k in each.candidates]),
-                asked[each.choice] if 0 <= each.choice < len(asked) else None,
-                each.plan,
-            )
-            for each in decisions
-        ]
-        self.journal.write(turn.entries, jobs, turn.submitted, turn.results, rows)
-
     def _carry_out(self, word: Instruction) -> None:
-        self._stop_timer(word.job, word.attempt)
+        self.limits.stop(word.job, word.attempt)
         if isinstance(word, Cancel):
             self.executor.cancel(word.job, word.machine, word.attempt)
             return
         job = self.book.jobs.get(word.job)
         if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
             return  # it was taken back in the same turn
-        work = self.prepare(job, self.works[word.job])
+        kept = self.works.get(word.job)
+        work = self.prepare(job, self.journal.work(word.job) if kept is None else kept)
         self.executor.start(word.job, word.machine, word.attempt, work)
-        if self.settings.timeout > 0 and self._loop is not None:
-            # A job that is long wherever it runs must get through some day: every time-out
-            # doubles its next one.
-            limit = self.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
-            timer = self._loop.call_later(limit * self.unit, self._time_out, word, limit)
-            self._timers[word.job, word.attempt] = timer
-
-    def _stop_timer(self, number: int, attempt: int) -> None:
-        timer = self._timers.pop((number, attempt), None)
-        if timer is not None:
-            timer.cancel()
-
-    def _time_out(self, word: Send, limit: float) -> None:
-        key = (word.job, word.attempt)
-        self._timers.pop(key, None)
-        job = self.book.jobs.get(word.job)
-        if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
-            return
-        # it may have been paused meanwhile, or have started late
-        if (wait := self.until(self._begun(job) + limit)) > 0 and self._loop is not None:
-            self._timers[key] = self._loop.call_later(wait, self._time_out, word, limit)
-            return
-        self.hear(_Overdue(word))
-
-    def _begun(self, job: Job) -> float:
-        """Return since when a job's time limit runs.
-
-        Where retries have no limit, as published, that is when it was sent.
-        """
-        if self.settings.retries is None:
-            return job.sent
-        return job.sent + STARTING / self.unit if math.isnan(job.started) else job.started
-
-    def _overdue(self, word: Send, turn: _Turn) -> None:
-        """Note that a job takes too long, and do what is to be done then."""
-        now, then, name = self.now(), self.settings.on_timeout, self.executor.machines[word.machine]
-        times = f"{self.settings.timeout:g} times what was expected"
-        why = f"it took more than {times} on machine {name}"
-        said = self.book.timed_out(now, word.job, word.attempt, then=then, why=why)
-        if said is None:  # it has ended meanwhile
-            return
-        self.timed_out += 1
-        if then in ("resubmit", "duplicate") and self.book.machines[word.machine].up:
-            then = "stopped"
-        turn.note(Entry(now, "timed out", word.job, word.attempt, name, then))
-        turn.out += said
+        if self._loop is not None:
+            self.limits.start(self._loop, word, job)
 
     def _settle(self, number: int, result: bytes, error: Exception | None) -> None:
         """Give a job's result to whoever waits for it."""
@@ -403,44 +437,45 @@ class Mapper:
 
     def _forget(self, number: int) -> None:
         """Forget a job that has ended: the journal has it."""
-        for known in (self.works, self.book.jobs, self.futures):
+        self._at_hand -= len(self.works.pop(number, b""))
+        for known in (self.book.jobs, self.futures):
             known.pop(number, None)
 
-    def _break(self, why: str) -> None:
+    def _remember(self, submission: Submission) -> None:
+        """Keep a job's future, and its call unless there are too many to keep in memory."""
+        number, work = submission.number, submission.work
+        self.futures[number] = submission.future
+        if self._at_hand + len(work) <= AT_HAND or self.journal.path == IN_MEMORY:
+            self.works[number] = work
+            self._at_hand += len(work)
+
+    def _break(self, why: str, kind: type[Exception] = InputError) -> None:
         """Stop for good: nothing is started that could not be remembered."""
-        self.broken = why
+        self.broken, self._wrong = why, kind(f"the grid has stopped: {why}")
         for future in self.futures.values():
             if not future.done():
-                future.set_exception(InputError(f"the grid has stopped: {why}"))
+                future.set_exception(self._wrong)
         self.futures.clear()
 
+    def _break_journal(self, why: str) -> None:
+        """Stop because the journal cannot be written."""
+        self._break(why, JournalError)
+        turn, self._unwritten = self._unwritten, None
+        self._refuse_all(turn or Turn())
+
+    def _refuse_all(self, turn: Turn) -> None:
+        """Refuse what came too late: the words of a turn that failed, and all that wait."""
+        words = [*turn.words, *self._inbox, *self._coming]
+        self._inbox.clear()
+        self._coming.clear()
+        for word in words:
+            self._refuse(word)
+
     def _refuse(self, word: _Word) -> None:
-        if isinstance(word, Submission) and not word.future.done():
-            word.future.set_exception(InputError(f"the grid has stopped: {self.broken}"))
+        if isinstance(word, Submission):
+            if not word.future.done():
+                word.future.set_exception(self._wrong)
+            if word.receipt is not None:
+                word.receipt.refuse(self._wrong)
         elif isinstance(word, _Call) and not word.answer.done():
-            word.answer.set_exception(InputError(f"the grid has stopped: {self.broken}"))
-
-
-def _in_vain(job: Job) -> str:
-    """Say how the attempts at a job ended that was given up."""
-    causes = Counter(job.causes)
-    words = [f"{why} ({n} times)" if n > 1 else why for why, n in causes.items()]
-    times = f"{len(job.causes)} attempts" if len(job.causes) > 1 else "1 attempt"
-    return f"job {job.number} was given up after {times}: {', '.join(words)}"
-
-
-class _Turn:
-    """What comes of one turn."""
-
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.submitted: list[tuple[int, bytes]] = []
-        self.results: list[tuple[int, bytes, str]] = []
-        self.out: list[Instruction] = []
-        self.done: list[Callable[[], None]] = []
-        self.note = self.entries.append
-
-    def add(self, answer: tuple[list[Instruction], list[Entry]]) -> None:
-        """Add what beliefs came to."""
-        self.out += answer[0]
-        self.entries += answer[1]
+            word.answer.set_exception(self._wrong)

@@ -12,6 +12,7 @@ from ..model import InputError, did_you_mean
 from .journal import Entry
 from .mapper import Mapper
 from .prediction import Prediction
+from .turn import patiently
 
 __all__ = ["VERBS", "Operators"]
 
@@ -30,6 +31,39 @@ class Operators:
         self.more: dict[str, Callable[[], Awaitable[Any]]] = {}
         """What else may be asked of this grid, of no machine in particular."""
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
+
+    def status(self) -> dict[str, Any]:
+        """Return how things stand: queues, machines, rates as they are believed."""
+        mapper, book = self.mapper, self.book
+        running = [None if job is None else job.number for job in book.running]
+        return {
+            "policy": str(book.policy),
+            "classes": {
+                name: {
+                    "waiting": len(book.waiting[i]),
+                    "arrived": int(book.classes[i].arrived),
+                    "machines": book.able(i),  # 0: nobody can run it now
+                }
+                for i, name in enumerate(mapper.classes)
+            },
+            "machines": {
+                name: {
+                    "up": bool(book.machines[j].up),
+                    "paused": bool(book.closed[j]),
+                    "running": running[j],
+                    "queued": len(book.own[j]),
+                }
+                for j, name in enumerate(mapper.executor.machines)
+            },
+            "rates": book.nominal.tolist(),
+            "plans": book.plans,
+            "refusals": book.refusals,
+            "late_answers": mapper.late_answers,
+            "deaths": mapper.deaths,  # of processes that ran a job
+            "timed_out": mapper.limits.exceeded,
+            "given_up": mapper.given_up,  # jobs without retries left
+            "broken": mapper.broken,
+        }
 
     async def start(self, machine: str) -> bool:
         """Start a machine that was killed or has failed; whether it takes jobs is as it was."""
@@ -147,7 +181,7 @@ class Operators:
         except (InputError, TypeError, ValueError) as error:
             answer = f"error: {error}"
         with contextlib.suppress(Exception):  # the grid may have been closed meanwhile
-            self.mapper.journal.answer(request.number, answer)
+            await patiently(lambda: self.mapper.journal.answer(request.number, answer))
 
     def _number(self, machine: str) -> int:
         names = self.mapper.executor.machines

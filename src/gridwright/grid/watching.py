@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..model import InputError
-from .journal import UNUSUAL, Journal, home
+from .journal import UNUSUAL, Journal
+from .ownership import home, signed
 
 __all__ = ["MachineState", "away_times", "find_running", "machine_states", "request"]
 
@@ -37,7 +38,8 @@ class MachineState(NamedTuple):
 def find_running(which: str | None = None) -> list[Journal]:
     """Open the journals of the grids that are running: one by number or path, or all."""
     if which is None:
-        paths = sorted([*(home() / "runs").glob("*.sqlite"), *(home() / "grids").glob("*.sqlite")])
+        here = [path for name in ("runs", "grids") for path in (home() / name).glob("*.sqlite")]
+        paths = sorted({path.resolve(): path for path in [*signed(), *here]}.values())
     elif which.isdigit():
         paths = [home() / "runs" / f"{which}.sqlite"]
         if not paths[0].is_file():

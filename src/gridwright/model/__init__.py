@@ -24,6 +24,7 @@ from .error import (
     GridwrightError,
     InputError,
     JobLostError,
+    JournalError,
     did_you_mean,
 )
 from .expansion import by_application
@@ -55,6 +56,7 @@ __all__ = [
     "Inaccuracy",
     "InputError",
     "JobLostError",
+    "JournalError",
     "Lognormal",
     "MarkovChain",
     "Perturbation",

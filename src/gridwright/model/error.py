@@ -9,6 +9,7 @@ __all__ = [
     "GridwrightError",
     "InputError",
     "JobLostError",
+    "JournalError",
     "did_you_mean",
 ]
 
@@ -34,6 +35,10 @@ class JobLostError(GridError):
 
     The message says what happened at each attempt, and on which machine.
     """
+
+
+class JournalError(GridError):
+    """Raised when a grid's journal cannot be written."""
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from ..grid import Journal, Mapper
 from ..grid.executors import Executor
 from ..grid.job import Job
 from ..grid.journal import IN_MEMORY, Entry
-from ..grid.mapper import Submission
 from ..grid.operators import Operators
+from ..grid.turn import Submission, patiently
 from .adjuster import Adjuster
 from .experiment import Experiment
 from .faults import Fault
@@ -98,7 +98,7 @@ class Conduct:
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             self.came = self._adopt(mapper)
             # How late it was is asked again for every stretch of a run that was stopped.
-            self.journal.describe(paused=False)
+            await patiently(lambda: self.journal.describe(paused=False))
             entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
             mapper.call(lambda now: [], entry)
             operators = Operators(mapper)
@@ -128,7 +128,7 @@ class Conduct:
         if since is None:
             return False
         mapper.clock = lambda: since
-        self._note(mapper, paused=True)
+        await self._note(mapper, paused=True)
         return True
 
     async def resume(self, mapper: Mapper) -> bool:
@@ -140,14 +140,14 @@ class Conduct:
 
         if not self.standstill.resume(shift):
             return False
-        self._note(mapper, paused=False)
+        await self._note(mapper, paused=False)
         return True
 
-    def _note(self, mapper: Mapper, *, paused: bool) -> None:
+    async def _note(self, mapper: Mapper, *, paused: bool) -> None:
         kind = "run paused" if paused else "run resumed"
         entry = Entry(mapper.now(), kind, detail=f"{wall_clock():.3f}")
         mapper.call(lambda now: [], entry)
-        self.journal.describe(paused=paused)
+        await patiently(lambda: self.journal.describe(paused=paused))
 
     async def _all_up(self, mapper: Mapper) -> None:
         """Wait until the machines are there: the test begins with all of them."""

@@ -23,6 +23,7 @@ def export(run: Run, folder: Path) -> list[Path]:
     Times are in time units since the beginning, and by the clock on the wall where it says so.
     Besides the tables of a run there are the four files of the original testbed.
     """
+    run.journal.check()
     name = run.experiment.name or run.system.name or f"run-{run.number}"
     name = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
     found = run.statistics()

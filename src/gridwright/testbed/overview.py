@@ -40,10 +40,13 @@ def overview(path: Path) -> Overview:
     except InputError as error:
         return Overview(number, "unreadable", str(error))
     try:
-        about = journal.told("kind", "experiment", "policy", "origin", "ended", "paused")
-        if about.get("kind") != "run":
-            return Overview(number, "unreadable", "not the journal of an experiment")
-        return _overview(number, journal, about)
+        with journal.blamed():
+            about = journal.told("kind", "experiment", "policy", "origin", "ended", "paused")
+            if about.get("kind") != "run":
+                return Overview(number, "unreadable", "not the journal of an experiment")
+            return _overview(number, journal, about)
+    except InputError as error:
+        return Overview(number, "unreadable", str(error))
     finally:
         journal.close()
 

@@ -115,6 +115,7 @@ def _fared(found: Statistics) -> dict[str, Any]:
 
 def report(run: Run, *, expected: bool = True) -> Report:
     """Set a run beside its twin, what is to be expected of it, and what was published."""
+    run.journal.check()
     if run.until == 0:
         raise InputError(f"{run.name} has not begun: there is nothing to set beside anything")
     return Report(

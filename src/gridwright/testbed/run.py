@@ -36,12 +36,15 @@ class Run:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.journal = Journal(path, new=False)
-        about = _about(self.journal)
-        if about.get("kind") != "run":
+        try:
+            with self.journal.blamed():
+                self.about = _about(self.journal)
+                if self.about.get("kind") != "run":
+                    raise InputError(f"{path} is the journal of a grid, not of an experiment")
+                self.faults = tuple(Fault(*fault) for fault in self.about["faults"])
+        except BaseException:
             self.journal.close()
-            raise InputError(f"{path} is the journal of a grid, not of an experiment")
-        self.about = about
-        self.faults = tuple(Fault(*fault) for fault in about["faults"])
+            raise
 
     @cached_property
     def jobs(self) -> JobList:
@@ -126,8 +129,15 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        try:
+            if isinstance(error, Exception):
+                with self.journal.blamed():
+                    raise error
+        finally:
+            self.close()
 
 
 def runs() -> list[Path]:
@@ -237,7 +247,7 @@ def new_run(
 def _next_path() -> Path:
     """Return the path of the next run, and make it ours."""
     folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     number = max((int(path.stem) for path in runs()), default=0) + 1
     while True:
         path = folder / f"{number}.sqlite"

@@ -187,6 +187,7 @@ class _Stage:
                 self._happen(now, kind, number)
             self.book.decisions.clear()
             self.book.changed.clear()
+            self.book.moved.clear()
         return self._result()
 
     def _happen(self, now: float, kind: int, number: int) -> None:

@@ -1,0 +1,100 @@
+"""How long one turn of the mapper holds its event loop, in CPU time of its own.
+
+Goal: 50 ms, when a machine dies with 10,000 jobs in its queue, with 200 classes under a planner,
+and when 200,000 jobs are submitted at once. Also the memory and the cancellation of waiting jobs.
+"""
+
+import tempfile
+from pathlib import Path
+from time import perf_counter, sleep, thread_time
+
+import psutil
+
+from gridwright.grid import Grid
+from gridwright.grid.executors.fake import FakeExecutor
+
+QUEUED = 10_000
+CLASSES = 200
+MANY = 200_000
+
+
+class Turns:
+    """Measures the turns of a grid."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.longest = 0.0
+        turn = grid.mapper._turn
+
+        def measured() -> None:
+            began = thread_time()
+            turn()
+            self.longest = max(self.longest, thread_time() - began)
+
+        grid.mapper._turn = measured  # type: ignore[method-assign]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        death(Path(folder) / "death.sqlite")
+        planner(Path(folder) / "planner.sqlite")
+        at_once(Path(folder) / "many.sqlite")
+
+
+def death(path: Path) -> None:
+    executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
+    with Grid("mct", executor=executor, journal=path) as grid:
+        grid.pause("b")
+        grid.map(abs, range(QUEUED))
+        grid.resume("b")
+        turns, began = Turns(grid), perf_counter()
+        grid.kill("a")
+        while grid.status()["machines"]["b"]["queued"] < QUEUED - 1:
+            sleep(0.05)
+        print(
+            f"{QUEUED:,} jobs of a machine that died, under mct: offered anew in "
+            f"{perf_counter() - began:.2f} s, longest turn {1000 * turns.longest:.0f} ms"
+        )
+
+
+def planner(path: Path) -> None:
+    with Grid("pas_dg", 4, journal=path) as grid:
+        turns, began = Turns(grid), perf_counter()
+        futures = [
+            grid.submit(abs, k, task_class=f"class {k % CLASSES}") for k in range(5 * CLASSES)
+        ]
+        for future in futures:
+            future.result()
+        print(
+            f"{len(futures):,} jobs of {CLASSES} new classes, under pas_dg: "
+            f"{perf_counter() - began:.1f} s, longest turn {1000 * turns.longest:.0f} ms, "
+            f"{grid.status()['plans']} plans"
+        )
+
+
+def at_once(path: Path) -> None:
+    own = psutil.Process()
+    with Grid("fcfs", 2, journal=path, durable=False) as grid:
+        grid.submit(abs, 1).result()
+        turns, before, began = Turns(grid), own.memory_info().rss, perf_counter()
+        futures = grid.map(abs, range(MANY))
+        sent, done = perf_counter() - began, 0
+        while grid.status()["classes"]["1"]["arrived"] < MANY:
+            sleep(0.05)
+        taken_in = perf_counter() - began
+        done = sum(each.done() for each in futures)
+        memory = (own.memory_info().rss - before) / MANY
+        began = perf_counter()
+        cancelled = futures[-1].cancel() and futures[MANY // 2].cancel()
+        cancelling = perf_counter() - began
+        print(
+            f"{MANY:,} jobs at once, under fcfs: handed over in {sent:.1f} s, all in "
+            f"the journal after {taken_in:.1f} s with {done:,} jobs done meanwhile, longest turn "
+            f"{1000 * turns.longest:.0f} ms; {memory / 1000:.2f} kB a job with its future and its "
+            f"call; two cancelled ({cancelled}) in {1000 * cancelling:.0f} ms"
+        )
+        for future in futures[-1000:]:
+            future.cancel()
+
+
+if __name__ == "__main__":
+    main()

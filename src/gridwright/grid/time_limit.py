@@ -1,0 +1,99 @@
+"""Time limits of jobs: how long each may take, and what happens to one that takes longer."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from .job import Job, Send, Stage
+from .journal import Entry
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from .mapper import Mapper
+
+__all__ = ["Overdue", "TimeLimits"]
+
+STARTING = 10.0
+"""Seconds in which a job should start, and before which its time limit does not run: its machine's
+process may have to be started again first."""
+DOUBLINGS = 60
+"""A job's time limit is doubled so many times at most: more would be no number."""
+
+
+class Overdue(NamedTuple):
+    """Word to the mapper: a job takes too long."""
+
+    sent: Send
+
+
+class TimeLimits:
+    """Timers for the jobs that a mapper has sent."""
+
+    def __init__(self, mapper: Mapper) -> None:
+        self.mapper = mapper
+        self.exceeded = 0
+        """How many time limits were exceeded so far."""
+        self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
+
+    def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
+        """Start the timer of a job that was sent, if jobs have a time limit.
+
+        A job that is long wherever it runs must get through some day: every time-out doubles its
+        next limit.
+        """
+        timeout = self.mapper.settings.timeout
+        if timeout > 0:
+            limit = timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
+            seconds = limit * self.mapper.unit
+            timer = loop.call_later(seconds, self._look, loop, sent, limit)
+            self._timers[sent.job, sent.attempt] = timer
+
+    def stop(self, number: int, attempt: int) -> None:
+        """Stop the timer of an attempt."""
+        timer = self._timers.pop((number, attempt), None)
+        if timer is not None:
+            timer.cancel()
+
+    def close(self) -> None:
+        """Stop all timers."""
+        for timer in self._timers.values():
+            timer.cancel()
+
+    def exceed(self, sent: Send, turn: Turn) -> None:
+        """Note that a job takes too long, and do what the settings say."""
+        mapper = self.mapper
+        now, then = mapper.now(), mapper.settings.on_timeout
+        name = mapper.executor.machines[sent.machine]
+        times = f"{mapper.settings.timeout:g} times what was expected"
+        why = f"it took more than {times} on machine {name}"
+        said = mapper.book.timed_out(now, sent.job, sent.attempt, then=then, why=why)
+        if said is None:  # it has ended meanwhile
+            return
+        self.exceeded += 1
+        if then in ("resubmit", "duplicate") and mapper.book.machines[sent.machine].up:
+            then = "stopped"
+        turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, then))
+        turn.out += said
+
+    def _look(self, loop: asyncio.AbstractEventLoop, sent: Send, limit: float) -> None:
+        key = (sent.job, sent.attempt)
+        self._timers.pop(key, None)
+        job = self.mapper.book.jobs.get(sent.job)
+        if job is None or job.stage != Stage.sent or job.attempt != sent.attempt:
+            return
+        # it may have been paused meanwhile, or have started late
+        if (wait := self.mapper.until(self._begun(job) + limit)) > 0:
+            self._timers[key] = loop.call_later(wait, self._look, loop, sent, limit)
+            return
+        self.mapper.hear(Overdue(sent))
+
+    def _begun(self, job: Job) -> float:
+        """Return since when a job's time limit runs.
+
+        Where retries have no limit, as published, that is when it was sent.
+        """
+        if self.mapper.settings.retries is None:
+            return job.sent
+        return job.sent + STARTING / self.mapper.unit if math.isnan(job.started) else job.started

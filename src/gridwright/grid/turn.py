@@ -1,0 +1,198 @@
+"""One turn of the mapper: what happened in it, and how it gets into the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+from .book import Book
+from .job import Decision, Instruction, Job
+from .journal import Entry, Journal
+
+__all__ = ["RETRY", "ROWS", "Answer", "Patience", "Receipt", "Submission", "Turn", "patiently"]
+
+ROWS = 500
+"""Jobs that were only moved between queues, of which a turn writes at most so many."""
+RETRY = 0.05
+"""Seconds after which a write that failed is tried again."""
+
+WARNING = logging.getLogger("gridwright").warning
+WARN_AFTER = 1.0
+"""Seconds without success after which a warning is given."""
+GIVE_UP_AFTER = 60.0
+"""Seconds after which an error that nobody can clear away counts as final."""
+CLEARS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
+"""Errors that end when another process or an operator does something: these are waited for."""
+MAY_CLEAR = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM}
+"""Errors that may end by themselves, for example on a network disk."""
+
+
+class Receipt:
+    """Lets a thread wait until all of its jobs are in the journal."""
+
+    def __init__(self, jobs: int) -> None:
+        self._left, self._all = jobs, Event()
+        self._error: Exception | None = None
+
+    def keep(self) -> None:
+        """Note that one more job is in the journal."""
+        self._left -= 1
+        if self._left <= 0:
+            self._all.set()
+
+    def refuse(self, error: Exception) -> None:
+        """Note that a job cannot be kept."""
+        self._error = error
+        self._all.set()
+
+    def wait(self) -> None:
+        """Wait for the last job; raise the error of one that cannot be kept."""
+        self._all.wait()
+        if self._error is not None:
+            raise self._error
+
+
+class Answer(Protocol):
+    """What a job's result is given to."""
+
+    def done(self) -> bool:
+        """Tell whether nobody waits for the result any more."""
+
+    def set_result(self, result: bytes, /) -> None:
+        """Take the pickled result."""
+
+    def set_exception(self, error: Exception, /) -> None:
+        """Take the reason why there is none."""
+
+
+class Submission(NamedTuple):
+    """A job on its way into the book."""
+
+    number: int
+    task_class: int
+    work: bytes
+    future: Answer
+    receipt: Receipt | None = None
+    """Told when the job is in the journal."""
+
+
+class Turn:
+    """Everything that one turn changes."""
+
+    def __init__(self) -> None:
+        self.words: list[Any] = []
+        """What was entered into the book."""
+        self.entries: list[Entry] = []
+        self.submitted: list[tuple[int, bytes]] = []
+        self.results: list[tuple[int, bytes, str]] = []
+        self.changed: list[Job] = []
+        self.decisions: list[Decision] = []
+        self.out: list[Instruction] = []
+        self.done: list[Callable[[], None]] = []
+        """What to do once the turn is in the journal."""
+        self.note = self.entries.append
+
+    def add(self, answer: tuple[list[Instruction], list[Entry]]) -> None:
+        """Add what beliefs came to."""
+        self.out += answer[0]
+        self.entries += answer[1]
+
+    def take_changed(self, book: Book, most: float) -> None:
+        """Take the jobs to write from the book.
+
+        Of those that were only moved between queues at most so many are taken: the others stay for
+        later turns. They are not acted upon, and a grid that goes on has them wait again.
+        """
+        changed, book.changed = book.changed, {}
+        for number, _ in self.submitted:
+            if (job := book.moved.pop(number, None)) is not None:
+                changed[number] = job
+        while book.moved and most > 0:
+            number, job = book.moved.popitem()
+            changed[number] = job
+            most -= 1
+        self.changed = list(changed.values())
+
+    def has_rows(self) -> bool:
+        """Tell whether the turn has anything to write."""
+        return any((self.entries, self.submitted, self.results, self.changed, self.decisions))
+
+    def write(
+        self,
+        journal: Journal,
+        book: Book,
+        classes: Sequence[str],
+        machines: Sequence[str],
+        now: float,
+    ) -> None:
+        """Write it in one piece."""
+        jobs = []
+        for job in self.changed:
+            if job.stage.is_final:
+                job.settled = now
+            where = machines[job.machine] if job.machine >= 0 else None
+            jobs.append((job, classes[job.task_class], where))
+        asking, asked = machines, classes
+        if book.policy.kind == "push":
+            asking, asked = asked, asking
+        rows = [
+            (
+                each.time,
+                asking[each.asked],
+                " ".join([asked[k] for k in each.candidates]),
+                asked[each.choice] if 0 <= each.choice < len(asked) else None,
+                each.plan,
+            )
+            for each in self.decisions
+        ]
+        journal.write(self.entries, jobs, self.submitted, self.results, rows)
+
+
+class Patience:
+    """Decides whether a write that failed is tried again, and warns of long waits."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._since: float | None = None
+        self._warned = False
+
+    def lasts(self, error: Exception) -> bool:
+        """Tell whether to try again."""
+        now = monotonic()
+        self._since = now if self._since is None else self._since
+        waited = now - self._since
+        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+        if code not in CLEARS and not (code in MAY_CLEAR and waited < GIVE_UP_AFTER):
+            return False
+        if waited >= WARN_AFTER and not self._warned:
+            self._warned = True
+            WARNING(
+                "the journal %s cannot be written: %s; the grid waits and tries again",
+                *(self.path, error),
+            )
+        return True
+
+    def rewarded(self) -> None:
+        """Note that a write has succeeded."""
+        if self._since is not None:
+            if self._warned:
+                waited = monotonic() - self._since
+                WARNING("the journal %s is written again, after %.0f s", self.path, waited)
+            self._since, self._warned = None, False
+
+
+async def patiently(write: Callable[[], None]) -> None:
+    """Write to a journal; while another process has it locked, try again."""
+    while True:
+        try:
+            return write()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        await asyncio.sleep(RETRY)

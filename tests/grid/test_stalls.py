@@ -1,0 +1,214 @@
+"""No event holds up a grid for long: work is cut into pieces, and what waits is small."""
+
+import gc
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright.grid import Book, Grid, Stage, mapper
+from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.future import JobFuture
+from gridwright.policies import Policy, find
+
+from .conftest import WAIT, until
+
+JOBS = 300
+
+
+def busy(policy: str = "mct") -> Book:
+    """Return a book whose first machine has a long queue, and whose second is free."""
+    book = Book(find(policy), np.ones((1, 2)), [1.0])
+    book.close(0.0, 1)
+    for number in range(JOBS):
+        book.submit(float(number), number, 0)
+    book.open(float(JOBS), 1)
+    book.decisions.clear()
+    return book
+
+
+def where(book: Book) -> list[tuple[str, int, int]]:
+    return [(str(job.stage), job.machine, job.attempt) for job in book.jobs.values()]
+
+
+@pytest.mark.parametrize("what", ["machine_down", "close"])
+@pytest.mark.parametrize("policy", ["mct", "pas"])
+def test_a_long_queue_is_offered_anew_piece_by_piece(policy: str, what: str) -> None:
+    at_once, book = busy(policy), busy(policy)
+    getattr(at_once, what)(1000.0, 0)
+    book.enough = lambda: True
+    getattr(book, what)(1000.0, 0)
+    pieces, asked = 1, [len(book.decisions)]
+    while book.unfinished:
+        before = len(book.decisions)
+        book.go_on(1000.0)
+        asked.append(len(book.decisions) - before)
+        pieces += 1
+    assert max(asked) <= 1
+    assert pieces > JOBS
+    assert where(book) == where(at_once)
+    assert book.machines.tolist() == at_once.machines.tolist()
+    assert [job.number for job in book.own[1]] == [job.number for job in at_once.own[1]]
+
+
+def test_a_machine_that_is_soon_back_keeps_the_rest_of_its_queue() -> None:
+    book = busy()
+    book.enough = lambda: True
+    book.machine_down(1000.0, 0)
+    for _ in range(10):
+        book.go_on(1000.0)
+    book.cancel(1000.0, JOBS - 1)
+    assert book.jobs[JOBS - 1].stage == Stage.cancelled
+    book.machine_up(1001.0, 0)
+    while book.unfinished:
+        book.go_on(1001.0)
+    assert book.machines["backlog"].tolist() == [JOBS - 13, 12]
+    assert book.running[0] is not None
+    assert len(book.own[0]) == JOBS - 14
+    assert sum(job.stage == Stage.waiting for job in book.jobs.values()) == 0
+
+
+@contextmanager
+def calls() -> Iterator[Callable[[], int]]:
+    """Count the calls of Python functions."""
+    count = [0]
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        count[0] += event == "call"
+
+    sys.setprofile(note)
+    try:
+        yield lambda: count[0]
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("policy", ["mct", "fcfs"])
+def test_to_cancel_a_job_is_not_to_go_through_all(policy: str) -> None:
+    book = busy(policy)
+    with calls() as counted:
+        for number in reversed(range(JOBS)):
+            book.cancel(1000.0, number)
+        assert counted() < 60 * JOBS
+    assert not book.waiting[0]
+    assert not book.own[0]
+
+
+def quiet(duration: float = 1000.0) -> FakeExecutor:
+    return FakeExecutor(["a", "b"], lambda *_: duration)
+
+
+def test_submissions_let_other_words_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapper, "BREATH", -1.0)  # so that every word is a breath of its own
+    with Grid("fcfs", executor=quiet(0.0), journal=tmp_path / "j", durable=False) as grid:
+        sizes: list[int] = []
+        write = grid.journal.write
+
+        def noted(entries: Any, jobs: Any, submitted: Any, *rest: Any) -> None:
+            sizes.append(len(submitted))
+            write(entries, jobs, submitted, *rest)
+
+        monkeypatch.setattr(grid.journal, "write", noted)
+        grid.map(abs, range(JOBS))
+        until(lambda: grid.statistics().overall.finished == JOBS)
+        kinds = [entry.kind for entry in grid.journal.events("submitted", "finished")]
+    assert max(sizes) == 1
+    assert "finished" in kinds[: JOBS // 2], "jobs end while others come"
+
+
+def test_what_is_moved_is_written_a_little_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapper, "ROWS", 10)
+    path = tmp_path / "j"
+    with Grid("mct", executor=quiet(), journal=path) as grid:
+        grid.pause("b")
+        grid.map(abs, range(JOBS))
+        sizes: list[int] = []
+        write = grid.journal.write
+
+        def noted(entries: Any, jobs: Any, *rest: Any) -> None:
+            sizes.append(len(jobs))
+            write(entries, jobs, *rest)
+
+        monkeypatch.setattr(grid.journal, "write", noted)
+        grid.resume("b")
+        grid.kill("a")
+        until(lambda: grid.status()["machines"]["b"]["queued"] == JOBS - 1)
+        on = "machine, stage, count(*) FROM job GROUP BY 1, 2 ORDER BY 2"
+        there = [("b", "queued", JOBS - 1), ("b", "sent", 1)]
+        until(lambda: grid._in_loop(lambda: grid.journal.select(on)) == there)
+    assert max(sizes) <= 12
+
+
+def test_large_plans_are_made_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    make = Policy.plan
+
+    def noted(self: Policy, situation: Any) -> Any:
+        if len(situation.rates) > 12:
+            threads.append(threading.current_thread().name)
+        return make(self, situation)
+
+    monkeypatch.setattr(Policy, "plan", noted)
+    with Grid("pas_dg", machines=2, journal=tmp_path / "j") as grid:
+        futures = [grid.submit(abs, -k, task_class=f"class {k % 24}") for k in range(48)]
+        assert [each.result(WAIT) for each in futures] == list(range(48))
+        plan = grid.mapper.book.plan
+        until(lambda: not grid.mapper.book.stale)
+        assert plan.shape == (25, 2)
+    assert threads
+    assert all(name.startswith("gridwright plans") for name in threads)
+
+
+def test_a_class_is_added_without_a_plan() -> None:
+    book = Book(find("pas_dg"), np.ones((1, 2)), [1.0])
+    before = book.plans
+    for _ in range(5):
+        book.add_class(np.ones(2), 1.0)
+    assert book.plans == before
+    book.submit(1.0, 1, 5)
+    assert book.plans == before + 1, "one for all of them"
+
+
+def test_calls_wait_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapper, "AT_HAND", 1000)
+    with Grid("fcfs", machines=2, journal=tmp_path / "j") as grid:
+        grid.pause("1")
+        grid.pause("2")
+        futures = grid.map(pow, range(100), [2] * 100)
+        assert sum(map(len, grid.mapper.works.values())) <= 1000
+        grid.resume("1")
+        grid.resume("2")
+        assert [each.result(WAIT) for each in futures] == [k * k for k in range(100)]
+        until(lambda: not grid.mapper.works)
+        assert grid.mapper._at_hand == 0
+
+
+@pytest.mark.parametrize("policy", ["mct", "fcfs"])
+def test_a_waiting_job_takes_a_kilobyte_beside_its_future_and_its_call(
+    policy: str, tmp_path: Path
+) -> None:
+    jobs = 3000
+    with Grid(policy, executor=quiet(), journal=tmp_path / "j") as grid:
+        grid.submit(abs, 0)
+        tracemalloc.start()
+        try:
+            others = [JobFuture(number, grid.cancel, grid._answers) for number in range(jobs)]
+            future = tracemalloc.get_traced_memory()[0] / jobs
+            futures = grid.map(abs, range(jobs))
+            gc.collect()
+            whole = tracemalloc.get_traced_memory()[0] / jobs - future
+        finally:
+            tracemalloc.stop()
+        work = sum(map(sys.getsizeof, grid.mapper.works.values())) / jobs
+        assert len(others) == len(futures)
+    assert whole - future - work < 1000
