@@ -11,6 +11,7 @@ BENCHMARKS = [
     "chains",
     "optimum",
     "grid",
+    "stalls",
     "dask",
     "functions",
     "startup",

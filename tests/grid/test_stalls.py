@@ -15,7 +15,7 @@ import pytest
 from gridwright.grid import Book, Grid, Stage, mapper
 from gridwright.grid.executors.fake import FakeExecutor
 from gridwright.grid.future import JobFuture
-from gridwright.policies import Policy, find
+from gridwright.policies import Policy, find, policy_of
 
 from .conftest import WAIT, until
 
@@ -55,6 +55,24 @@ def test_a_long_queue_is_offered_anew_piece_by_piece(policy: str, what: str) -> 
     assert where(book) == where(at_once)
     assert book.machines.tolist() == at_once.machines.tolist()
     assert [job.number for job in book.own[1]] == [job.number for job in at_once.own[1]]
+
+
+def shy(task_class: int, view: Any) -> int:
+    """Send the second class to machine 1, and hold the first one back (nobody)."""
+    return 0 if task_class == 1 else -1
+
+
+def test_offers_that_are_broken_off_go_on_with_the_next_class() -> None:
+    book = Book(policy_of(shy, "push"), np.ones((2, 1)), [1.0, 1.0])
+    book.closed[0] = True
+    book.submit(0.0, 0, 0)
+    book.submit(1.0, 1, 1)
+    book.enough = lambda: True
+    book.open(2.0, 0)
+    assert book.unfinished, "the first class was held back"
+    book.go_on(2.0)
+    assert (book.jobs[0].stage, book.jobs[1].stage) == (Stage.waiting, Stage.sent)
+    assert not book.unfinished
 
 
 def test_a_machine_that_is_soon_back_keeps_the_rest_of_its_queue() -> None:
@@ -197,7 +215,7 @@ def test_calls_wait_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_waiting_job_takes_a_kilobyte_beside_its_future_and_its_call(
     policy: str, tmp_path: Path
 ) -> None:
-    jobs = 3000
+    jobs = 500
     with Grid(policy, executor=quiet(), journal=tmp_path / "j") as grid:
         grid.submit(abs, 0)
         tracemalloc.start()

@@ -54,6 +54,9 @@ class Pull:
         self.placed(task_class)
         self.freed(machine)
 
+    def go_on(self) -> None:
+        """Nothing is broken off: no event takes long."""
+
     def gone(self, machine: int) -> None:
         """Forget a machine that takes no more jobs."""
         self.idle.pop(machine, None)
@@ -128,11 +131,31 @@ class Push:
 
     def __init__(self, book: Ledger) -> None:
         self.book = book
+        self.held: set[int] = set()
+        """Classes that the policy has held back since the offers began."""
+        self.is_offering = False
+        """Whether offers were broken off,"""
+        self.is_outdated = False
+        """and something has happened since: those held back are offered once more."""
 
     def placed(self, task_class: int) -> None:
         """Offer what waits to the policy, oldest first, until it holds back the rest."""
-        book = self.book
-        left = {i for i, queue in enumerate(book.waiting) if queue}
+        if self.is_offering:
+            self.is_outdated = True
+        else:
+            self.held.clear()
+        self._offer()
+
+    def go_on(self) -> None:
+        """Go on with offers that were broken off."""
+        if self.is_offering:
+            self._offer()
+        else:
+            self.placed(-1)
+
+    def _offer(self) -> None:
+        book, self.is_offering = self.book, False
+        left = {i for i, queue in enumerate(book.waiting) if queue} - self.held
         while left:
             i = min(left, key=lambda k: (book.classes[k].oldest, k))
             j = int(book.policy.decide(i, book.view(), *book.arguments))
@@ -143,10 +166,15 @@ class Push:
                 left = {k for k in left if book.waiting[k]}
             else:
                 left.discard(i)
+                self.held.add(i)
                 book.refusals += j >= 0
             if left and book.enough():
-                book.unfinished = True
+                self.is_offering = book.unfinished = True
                 return
+        if self.is_outdated:
+            self.is_outdated = False
+            self.held.clear()
+            self._offer()
 
     def freed(self, machine: int) -> None:
         """Start the next job of a machine's own queue; offer what waits."""

@@ -224,7 +224,7 @@ class Book(Ledger):
         """Go on with what an earlier event left unfinished."""
         self.now, self.unfinished = now, False
         if self._put_back():
-            self.mechanism.recalled()
+            self.mechanism.go_on()
         return self._answer()
 
     def _die(self, job: Job, machine: int, why: str) -> None:

@@ -277,7 +277,10 @@ class Journal:
 
     def work(self, number: int) -> bytes:
         """Return the pickled call of a job."""
-        return bytes(self.select("work FROM job WHERE number=?", (number,))[0][0])
+        found = self.select("work FROM job WHERE number=?", (number,))
+        if not found or not isinstance(found[0][0], bytes):
+            raise InputError(f"{self.path} is damaged: the call of job {number} is missing")
+        return found[0][0]
 
     def table(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
         """Return columns of a table, in the order of its rows."""
@@ -291,6 +294,8 @@ class Journal:
     def _rows(self, words: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._database.execute(words, values)
+        except sqlite3.ProgrammingError:  # it is closed
+            raise
         except (sqlite3.Error, OverflowError) as error:
             raise InputError(f"{self.path} cannot be read: {error}") from None
 
@@ -385,7 +390,8 @@ class Journal:
         except InputError:
             raise
         except Exception:
-            self.check()
+            with suppress(sqlite3.ProgrammingError):
+                self.check()
             raise
 
     def _wrong(self) -> str:
@@ -447,7 +453,7 @@ TOLD: dict[str, Any] = {
     "machines": list,
     "faults": list,
     "experiment": dict,
-    "jobs": dict,
+    "jobs": dict | list,
 }
 """What is told of a grid, and of which type it is."""
 

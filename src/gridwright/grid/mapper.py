@@ -138,6 +138,8 @@ class Mapper:
         self.limits.close()
         await self.executor.close()
         self._planning.close()
+        await self._write_the_rest()  # of what came meanwhile
+        self._closed = True
 
     async def _write_the_rest(self) -> None:
         """Wait until all that was submitted is in the journal, if it can be written."""
@@ -148,7 +150,6 @@ class Mapper:
                 if monotonic() > end:
                     self._break_journal("it was closed while the journal could not be written")
             await asyncio.sleep(0 if self._unwritten is None else RETRY)
-        self._closed = True
 
     def now(self) -> float:
         """Return the time as the book and the journal have it."""
@@ -232,13 +233,13 @@ class Mapper:
         self._breath_began = thread_time()
         while self._inbox and not self.broken:
             self._try_to_enter(self._inbox.popleft(), turn)
-            if self._out_of_breath():
+            if self.book.enough():
                 break
         if self.book.unfinished and not self.broken:
             self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
         while self._coming and not self.broken:
             self._try_to_enter(self._coming.popleft(), turn)
-            if self._out_of_breath():
+            if self.book.enough():
                 break
 
     def _out_of_breath(self) -> bool:
@@ -420,8 +421,12 @@ class Mapper:
         job = self.book.jobs.get(word.job)
         if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
             return  # it was taken back in the same turn
-        kept = self.works.get(word.job)
-        work = self.prepare(job, self.journal.work(word.job) if kept is None else kept)
+        try:
+            kept = self.works.get(word.job)
+            work = self.prepare(job, self.journal.work(word.job) if kept is None else kept)
+        except InputError as error:  # the journal cannot be read
+            self._break_journal(str(error))
+            return
         self.executor.start(word.job, word.machine, word.attempt, work)
         if self._loop is not None:
             self.limits.start(self._loop, word, job)
