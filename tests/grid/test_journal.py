@@ -12,7 +12,7 @@ from threading import Thread, Timer
 
 import pytest
 
-from gridwright import InputError
+from gridwright import GridClosedError
 from gridwright.grid import Grid, Journal, ownership
 from gridwright.grid.executors.fake import FakeExecutor
 
@@ -128,6 +128,7 @@ def test_a_journal_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.Mon
             folder = grid.journal.path.parent
             modes = {each.suffix: each.stat().st_mode & 0o777 for each in folder.iterdir()}
             signs = [each.stat().st_mode & 0o777 for each in folder.parent.glob("running/*")]
+            grid.close()
     finally:
         os.umask(old)
     endings = ("", "-wal", "-shm", "-lock")
@@ -146,7 +147,7 @@ def test_a_forked_child_keeps_nobody_from_the_journal(tmp_path: Path) -> None:
         try:
             os.close(write)
             grid.submit(abs, 1)
-        except InputError as error:
+        except GridClosedError as error:
             grid.close()
             os.read(read, 1)  # until the parent has seen enough
             os._exit(0 if "belongs to its parent" in str(error) else 1)
