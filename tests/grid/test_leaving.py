@@ -79,6 +79,16 @@ def test_what_waits_can_be_dropped(tmp_path: Path) -> None:
         assert [kept[k].job.stage for k in range(1, 6)] == [Stage.cancelled] * 5
 
 
+def test_a_job_that_the_grid_cancels_settles_its_future(tmp_path: Path) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        future = grid.submit(time.sleep, 1000)
+        where(grid, 0)
+        assert grid.cancel(future.number)
+        assert future.cancelled()
+        assert not grid.cancel(future.number)
+        assert not grid.cancel(99)
+
+
 def test_a_grid_that_is_shut_down_may_close_by_itself(tmp_path: Path) -> None:
     grid = Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
     future = grid.submit(time.sleep, 0.2)

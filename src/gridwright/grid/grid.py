@@ -205,6 +205,12 @@ class Grid:
 
     def cancel(self, number: int) -> bool:
         """Take a job back; False if it has ended."""
+        taken = self._take_back(number)
+        if taken and (future := self._pending.get(number)) is not None:
+            future.mark_cancelled()
+        return taken
+
+    def _take_back(self, number: int) -> bool:
         book = self.mapper.book
         entry = Entry(self.mapper.now(), "cancelled", number)
         return self._tell(
@@ -388,7 +394,7 @@ class Grid:
 
     def _future(self, number: int) -> JobFuture:
         """Make the future of a job, and note that it has not ended."""
-        future = self._pending[number] = JobFuture(number, self.cancel, self._answers)
+        future = self._pending[number] = JobFuture(number, self._take_back, self._answers)
         Future.add_done_callback(future, self._has_ended)
         return future
 

@@ -60,6 +60,12 @@ class _Overdue(NamedTuple):
     sent: Send
 
 
+class _CopyOverdue(NamedTuple):
+    """A copy of a job that timed out and has not answered since."""
+
+    sent: Send
+
+
 class _Call(NamedTuple):
     """Something to do in the next turn that is no event of the executor."""
 
@@ -68,7 +74,7 @@ class _Call(NamedTuple):
     answer: Future[bool]
 
 
-_Word = Submission | Event | _Overdue | _Call
+_Word = Submission | Event | _Overdue | _CopyOverdue | _Call
 
 
 class Mapper:
@@ -225,6 +231,8 @@ class Mapper:
                 self._ended(word, turn)
             case _Overdue(sent):
                 self._overdue(sent, turn)
+            case _CopyOverdue(sent):
+                turn.out += book.copy_timed_out(now, sent.job, sent.attempt) or []
             case MachineUp(machine):
                 self._up(machine, now, turn)
             case MachineDown(machine, why, died):
@@ -346,11 +354,16 @@ class Mapper:
         work = self.prepare(job, self.works[word.job])
         self.executor.start(word.job, word.machine, word.attempt, work)
         if self.settings.timeout > 0 and self._loop is not None:
-            # A job that is long wherever it runs must get through some day: every time-out
-            # doubles its next one.
-            limit = self.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
+            limit = self._limit(job)
             timer = self._loop.call_later(limit * self.unit, self._time_out, word, limit)
             self._timers[word.job, word.attempt] = timer
+
+    def _limit(self, job: Job) -> float:
+        """Return how long a job may take.
+
+        One that is long wherever it runs must get through some day: every time-out doubles it.
+        """
+        return self.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
 
     def _stop_timer(self, number: int, attempt: int) -> None:
         timer = self._timers.pop((number, attempt), None)
@@ -391,6 +404,12 @@ class Mapper:
             then = "stopped"
         turn.note(Entry(now, "timed out", word.job, word.attempt, name, then))
         turn.out += said
+        job = self.book.jobs[word.job]
+        if self.settings.retries is not None and word.attempt in job.copies and self._loop:
+            later = self._loop.call_later(
+                self._limit(job) * self.unit, self.hear, _CopyOverdue(word)
+            )
+            self._timers[word.job, word.attempt] = later
 
     def _settle(self, number: int, result: bytes, error: Exception | None) -> None:
         """Give a job's result to whoever waits for it."""
