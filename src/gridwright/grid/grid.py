@@ -36,7 +36,9 @@ LOGGER = logging.getLogger(__name__)
 UNNAMED = "1"
 """The class of jobs that are submitted without one, where the grid was given no classes."""
 LOOK = 1.0
-"""Seconds between looks at what a grid that is shut down is still waiting for."""
+"""Seconds between looks at what a grid that is shut down is still waiting for,"""
+LOOKS = 3
+"""and looks in a row that must find nothing going on before it says so."""
 LAST = 1.0
 """Seconds for which a grid that is closed waits for callbacks."""
 
@@ -412,7 +414,7 @@ class Grid:
             while not self._ended.wait_for(lambda: not self._pending, LOOK):
                 why = self._held_up()
                 looked = looked + 1 if why else 0
-                if looked == 2:
+                if looked == LOOKS:
                     LOGGER.warning(
                         "the grid waits for its jobs (%d left): %s", len(self._pending), why
                     )
