@@ -82,7 +82,7 @@ def test_a_job_is_taken_in_once() -> None:
 
 
 ACTIONS = ("resubmit", "duplicate", "wait", "fail")
-HOW = ("start", "end", "error", *ACTIONS)
+HOW = ("start", "end", "error", "copy", *ACTIONS)
 RATES = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0]])
 
 
@@ -124,6 +124,10 @@ class Turmoil(RuleBasedStateMachine):
         job = self.book.jobs[word.job]
         current = job.stage == Stage.sent and job.attempt == word.attempt
         counts = current or (word.attempt in job.copies and not job.stage.is_final)
+        if how == "copy":
+            if self.book.retries is not None:
+                self.hear(self.book.copy_timed_out(self.now, word.job, word.attempt))
+            return
         if how == "start":
             self.book.started(self.now, word.job, word.attempt)
             return

@@ -52,31 +52,40 @@ def test_an_exception_leaves_at_once_and_the_journal_keeps_the_jobs(tmp_path: Pa
     ]
 
 
-def test_what_waits_can_be_dropped(tmp_path: Path) -> None:
-    mark = tmp_path / "go on"
+@pytest.mark.parametrize("policy", ["fcfs", "mct"])  # jobs wait centrally, or at their machine
+def test_what_waits_can_be_dropped(policy: str, tmp_path: Path) -> None:
+    mark, path = tmp_path / "go on", tmp_path / "j.sqlite"
 
     def after_all() -> str:
         while not mark.exists():
             time.sleep(0.01)
         return "done"
 
-    for policy in ("fcfs", "mct"):  # jobs wait centrally, or at their machine
-        grid = Grid(policy, machines=1, journal=tmp_path / f"{policy}.sqlite")
-        running = grid.submit(after_all)
+    grid = Grid(policy, machines=1, journal=path)
+    running = grid.submit(after_all)
+    where(grid, 0)
+    waiting = [grid.submit(time.sleep, 1000) for _ in range(5)]
+    leaving = Thread(target=grid.shutdown, kwargs={"cancel_futures": True})
+    leaving.start()
+    until(lambda: all(each.cancelled() for each in waiting))
+    assert not running.done()
+    with pytest.raises(GridClosedError, match="takes no more jobs"):
+        grid.submit(abs, -1)
+    mark.touch()
+    leaving.join(WAIT)
+    assert running.result(0) == "done"
+    kept = journalled(path)
+    assert [kept[k].job.stage for k in range(1, 6)] == [Stage.cancelled] * 5
+
+
+def test_a_job_that_the_grid_cancels_settles_its_future(tmp_path: Path) -> None:
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        future = grid.submit(time.sleep, 1000)
         where(grid, 0)
-        waiting = [grid.submit(time.sleep, 1000) for _ in range(5)]
-        leaving = Thread(target=grid.shutdown, kwargs={"cancel_futures": True})
-        leaving.start()
-        until(lambda: all(each.cancelled() for each in waiting))  # noqa: B023
-        assert not running.done()
-        with pytest.raises(GridClosedError, match="takes no more jobs"):
-            grid.submit(abs, -1)
-        mark.touch()
-        leaving.join(WAIT)
-        assert running.result(0) == "done"
-        mark.unlink()
-        kept = journalled(tmp_path / f"{policy}.sqlite")
-        assert [kept[k].job.stage for k in range(1, 6)] == [Stage.cancelled] * 5
+        assert grid.cancel(future.number)
+        assert future.cancelled()
+        assert not grid.cancel(future.number)
+        assert not grid.cancel(99)
 
 
 def test_a_grid_that_is_shut_down_may_close_by_itself(tmp_path: Path) -> None:

@@ -106,6 +106,17 @@ def test_an_endless_job_leaves_every_machine_to_others(then: str, tmp_path: Path
         assert [f.result(WAIT) for f in grid.map(abs, range(4))] == [0, 1, 2, 3]
 
 
+def test_endless_jobs_and_their_copies_do_not_keep_all_machines(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout": 2, "corrections": False}
+    path = tmp_path / "j.sqlite"
+    with Grid("fcfs", machines=2, journal=path, on_timeout="duplicate", **options) as grid:
+        endless = [grid.submit(time.sleep, 1000) for _ in range(2)]
+        assert [f.result(WAIT) for f in grid.map(abs, range(4))] == [0, 1, 2, 3]
+        for each in endless:
+            with pytest.raises(JobLostError, match="after 3 attempts"):
+                each.result(WAIT)
+
+
 def test_an_endless_copy_is_stopped_when_the_other_answers(tmp_path: Path) -> None:
     second = tmp_path / "second"
 

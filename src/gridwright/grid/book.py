@@ -138,6 +138,18 @@ class Book(Ledger):
                 self.held[machine] = (job, attempt)
         return self._answer()
 
+    def copy_timed_out(self, now: float, number: int, attempt: int) -> list[Instruction] | None:
+        """Stop a copy that has not answered either; None if it is not there any more.
+
+        Else copies of a few endless jobs could keep all machines from everybody for ever.
+        """
+        job = self.jobs.get(number)
+        if job is None or attempt not in job.copies:
+            return None
+        self.now = now
+        self._bring_back([self._stop_copy(job, attempt)])
+        return self._answer()
+
     def cancel(self, now: float, number: int) -> list[Instruction] | None:
         """Take a job back; None if it has ended."""
         job = self.jobs[number]
@@ -263,14 +275,16 @@ class Book(Ledger):
 
         Where retries have no limit, they go on until they answer.
         """
-        if self.retries is None or not job.copies:
-            return
-        copies, job.copies = job.copies, {}
-        for attempt, copy in copies.items():
-            self.out.append(Cancel(job.number, copy.machine, attempt))
-            del self.held[copy.machine]
-            self.released.append(copy.machine)
-        self._bring_back([copy.machine for copy in copies.values()])
+        if self.retries is not None and job.copies:
+            self._bring_back([self._stop_copy(job, attempt) for attempt in list(job.copies)])
+
+    def _stop_copy(self, job: Job, attempt: int) -> int:
+        """Stop a copy; return its machine, which is to be brought back."""
+        machine = job.copies.pop(attempt).machine
+        del self.held[machine]
+        self.out.append(Cancel(job.number, machine, attempt))
+        self.released.append(machine)
+        return machine
 
     def _forget_copy(self, machine: int) -> None:
         """Forget the copy on a machine that was ended or started again: it cannot answer."""

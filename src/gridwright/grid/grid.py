@@ -39,7 +39,9 @@ LOGGER = logging.getLogger(__name__)
 UNNAMED = "1"
 """The class of jobs that are submitted without one, where the grid was given no classes."""
 LOOK = 1.0
-"""Seconds between looks at what a grid that is shut down is still waiting for."""
+"""Seconds between looks at what a grid that is shut down is still waiting for,"""
+LOOKS = 3
+"""and looks in a row that must find nothing going on before it says so."""
 LAST = 1.0
 """Seconds for which a grid that is closed waits for callbacks."""
 BLOCK = 10_000
@@ -206,6 +208,12 @@ class Grid:
 
     def cancel(self, number: int) -> bool:
         """Take a job back; False if it has ended."""
+        taken = self._take_back(number)
+        if taken and (future := self._pending.get(number)) is not None:
+            future.mark_cancelled()
+        return taken
+
+    def _take_back(self, number: int) -> bool:
         entry = Entry(self.mapper.now(), "cancelled", number)
         return self._tell(lambda now: self.mapper.withdraw(now, number), entry)
 
@@ -403,7 +411,7 @@ class Grid:
 
     def _future(self, number: int) -> JobFuture:
         """Make the future of a job, and note that it has not ended."""
-        future = self._pending[number] = JobFuture(number, self.cancel, self._answers)
+        future = self._pending[number] = JobFuture(number, self._take_back, self._answers)
         Future.add_done_callback(future, self._has_ended)
         return future
 
@@ -421,7 +429,7 @@ class Grid:
             while not self._ended.wait_for(lambda: not self._pending, LOOK):
                 why = self._held_up()
                 looked = looked + 1 if why else 0
-                if looked == 2:
+                if looked == LOOKS:
                     LOGGER.warning(
                         "the grid waits for its jobs (%d left): %s", len(self._pending), why
                     )

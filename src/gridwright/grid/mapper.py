@@ -320,8 +320,8 @@ class Mapper:
                 turn.note(Entry(self.at(at), "started", number, attempt, name))
             case Ended():
                 self._ended(word, turn)
-            case Overdue(sent):
-                self.limits.exceed(sent, turn)
+            case Overdue():
+                self.limits.exceed(word, turn)
             case MachineUp(machine):
                 self._up(machine, now, turn)
             case MachineDown(machine, why, died):

@@ -23,9 +23,10 @@ DOUBLINGS = 60
 
 
 class Overdue(NamedTuple):
-    """Word to the mapper: a job takes too long."""
+    """Word to the mapper: a job takes too long, or a copy of one that has timed out before."""
 
     sent: Send
+    is_copy: bool = False
 
 
 class TimeLimits:
@@ -38,16 +39,10 @@ class TimeLimits:
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
 
     def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
-        """Start the timer of a job that was sent, if jobs have a time limit.
-
-        A job that is long wherever it runs must get through some day: every time-out doubles its
-        next limit.
-        """
-        timeout = self.mapper.settings.timeout
-        if timeout > 0:
-            limit = timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
-            seconds = limit * self.mapper.unit
-            timer = loop.call_later(seconds, self._look, loop, sent, limit)
+        """Start the timer of a job that was sent, if jobs have a time limit."""
+        if self.mapper.settings.timeout > 0:
+            limit = self._limit(job)
+            timer = loop.call_later(limit * self.mapper.unit, self._look, loop, sent, limit)
             self._timers[sent.job, sent.attempt] = timer
 
     def stop(self, number: int, attempt: int) -> None:
@@ -61,21 +56,39 @@ class TimeLimits:
         for timer in self._timers.values():
             timer.cancel()
 
-    def exceed(self, sent: Send, turn: Turn) -> None:
+    def exceed(self, overdue: Overdue, turn: Turn) -> None:
         """Note that a job takes too long, and do what the settings say."""
-        mapper = self.mapper
-        now, then = mapper.now(), mapper.settings.on_timeout
+        mapper, sent = self.mapper, overdue.sent
+        book, now, then = mapper.book, mapper.now(), mapper.settings.on_timeout
+        if overdue.is_copy:
+            turn.out += book.copy_timed_out(now, sent.job, sent.attempt) or []
+            return
         name = mapper.executor.machines[sent.machine]
         times = f"{mapper.settings.timeout:g} times what was expected"
         why = f"it took more than {times} on machine {name}"
-        said = mapper.book.timed_out(now, sent.job, sent.attempt, then=then, why=why)
+        said = book.timed_out(now, sent.job, sent.attempt, then=then, why=why)
         if said is None:  # it has ended meanwhile
             return
         self.exceeded += 1
-        if then in ("resubmit", "duplicate") and mapper.book.machines[sent.machine].up:
+        if then in ("resubmit", "duplicate") and book.machines[sent.machine].up:
             then = "stopped"
         turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, then))
         turn.out += said
+        self._watch_copy(sent, book.jobs[sent.job])
+
+    def _watch_copy(self, sent: Send, job: Job) -> None:
+        """Limit the time of a copy that goes on, where retries have a limit."""
+        if self.mapper.settings.retries is not None and sent.attempt in job.copies:
+            seconds = self._limit(job) * self.mapper.unit
+            loop, word = asyncio.get_running_loop(), Overdue(sent, is_copy=True)
+            self._timers[sent.job, sent.attempt] = loop.call_later(seconds, self.mapper.hear, word)
+
+    def _limit(self, job: Job) -> float:
+        """Return how long a job may take.
+
+        One that is long wherever it runs must get through some day: every time-out doubles it.
+        """
+        return self.mapper.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
 
     def _look(self, loop: asyncio.AbstractEventLoop, sent: Send, limit: float) -> None:
         key = (sent.job, sent.attempt)
