@@ -38,6 +38,10 @@ AGAIN = 0.01
 """Seconds after which a clock that stands still is looked at again, at the earliest."""
 BREATH = 0.01
 """Seconds of CPU time after which a turn takes no further words; they wait for the next one."""
+PAUSE = 0.5
+"""Part of the time that a turn full of submissions took, for which machines are heard after it."""
+LONGEST_PAUSE = 0.1
+"""Seconds for which submissions wait for that at most."""
 AT_HAND = 64 * 2**20
 """Bytes of pickled calls that are kept in memory; further ones are read from the journal."""
 LAST_TRY = 5.0
@@ -107,6 +111,9 @@ class Mapper:
         self._on_their_way: set[int] = set()
         self._withdrawn: set[int] = set()
         """Jobs that were cancelled before they were in the book."""
+        self._intake = 0.0
+        """When further submissions may be entered, by the monotonic clock."""
+        self._pausing: asyncio.TimerHandle | None = None
         self._at_hand = 0
         self._unwritten: Turn | None = None
         """The turn that waits for the journal; all later ones wait for it."""
@@ -233,9 +240,10 @@ class Mapper:
                 break
         if self.book.unfinished and not self.broken:
             self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
-        while self._coming and not self.broken:
+        while self._coming and not self.broken and monotonic() >= self._intake:
             self._try_to_enter(self._coming.popleft(), turn)
             if self.book.enough():
+                turn.is_full = True
                 break
 
     def _out_of_breath(self) -> bool:
@@ -280,12 +288,21 @@ class Mapper:
             return
         self._patience.rewarded()
         self._unwritten = None
+        if turn.is_full and any(self.book.running):
+            self._intake = monotonic() + min(PAUSE * (monotonic() - turn.began), LONGEST_PAUSE)
         for word in turn.words:
             if isinstance(word, Submission) and word.receipt is not None:
                 word.receipt.keep()
         self._act(turn)
-        if self._inbox or self._coming or self.book.unfinished or self.book.moved:
+        if self._inbox or self.book.unfinished or self.book.moved:
             self._schedule()
+        elif self._coming and self._pausing is None and self._loop is not None:
+            left = max(self._intake - monotonic(), 0.0)
+            self._pausing = self._loop.call_later(left, self._end_pause)
+
+    def _end_pause(self) -> None:
+        self._pausing = None
+        self._schedule()
 
     def _act(self, turn: Turn) -> None:
         """Do what a turn that is in the journal has come to."""

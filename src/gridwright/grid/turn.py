@@ -86,6 +86,9 @@ class Turn:
     """Everything that one turn changes."""
 
     def __init__(self) -> None:
+        self.began = monotonic()
+        self.is_full = False
+        """Whether submissions had to be left for later turns."""
         self.words: list[Any] = []
         """What was entered into the book."""
         self.entries: list[Entry] = []
