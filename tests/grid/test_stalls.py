@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright.grid import Book, Grid, Stage, mapper
+from gridwright.grid import Book, Grid, Stage, mapper, turn
 from gridwright.grid.executors.fake import FakeExecutor
 from gridwright.grid.future import JobFuture
 from gridwright.policies import Policy, find, policy_of
@@ -123,7 +123,7 @@ def quiet(duration: float = 1000.0) -> FakeExecutor:
 
 
 def test_submissions_let_other_words_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapper, "BREATH", -1.0)  # so that every word is a breath of its own
+    monkeypatch.setattr(turn, "BREATH", -1.0)  # so that every word is a breath of its own
     with Grid("fcfs", executor=quiet(0.0), journal=tmp_path / "j", durable=False) as grid:
         sizes: list[int] = []
         write = grid.journal.write
@@ -199,17 +199,17 @@ def test_a_class_is_added_without_a_plan() -> None:
 
 
 def test_calls_wait_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapper, "AT_HAND", 1000)
+    monkeypatch.setattr(turn, "AT_HAND", 1000)
     with Grid("fcfs", machines=2, journal=tmp_path / "j") as grid:
         grid.pause("1")
         grid.pause("2")
         futures = grid.map(pow, range(100), [2] * 100)
-        assert sum(map(len, grid.mapper.works.values())) <= 1000
+        assert sum(map(len, grid.mapper.works.at_hand.values())) <= 1000
         grid.resume("1")
         grid.resume("2")
         assert [each.result(WAIT) for each in futures] == [k * k for k in range(100)]
-        until(lambda: not grid.mapper.works)
-        assert grid.mapper._at_hand == 0
+        until(lambda: not grid.mapper.works.at_hand)
+        assert grid.mapper.works.size == 0
 
 
 @pytest.mark.parametrize("policy", ["mct", "fcfs"])
@@ -228,7 +228,7 @@ def test_a_waiting_job_takes_a_kilobyte_beside_its_future_and_its_call(
             whole = tracemalloc.get_traced_memory()[0] / jobs - future
         finally:
             tracemalloc.stop()
-        work = sum(map(sys.getsizeof, grid.mapper.works.values())) / jobs
+        work = sum(map(sys.getsizeof, grid.mapper.works.at_hand.values())) / jobs
         assert len(others) == len(futures)
         grid.close()
     assert whole - future - work < 1000

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from time import monotonic, thread_time
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from .journal import IN_MEMORY, Entry, Journal
 from .planning import Planned, Planning
 from .settings import Settings
 from .time_limit import Overdue, TimeLimits
-from .turn import RETRY, ROWS, Answer, Patience, Submission, Turn
+from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Submission, Turn
 from .worker import cut
 
 __all__ = ["JobFailedError", "Mapper", "Submission"]
@@ -39,10 +39,6 @@ INSTANT = 1e-6
 """Seconds that are none."""
 AGAIN = 0.01
 """Seconds after which a clock that stands still is looked at again, at the earliest."""
-BREATH = 0.01
-"""Seconds of CPU time after which a turn takes no further words; they wait for the next one."""
-AT_HAND = 64 * 2**20
-"""Bytes of pickled calls that are kept in memory; further ones are read from the journal."""
 LAST_TRY = 5.0
 """Seconds for which a grid that is closed waits for its journal."""
 
@@ -97,8 +93,7 @@ class Mapper:
         )
         self.beliefs = Beliefs(self.book, settings.corrections, guessed=settings.guessed)
         self.futures: dict[int, Answer] = {}
-        self.works: dict[int, bytes] = {}
-        """Pickled calls of jobs that have not ended, as far as they are kept in memory."""
+        self.works = Calls(journal)
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
         """Makes what is sent to a machine of what was submitted."""
         self.limits = TimeLimits(self)
@@ -113,18 +108,18 @@ class Mapper:
         self._on_their_way: set[int] = set()
         self._withdrawn: set[int] = set()
         """Jobs that were cancelled before they were in the book."""
-        self._at_hand = 0
+        self._pausing: asyncio.TimerHandle | None = None
         self._unwritten: Turn | None = None
         """The turn that waits for the journal; all later ones wait for it."""
         self._patience = Patience(journal.path)
         self._closed = False
-        self._breath_began = 0.0
+        self._pace = Pace()
         self._planning = Planning(self.book, self.hear)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
         if journal.path != IN_MEMORY:  # in virtual time nobody waits for a turn
-            self.book.enough = self._out_of_breath
+            self.book.enough = self._pace.is_spent
             self.book.plans_beside = self._planning.takes_long
 
     async def open(self) -> None:
@@ -196,7 +191,8 @@ class Mapper:
     def adopt(self, job: Job, task_class: int, submission: Submission) -> None:
         """Take in a job that an earlier grid left unfinished, with its own submission time."""
         self.book.adopt(job, task_class)
-        self._remember(submission)
+        self.futures[job.number] = submission.future
+        self.works.keep(job.number, submission.work)
 
     def withdraw(self, now: float, number: int) -> list[Instruction] | None:
         """Cancel a job, which may still be on its way into the book; None if it has ended."""
@@ -230,20 +226,18 @@ class Mapper:
 
     def _take_words(self, turn: Turn) -> None:
         """Enter what has come, as far as one breath goes: events first, then submissions."""
-        self._breath_began = thread_time()
+        self._pace.begin()
         while self._inbox and not self.broken:
             self._try_to_enter(self._inbox.popleft(), turn)
             if self.book.enough():
                 break
         if self.book.unfinished and not self.broken:
             self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
-        while self._coming and not self.broken:
+        while self._coming and not self.broken and self._pace.takes_jobs():
             self._try_to_enter(self._coming.popleft(), turn)
             if self.book.enough():
+                self._pace.pause_after_this = any(self.book.running)
                 break
-
-    def _out_of_breath(self) -> bool:
-        return thread_time() - self._breath_began > BREATH
 
     def _try_to_enter(self, word: _Word, turn: Turn) -> None:
         turn.words.append(word)
@@ -282,12 +276,19 @@ class Mapper:
             return
         self._patience.rewarded()
         self._unwritten = None
+        self._pace.end()
         for word in turn.words:
             if isinstance(word, Submission) and word.receipt is not None:
                 word.receipt.keep()
         self._act(turn)
-        if self._inbox or self._coming or self.book.unfinished or self.book.moved:
+        if self._inbox or self.book.unfinished or self.book.moved:
             self._schedule()
+        elif self._coming and self._pausing is None and self._loop is not None:
+            self._pausing = self._loop.call_later(self._pace.left(), self._end_pause)
+
+    def _end_pause(self) -> None:
+        self._pausing = None
+        self._schedule()
 
     def _act(self, turn: Turn) -> None:
         """Do what a turn that is in the journal has come to."""
@@ -305,7 +306,8 @@ class Mapper:
         now, book = self.now(), self.book
         match word:
             case Submission(number, task_class, work):
-                self._remember(word)
+                self.futures[number] = word.future
+                self.works.keep(number, work)
                 self._on_their_way.discard(number)
                 turn.submitted.append((number, work))
                 turn.note(Entry(now, "submitted", number))
@@ -422,8 +424,7 @@ class Mapper:
         if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
             return  # it was taken back in the same turn
         try:
-            kept = self.works.get(word.job)
-            work = self.prepare(job, self.journal.work(word.job) if kept is None else kept)
+            work = self.prepare(job, self.works.get(word.job))
         except InputError as error:  # the journal cannot be read
             self._break_journal(str(error))
             return
@@ -442,17 +443,9 @@ class Mapper:
 
     def _forget(self, number: int) -> None:
         """Forget a job that has ended: the journal has it."""
-        self._at_hand -= len(self.works.pop(number, b""))
+        self.works.drop(number)
         for known in (self.book.jobs, self.futures):
             known.pop(number, None)
-
-    def _remember(self, submission: Submission) -> None:
-        """Keep a job's future, and its call unless there are too many to keep in memory."""
-        number, work = submission.number, submission.work
-        self.futures[number] = submission.future
-        if self._at_hand + len(work) <= AT_HAND or self.journal.path == IN_MEMORY:
-            self.works[number] = work
-            self._at_hand += len(work)
 
     def _break(self, why: str, kind: type[Exception] = InputError) -> None:
         """Stop for good: nothing is started that could not be remembered."""

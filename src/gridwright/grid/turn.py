@@ -8,14 +8,34 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, NamedTuple, Protocol
 
 from .book import Book
 from .job import Decision, Instruction, Job
-from .journal import Entry, Journal
+from .journal import IN_MEMORY, Entry, Journal
 
-__all__ = ["RETRY", "ROWS", "Answer", "Patience", "Receipt", "Submission", "Turn", "patiently"]
+__all__ = [
+    "RETRY",
+    "ROWS",
+    "Answer",
+    "Calls",
+    "Pace",
+    "Patience",
+    "Receipt",
+    "Submission",
+    "Turn",
+    "patiently",
+]
+
+BREATH = 0.01
+"""Seconds of CPU time after which a turn takes no further words; they wait for the next one."""
+PAUSE = 0.5
+"""Part of the time that a turn full of submissions took, for which machines are heard after it,"""
+LONGEST_PAUSE = 0.1
+"""but so many seconds at most."""
+AT_HAND = 64 * 2**20
+"""Bytes of pickled calls that are kept in memory; further ones are read from the journal."""
 
 ROWS = 500
 """Jobs that were only moved between queues, of which a turn writes at most so many."""
@@ -152,6 +172,60 @@ class Turn:
             for each in self.decisions
         ]
         journal.write(self.entries, jobs, self.submitted, self.results, rows)
+
+
+class Pace:
+    """Keeps turns short, and lets machines that work be heard between many submissions."""
+
+    def __init__(self) -> None:
+        self.pause_after_this = False
+        self._cpu = self._began = self._intake = 0.0
+
+    def begin(self) -> None:
+        """Begin a turn."""
+        self._cpu, self._began, self.pause_after_this = thread_time(), monotonic(), False
+
+    def is_spent(self) -> bool:
+        """Tell whether a turn has taken long enough."""
+        return thread_time() - self._cpu > BREATH
+
+    def takes_jobs(self) -> bool:
+        """Tell whether submissions may be entered now."""
+        return monotonic() >= self._intake
+
+    def end(self) -> None:
+        """End a turn, after which submissions wait if there were many."""
+        if self.pause_after_this:
+            now = monotonic()
+            self._intake = now + min(PAUSE * (now - self._began), LONGEST_PAUSE)
+
+    def left(self) -> float:
+        """Return the seconds for which submissions have to wait."""
+        return max(self._intake - monotonic(), 0.0)
+
+
+class Calls:
+    """Pickled calls of jobs that have not ended: some in memory, the others in the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.at_hand: dict[int, bytes] = {}
+        self.size = 0
+
+    def keep(self, number: int, work: bytes) -> None:
+        """Keep a call that is, or will be, in the journal."""
+        if self.size + len(work) <= AT_HAND or self.journal.path == IN_MEMORY:
+            self.at_hand[number] = work
+            self.size += len(work)
+
+    def get(self, number: int) -> bytes:
+        """Return a call."""
+        kept = self.at_hand.get(number)
+        return self.journal.work(number) if kept is None else kept
+
+    def drop(self, number: int) -> None:
+        """Forget a call."""
+        self.size -= len(self.at_hand.pop(number, b""))
 
 
 class Patience:
