@@ -314,6 +314,17 @@ def test_a_killed_grid_and_a_killed_dask_worker_leave_no_process_behind(tmp_path
             assert down == (0, "its worker died", True)
 
 
+def test_a_job_that_kills_its_process_does_not_make_it_start_without_pause(driven: Driven) -> None:
+    began = time.monotonic()
+    for deaths in range(1, 7):
+        driven.start(deaths, 0, die)
+        until(lambda: len(downs(driven)) == deaths and driven.told[-1] == MachineUp(0))  # noqa: B023
+    assert {event.died for event in downs(driven)} == {True}
+    assert time.monotonic() - began > 0.05 + 0.1 + 0.2 + 0.4 + 0.8
+    driven.start(7, 0, abs, -2)
+    assert driven.result(7) == 2
+
+
 def test_processes_that_die_in_a_row_are_started_ever_less_often() -> None:
     pauses = Pauses(shortest=0.05, longest=2.0)
     assert [pauses.next() for _ in range(9)] == [0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
