@@ -40,6 +40,8 @@ def account(
     tries = Counter(map(int, lines(folder / "tried")))
     kept, ends, origin = read(folder / "journal.sqlite")
     wrong = [f"job {number} has ended {n} times" for number, n in ends.items() if n > 1]
+    given = Counter(number for _, number in acknowledged)
+    wrong += [f"number {number} was given to {n} jobs" for number, n in given.items() if n > 1]
     if len(acknowledged) < len(kinds):
         wrong.append(f"only {len(acknowledged)} of {len(kinds)} jobs were acknowledged")
     table: defaultdict[str, Counter[str]] = defaultdict(Counter)

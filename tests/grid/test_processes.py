@@ -15,6 +15,7 @@ import cloudpickle
 import psutil
 import pytest
 
+from gridwright import InputError
 from gridwright.grid import Grid
 from gridwright.grid.executors import Ended, MachineDown, MachineUp
 from gridwright.grid.executors.dask import DaskExecutor
@@ -248,6 +249,7 @@ SCRIPT = """
 import sys, time
 from pathlib import Path
 import cloudpickle
+from gridwright import InputError
 from gridwright.grid import Grid
 from gridwright.grid.executors.dask import DaskExecutor
 from gridwright.grid.executors.local import LocalExecutor
@@ -323,6 +325,18 @@ def test_a_job_that_kills_its_process_does_not_make_it_start_without_pause(drive
     assert time.monotonic() - began > 0.05 + 0.1 + 0.2 + 0.4 + 0.8
     driven.start(7, 0, abs, -2)
     assert driven.result(7) == 2
+
+
+def test_a_process_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = LocalExecutor(1)
+    with Driven(executor) as driven:
+        with monkeypatch.context() as missing:
+            missing.setattr(sys, "executable", str(tmp_path / "python"))
+            driven.start(1, 0, die)
+            until(lambda: downs(driven))
+            with pytest.raises(InputError, match="no process can be started on this computer"):
+                Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
+        until(lambda: driven.told[-1] == MachineUp(0))
 
 
 def test_processes_that_die_in_a_row_are_started_ever_less_often() -> None:
