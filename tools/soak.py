@@ -330,11 +330,13 @@ class Soak:
                 self.cluster.stdout.close()
         self.port = self.port or free_port()
         words = ["--local", str(self.options.machines), "--port", str(self.port), "--json"]
-        self.cluster = subprocess.Popen(
-            [sys.executable, "-m", "gridwright", "workers", *words],
-            stdout=subprocess.PIPE,
-            env={**os.environ, MARK: self.mark},
-        )
+        with (self.folder / "cluster.log").open("ab") as log:
+            self.cluster = subprocess.Popen(
+                [sys.executable, "-m", "gridwright", "workers", *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, MARK: self.mark},
+            )
         assert self.cluster.stdout is not None
         if not self.cluster.stdout.readline():
             self.wrong.append("the cluster did not start")
