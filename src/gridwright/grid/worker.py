@@ -111,6 +111,7 @@ def guard(line: socket.socket, parent: int) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
         return
     line.close()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes ends the grid, not us
     with suppress(OSError):  # the child has done it, or is gone
         os.setpgid(worker, worker)
     _watch(worker, parent, watched)

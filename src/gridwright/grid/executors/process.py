@@ -108,7 +108,7 @@ class Process:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": path, MARK: mark.hex()},
-                start_new_session=True,  # Ctrl-C is for us alone; we end it
+                process_group=0,  # Ctrl-C is for us alone; we end it
             )
             unless_started.pop_all()
         reader, writer = await asyncio.open_connection(sock=ours)
