@@ -23,8 +23,8 @@ from gridwright.grid import Grid, Journal
 from gridwright.grid.executors import (
     Ended,
     Event,
+    Executor,
 )
-from gridwright.grid.executors.dask import DaskExecutor
 
 WAIT = 60
 
@@ -150,7 +150,7 @@ def all_up(grid: Grid) -> bool:
 class Driven:
     """An executor without a grid: what it tells is kept."""
 
-    def __init__(self, executor: DaskExecutor, resolution: float = 0.0) -> None:
+    def __init__(self, executor: Executor, resolution: float = 0.0) -> None:
         self.executor = executor
         self.told: list[Event] = []
         self.loop = asyncio.new_event_loop()

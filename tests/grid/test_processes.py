@@ -15,6 +15,7 @@ import cloudpickle
 import psutil
 import pytest
 
+from gridwright import InputError
 from gridwright.grid import Grid
 from gridwright.grid.executors import Ended, MachineDown, MachineUp
 from gridwright.grid.executors.dask import DaskExecutor
@@ -248,6 +249,7 @@ SCRIPT = """
 import sys, time
 from pathlib import Path
 import cloudpickle
+from gridwright import InputError
 from gridwright.grid import Grid
 from gridwright.grid.executors.dask import DaskExecutor
 from gridwright.grid.executors.local import LocalExecutor
@@ -289,6 +291,9 @@ def test_a_grid_that_is_killed_leaves_no_process_behind(
     address = request.getfixturevalue("dask") if executor == "dask" else ""
     process = script(tmp_path, then, address)
     processes = noted(tmp_path / "noted", 4)
+    if how == signal.SIGKILL:  # somebody has stopped the guardians before
+        for guardian in psutil.Process(process.pid).children():
+            guardian.suspend()
     os.killpg(process.pid, how)  # as Ctrl-C in a terminal does
     process.wait(WAIT)
     until(lambda: not left(processes))
@@ -312,6 +317,29 @@ def test_a_killed_grid_and_a_killed_dask_worker_leave_no_process_behind(tmp_path
             until(lambda: not left(processes))
             (down,) = until(lambda: downs(driven))
             assert down == (0, "its worker died", True)
+
+
+def test_a_job_that_kills_its_process_does_not_make_it_start_without_pause(driven: Driven) -> None:
+    began = time.monotonic()
+    for deaths in range(1, 7):
+        driven.start(deaths, 0, die)
+        until(lambda: len(downs(driven)) == deaths and driven.told[-1] == MachineUp(0))  # noqa: B023
+    assert {event.died for event in downs(driven)} == {True}
+    assert time.monotonic() - began > 0.05 + 0.1 + 0.2 + 0.4 + 0.8
+    driven.start(7, 0, abs, -2)
+    assert driven.result(7) == 2
+
+
+def test_a_process_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = LocalExecutor(1)
+    with Driven(executor) as driven:
+        with monkeypatch.context() as missing:
+            missing.setattr(sys, "executable", str(tmp_path / "python"))
+            driven.start(1, 0, die)
+            until(lambda: downs(driven))
+            with pytest.raises(InputError, match="no process can be started on this computer"):
+                Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite")
+        until(lambda: driven.told[-1] == MachineUp(0))
 
 
 def test_processes_that_die_in_a_row_are_started_ever_less_often() -> None:

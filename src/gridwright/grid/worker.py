@@ -97,11 +97,11 @@ def main() -> None:
 
 def guard(line: socket.socket, parent: int) -> None:
     """Fork. Return in the child; in the parent, watch the child and end with it."""
-    watched = {signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1}
+    watched = {signal.SIGCHLD, signal.SIGTERM, signal.SIGCONT}
     signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     _prctl(SUBREAPER, 1)
-    _prctl(PARENT_DEATH, signal.SIGUSR1)
+    _prctl(PARENT_DEATH, signal.SIGCONT)  # it also wakes a guardian that was stopped
     own, worker = os.getpid(), os.fork()
     if worker == 0:
         os.setpgid(0, 0)
@@ -111,6 +111,7 @@ def guard(line: socket.socket, parent: int) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
         return
     line.close()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes ends the grid, not us
     with suppress(OSError):  # the child has done it, or is gone
         os.setpgid(worker, worker)
     _watch(worker, parent, watched)

@@ -265,9 +265,10 @@ class DaskExecutor:
     async def _keep_in_touch(self) -> None:
         while True:
             await asyncio.sleep(WORD)
-            for worker in list(self._workers.values()):
+            workers = list(self._workers.values())
+            for worker in workers:
                 worker.delay *= 1.2  # what it told grows old
-                await self._speak(worker)
+            await asyncio.gather(*map(self._speak, workers))  # one that is frozen delays no other
 
     async def _bring_back(self, machine: Machine, worker: Worker, which: int) -> None:
         """Say that a machine is there again after an absence, unless another has begun."""

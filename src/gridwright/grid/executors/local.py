@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ...model import InputError
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
 from .process import Pauses, Process
@@ -59,7 +60,10 @@ class LocalExecutor:
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the processes."""
         self.tell = tell
-        await asyncio.gather(*map(self._start, self._all))
+        try:
+            await asyncio.gather(*(self._start(machine, first=True) for machine in self._all))
+        except OSError as error:
+            raise InputError(f"no process can be started on this computer: {error}") from None
         if resolution > 0:
             self._measure(asyncio.get_running_loop(), resolution)
 
@@ -156,18 +160,28 @@ class LocalExecutor:
         )
         self._agent.start()
 
-    def _start(self, machine: _Machine, pause: float = 0.0) -> asyncio.Task[None]:
-        machine.starting = asyncio.create_task(self._spawn(machine, pause))
+    def _start(
+        self, machine: _Machine, pause: float = 0.0, *, first: bool = False
+    ) -> asyncio.Task[None]:
+        machine.starting = asyncio.create_task(self._spawn(machine, pause, first=first))
         return machine.starting
 
-    async def _spawn(self, machine: _Machine, pause: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(pause):
-                await self._closed.wait()
-        if self.closing:
-            return
+    async def _spawn(self, machine: _Machine, pause: float, *, first: bool) -> None:
+        """Start a process after a pause, and again if there is no room; but raise at first."""
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
-        process = machine.process = await Process.start(hear, gone)
+        process = None
+        while process is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._closed.wait()
+            if self.closing:
+                return
+            try:
+                process = machine.process = await Process.start(hear, gone)
+            except OSError:
+                if first:
+                    raise
+                pause = machine.pauses.longest
         await process.ready
         if machine.process is not process:
             return  # it has ended before it was ready, and another is on its way

@@ -200,16 +200,19 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     # details
 
     async def _spawn(self, machine: _Machine, pause: float = 0.0) -> bool:
-        """Start a process; return whether it is ready."""
-        machine.starting = True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(pause):
-                await self.closed.wait()
-        if machine.away or self.closing:
-            machine.starting = False
-            return False
-        gone = partial(self._gone, machine)
-        process = machine.process = await Process.start(partial(self._hear, machine), gone)
+        """Start a process after a pause, and again if there is no room; tell if it is ready."""
+        hear, gone = partial(self._hear, machine), partial(self._gone, machine)
+        machine.starting, process = True, None
+        while process is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self.closed.wait()
+            if machine.away or self.closing:
+                machine.starting = False
+                return False
+            with suppress(OSError):
+                process = machine.process = await Process.start(hear, gone)
+            pause = machine.pauses.longest
         await process.ready
         if machine.process is not process:
             return False  # it has ended before it was ready, and another is on its way

@@ -95,10 +95,11 @@ class Process:
     async def start(
         cls, hear: Callable[..., None], gone: Callable[[str, bool], Awaitable[None]]
     ) -> Self:
-        """Start a process, and listen to it."""
+        """Start a process, and listen to it; OSError if there is no room for one."""
         mark, path = secrets.token_bytes(8), os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, contextlib.ExitStack() as unless_started:
+            unless_started.enter_context(ours)
             guardian = subprocess.Popen(
                 [
                     *(sys.executable, "-P", worker.__file__),
@@ -107,8 +108,9 @@ class Process:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": path, MARK: mark.hex()},
-                start_new_session=True,  # Ctrl-C is for us alone; we end it
+                process_group=0,  # Ctrl-C is for us alone; we end it
             )
+            unless_started.pop_all()
         reader, writer = await asyncio.open_connection(sock=ours)
         self = cls(guardian, writer, mark, hear, gone)
         self.watching = asyncio.create_task(self._watch(reader))

@@ -1,0 +1,113 @@
+"""What a soak has come to: its acknowledgements, its journal and what its jobs wrote, compared."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gridwright.grid import Journal, Stage
+
+__all__ = ["Account", "account", "lines"]
+
+
+class Account(NamedTuple):
+    """How many jobs of each kind ended how, and what was wrong."""
+
+    table: dict[str, dict[str, int]]
+    longest_stall: float
+    """Seconds in which innocent jobs waited and none ended, at most, while a client ran."""
+    wrong: list[str]
+
+
+def account(
+    folder: Path, kinds: Sequence[str], finish: Collection[str], lives: Sequence[Sequence[float]]
+) -> Account:
+    """Compare what was acknowledged with what the journal has and what the jobs have written.
+
+    Parameters
+    ----------
+    folder
+        That of the soak.
+    kinds
+        The kind of every planned job.
+    finish
+        The kinds of jobs that end well.
+    lives
+        When each client was ready, and when it ended, in seconds since 1970.
+    """
+    acknowledged = [tuple(map(int, line.split())) for line in lines(folder / "acknowledged")]
+    runs = Counter(map(int, lines(folder / "runs")))
+    tries = Counter(map(int, lines(folder / "tried")))
+    kept, ends, origin = read(folder / "journal.sqlite")
+    wrong = [f"job {number} has ended {n} times" for number, n in ends.items() if n > 1]
+    given = Counter(number for _, number in acknowledged)
+    wrong += [f"number {number} was given to {n} jobs" for number, n in given.items() if n > 1]
+    if len(acknowledged) < len(kinds):
+        wrong.append(f"only {len(acknowledged)} of {len(kinds)} jobs were acknowledged")
+    table: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for k, number in acknowledged:
+        row = table[kinds[k]]
+        row["acknowledged"] += 1
+        if number in kept:
+            job = kept[number].job
+            row.update({str(job.stage): 1, "attempts": job.attempt, "runs": runs[k]})
+        trouble = trouble_with(kept.get(number), kinds[k] in finish, runs[k], tries[k])
+        wrong += [f"job {number} ({kinds[k]}) {trouble}"] * bool(trouble)
+    rows = {kind: dict(table[kind]) for kind in sorted(table)}
+    return Account(rows, longest_stall(kept, lives, origin), wrong)
+
+
+def trouble_with(kept: Any, finishes: bool, runs: int, tries: int) -> str:
+    """Return what is wrong with an acknowledged job, if anything is."""
+    if kept is None:
+        return "was acknowledged and is not in the journal"
+    job, lost = kept.job, kept.job.lost + kept.job.timed_out
+    if not job.stage.is_final:
+        return f"was acknowledged and is {job.stage}"
+    if job.stage == Stage.finished and not finishes:
+        return "has finished"
+    if job.stage == Stage.finished and runs == 0:
+        return "has finished without having run"
+    if job.stage == Stage.failed and finishes and lost == 0:
+        return f"has failed: {kept.error[-200:]}"
+    if runs > job.attempt and tries == 1:  # else another job, not acknowledged, did the same
+        return f"ran {runs} times and was sent {job.attempt} times"
+    return ""
+
+
+def read(path: Path) -> tuple[dict[int, Any], Counter[int], float]:
+    """Return the jobs of a journal, how often each has ended, and when the journal began."""
+    journal = Journal(path)
+    try:
+        ends = Counter(
+            entry.job
+            for entry in journal.events()
+            if entry.kind in ("finished", "failed", "cancelled") and entry.job is not None
+        )
+        kept = {each.job.number: each for each in journal.jobs()}
+        return kept, ends, float(journal.about["origin"])
+    finally:
+        journal.close()
+
+
+def longest_stall(kept: dict[int, Any], lives: Sequence[Sequence[float]], origin: float) -> float:
+    """Return the longest time in which innocent jobs waited and none ended, while a client ran."""
+    innocent = [each.job for each in kept.values() if each.task_class == "quick"]
+    moments = [(job.submitted + origin, 1) for job in innocent]
+    moments += [(job.settled + origin, -1) for job in innocent if job.stage.is_final]
+    longest = 0.0
+    for ready, ended in lives:
+        waiting = sum(change for when, change in moments if when <= ready)
+        since = ready
+        for when, change in sorted(each for each in moments if ready < each[0] <= ended):
+            if change < 0:
+                longest, since = max(longest, when - since), when
+            elif waiting == 0:
+                since = when
+            waiting += change
+    return longest
+
+
+def lines(path: Path) -> list[str]:
+    """Return the whole lines of a file; none if there is no file."""
+    return path.read_text().split("\n")[:-1] if path.exists() else []
