@@ -3,6 +3,7 @@
 from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
 from .description import as_json, kinds_of
+from .long_run import long_run_load, variance_rate
 from .planner import grouped, interior, prices, vertex, weights
 from .room import Room, Situation, make_room
 from .verdict import Verdict, verdict
@@ -20,9 +21,11 @@ __all__ = [
     "groups_of",
     "interior",
     "kinds_of",
+    "long_run_load",
     "make_room",
     "prices",
     "situation",
+    "variance_rate",
     "verdict",
     "vertex",
     "weights",
