@@ -8,8 +8,8 @@ yardsticks explain. Constant growth gives 7/3 as much in the last quarter as in 
 square root by which a critically loaded system grows gives 3/2; RATIO lies between. And such a
 system, a random walk held up at 0, grows by about √(variance × time) and strays as much, where the
 variance per time unit is 2 × arrivals if all times are exponential, and more if machines fail or
-times vary more; the growth must be more than + SPREAD / √replications of these roots. While there are no more tasks than machines, the system may
-only be filling up.
+times vary more. The growth must be more than EXPECTED + SPREAD / √replications of these roots.
+While there are no more tasks than machines, the system may only be filling up.
 
 Undecided, if any of these holds:
 
