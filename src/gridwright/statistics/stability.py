@@ -17,8 +17,9 @@ Undecided, if any of these holds:
   variance / 2 / (arrivals × (1 − ρ))², or 1 / (arrivals × (1 − ρ)²) if all times are exponential.
   A run has to last RELAXATIONS of them.
 - The queue is long. A critically loaded system has a mean of 0.53 × √(variance × horizon) over the
-  run. If the load is known to be below 1, LEVEL allows about as much; if it is not known,
-  UNKNOWN allows half of it, which a critically loaded system seldom stays below.
+  run. MOST allows half of it, which a critically loaded system seldom stays below. If the queue is
+  no more than EXPLAINED times what one machine with this load would have, EXPLAINED_MOST allows
+  all of it.
 - The replications agree that the number still grows: by a one-sided t test at the level
   SIGNIFICANT, and by more than the share SLIGHT.
 
@@ -39,8 +40,9 @@ RATIO = 1.6
 EXPECTED = 0.4
 SPREAD = 2.0
 RELAXATIONS = 8.0
-LEVEL = 0.55
-UNKNOWN = 0.25
+MOST = 0.25
+EXPLAINED_MOST = 0.55
+EXPLAINED = 3.0
 SIGNIFICANT = 0.99
 SLIGHT = 0.1
 LONGER = 2.0
@@ -107,10 +109,12 @@ def stability(
     if grows or (load is not None and load >= 1 - EDGE):
         return Stability(False, growth)
     queue = max(float(number.mean()) - busy, 0.0)
-    settles = 0.0
+    settles, most = 0.0, MOST
     if load is not None and arrivals > 0:
-        settles = RELAXATIONS * variance / 2 / (arrivals * (1 - load)) ** 2
-    most = UNKNOWN if load is None else LEVEL
+        slack = arrivals * (1 - load)
+        settles = RELAXATIONS * variance / 2 / slack**2
+        if queue <= EXPLAINED * load * variance / 2 / slack:
+            most = EXPLAINED_MOST
     level = (queue / most) ** 2 / variance if variance > 0 else 0.0
     if horizon >= max(settles, level) and not _still_rises(second, last):
         return Stability(True, growth)
