@@ -156,7 +156,7 @@ def show_result(result: Result) -> None:
     from rich.markup import escape
 
     from ..experiments import in_words
-    from .output import console, counted, known, percent, show, table
+    from .output import console, counted, percent, show, table
 
     out = console()
     runs = counted(len(result.replications), "replication", "replications")
@@ -168,8 +168,8 @@ def show_result(result: Result) -> None:
         out.print("One replication gives no interval; --replications 10 does.")
     rows = table("", "mean")
     if result.stable is False:  # a longer run gives more, so an interval would mislead
-        rows.add_row("number in system", f"{result.mean_number.mean:.4g} over this run")
-        rows.add_row("response time", known(result.mean_response.mean, ".4g"))
+        rows.add_row("number in system", f"{_about(result.mean_number.mean)} over this run")
+        rows.add_row("response time", _about(result.mean_response.mean))
     else:
         rows.add_row("number in system", str(result.mean_number))
         rows.add_row("response time", _shown(result.mean_response))
@@ -266,7 +266,7 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
     from rich.markup import escape
 
     from ..experiments import in_words
-    from .output import known, table
+    from .output import table
 
     first = found.results[0]
     better = found.improvement(reference) if reference else {}
@@ -283,7 +283,7 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
         if shown:
             cells = [str(result.figure(name)) for name in shown]
         elif result.stable is False:
-            cells = [f"{result.mean_number.mean:.4g}", known(result.mean_response.mean, ".4g"), ""]
+            cells = [_about(result.mean_number.mean), _about(result.mean_response.mean), ""]
         if better:
             cells.append("" if better[name] != better[name] else f"{100 * better[name]:.2f} %")
         rows.add_row(escape(name), *cells, result.verdict)
@@ -295,6 +295,13 @@ def _what_is_possible(result: Result) -> str:
     from ..allocation import allocate, verdict
 
     return verdict(allocate(result.system)).words
+
+
+def _about(mean: float) -> str:
+    """Write a mean that has no interval."""
+    from .output import known
+
+    return known(mean, ",.0f" if mean >= 1000 else ".4g")
 
 
 def _relative(result: Result) -> str:
