@@ -100,11 +100,9 @@ def with_verdict(result: "Result", figure: str) -> str:
 
     The number in system and the response of an unstable policy depend on the horizon only.
     """
-    if result.stable:
+    if result.is_ranked:
         return figure
-    if result.stable is False and not result.further:
-        return "unstable"
-    return f"{figure} {result.stability.word}"
+    return "unstable" if result.stable is False else f"{figure} undecided"
 
 
 def written(*paths: Path | None) -> None:

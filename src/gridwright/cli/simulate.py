@@ -276,7 +276,8 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
     if not shown:
         columns = [">number in system", ">response time", ">half width"]
     extra = [f">better than {escape(reference)}"] if reference else []
-    rows = table("policy", *columns, *extra, "stability")
+    judged = any(not (r.stable and r.compared) for r in found.results)
+    rows = table("policy", *columns, *extra, *(["stability"] if judged else []))
     for result in found.results:
         name = str(result.policy)
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
@@ -286,7 +287,7 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
             cells = [_about(result.mean_number.mean), _about(result.mean_response.mean), ""]
         if better:
             cells.append("" if better[name] != better[name] else f"{100 * better[name]:.2f} %")
-        rows.add_row(escape(name), *cells, result.verdict)
+        rows.add_row(escape(name), *cells, *([result.verdict] if judged else []))
     return rows
 
 

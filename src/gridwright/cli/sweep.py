@@ -166,6 +166,6 @@ def _show(found: Sweep) -> None:
         cells = [with_verdict(r, str(r.figure(metric))) for r in point.results]
         rows.add_row(escape(_word(point.value)), *([percent(load)] if extra else []), *cells)
     show(out, rows)
-    needed = [r.stability.needed for p in found.points for r in p.results if r.stability.needed]
-    if needed:
-        out.print(f"\nUndecided: a horizon of {max(needed):,g} time units would tell.")
+    unranked = [r for point in found.points for r in point.results if not r.is_ranked]
+    if needed := max((r.stability.needed or 0.0 for r in unranked), default=0.0):
+        out.print(f"\nUndecided: a horizon of {needed:,g} time units would tell.")
