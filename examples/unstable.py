@@ -6,9 +6,4 @@ system = gw.load("2.H")
 print(f"load {100 * gw.allocate(system).load:.1f} %: there is a policy that keeps up")
 for policy in ("mct", "lpas"):
     result = gw.simulate(system, policy, horizon=20_000, replications=4)
-    words = (
-        "stable"
-        if result.stable
-        else f"unstable, grows by {result.stability.growth:.2f} a time unit"
-    )
-    print(f"{policy:5} {result.mean_number.mean:7.0f} tasks in the system: {words}")
+    print(f"{policy:5} {result.mean_number.mean:7.0f} tasks in the system: {result.verdict}")

@@ -28,6 +28,7 @@ def test_simulate_json_has_the_contracts_keys(capsys: pytest.CaptureFixture[str]
     found = json.loads(output(capsys, "simulate", "2.B", "--policy", "lpas", *SHORT, "--json"))
     for key in (
         "system", "policy", "horizon", "replications", "seed", "stable", "tasks", "seconds",
+        "long_run_load", "needed_horizon",
         "mean_number", "mean_response", "classes", "machines", "messages", "information",
         "refusals",
     ):  # fmt: skip
@@ -83,7 +84,7 @@ def test_simulate_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert "One replication gives no interval" in text
     text = output(capsys, "simulate", "2.A", "--policy", "kpb:k=1", "--horizon", "3000")
-    assert "unstable, grows by 1.6" in text
+    assert "unstable: grows by 1.6" in text
     text = output(capsys, "simulate", "3.A:alpha1:5", "--policy", "gcmu", *SHORT)
     assert "tasks lost to failures" in text
 
@@ -106,12 +107,74 @@ def test_compare_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unstable" not in text
 
 
-def test_differences_to_what_is_unstable_hold_for_the_run(
-    capsys: pytest.CaptureFixture[str],
+OVERLOADED = """
+arrivals = [1, 1]
+rates = [[1.2, 0.4], [0.4, 1.2]]
+[failures]
+mean_uptime = 8
+mean_repair = 2
+"""
+"""At 83 % with every machine up, and at 104 % in the long run."""
+
+
+def test_unstable_policies_are_not_ranked(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "compare", "2.A", "--policy", "kpb:k=1,met,lpas", "--horizon", "6000")
+    assert "long-run load 98.0 %" in text
+    assert "faster than" not in text
+    assert "unstable: grows by 1.6" in text
+    assert "kpb:k=1 and met are unstable and not ranked." in text
+    assert "Best: lpas (the only stable policy)" in text
+
+
+def test_an_overloaded_system_has_no_best_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = output(capsys, "compare", "2.A", "--policy", "kpb:k=1,met,lpas", "--horizon", "3000")
-    assert "lpas is faster than met" in text
-    assert "kpb:k=1 and met are unstable: differences to them hold for runs of this" in text
+    file = tmp_path / "overloaded.toml"
+    file.write_text(OVERLOADED)
+    words = ["compare", str(file), "--policies", "mct,fcfs", "--horizon", "200"]
+    text = output(capsys, *words)
+    assert "No policy is stable here." in text
+    assert "unstable: the long-run load is 104.2 %" in text
+    assert "Best" not in text
+    assert "faster" not in text
+    found = json.loads(output(capsys, *words, "--json"))
+    assert [each["stable"] for each in found["results"]] == [False, False]
+    assert found["results"][0]["long_run_load"] == pytest.approx(1.0417, abs=1e-4)
+    assert {each["winner"] for each in found["differences"]} == {None}
+    assert (found["winner"], found["ranked"]) == (None, [])
+
+
+def test_a_run_that_is_too_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "2.H", "--policies", "mct,lpas", "--horizon", "1000"]
+    text = output(capsys, *words)
+    line = "mct and lpas are undecided and not ranked: a horizon of 2,800 time units would tell."
+    assert line in text
+    assert "faster" not in text
+    assert "Best" not in text
+    found = json.loads(output(capsys, *words, "--json"))
+    assert [each["stable"] for each in found["results"]] == [None, None]
+    assert [each["needed_horizon"] for each in found["results"]] == [2800, 2800]
+    text = output(capsys, "simulate", "2.H", "--policy", "mct", "--horizon", "1000")
+    assert "long-run load            99.1 %" in text
+    assert "undecided: a horizon of 2,800 time units would tell" in text
+
+
+def test_a_sweep_of_the_load_includes_failures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, table, picture = (tmp_path / name for name in ("a.toml", "a.csv", "a.svg"))
+    file.write_text(OVERLOADED)
+    words = ["sweep", str(file), "--policies", "mct", "--vary", "load", "--values", "0.5,1.02"]
+    text = output(
+        capsys, *words, "--horizon", "200", "--csv", str(table), "--plot", str(picture)
+    )  # fmt: skip
+    assert text.splitlines()[4].split() == ["1.02", "102.0", "%", "unstable"]
+    rows = rows_of(table)
+    assert [float(row["long_run_load"]) for row in rows] == pytest.approx([0.5, 1.02])
+    assert rows[1]["stable"] == "False"
+    drawn = picture.read_text("utf-8")
+    assert "rings unstable" in drawn
+    assert "dashed: long-run load 1" in drawn
 
 
 def test_what_cannot_be_told_is_not_told(
@@ -125,8 +188,8 @@ def test_what_cannot_be_told_is_not_told(
         "from gridwright import push\n@push\ndef held(task_class, view):\n    return -1\n"
     )
     text = output(capsys, *short, f"{held},mct")
-    assert "mct is better than held, which finishes nothing." in text
-    assert "Best: mct" in text
+    assert "held is unstable and not ranked." in text
+    assert "Best: mct (the only stable policy)" in text
     text = output(capsys, "simulate", "2.B", *SHORT, "--policy", str(held))
     assert "nan" not in text
     assert "A good policy can keep up: load 75.0 %." in text

@@ -42,6 +42,7 @@ def test_a_verdict_needs_more_than_noise() -> None:
     one = System(arrivals=[0.5], rates=[[1.0, 1.0]])
     found = contest([one], ["mct", "lpas"], tasks=2000, replications=3)
     assert found.bouts[0].verdict == "same"
+    assert found.bouts[0].against_best is not None
     assert found.bouts[0].against_best.difference.mean == 0
 
 

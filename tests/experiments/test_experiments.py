@@ -174,7 +174,7 @@ def test_wrong_comparisons(policies: list[str], message: str) -> None:
 
 def test_an_unstable_run_ends_and_says_so() -> None:
     result = simulate("2.Sharifnia", "met", 6000, 4)
-    assert not result.stable
+    assert result.stable is False
     assert result.stability.growth == pytest.approx(4, rel=0.1)
     assert "unstable" in repr(result)
     assert result.mean_number.mean > 1000
@@ -190,6 +190,7 @@ def test_an_unstable_run_ends_and_says_so() -> None:
         ("2.A", "kpb:k=1", False),
         ("2.H", "mct", False),
         ("2.Sharifnia", "mct", False),
+        ("2.Sharifnia", "met", False),
     ],
 )
 def test_stability_verdicts(system: str, policy: str, stable: bool) -> None:

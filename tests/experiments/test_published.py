@@ -45,7 +45,7 @@ def test_mean_responses_of_chapter_3(name: str, cell: dict[str, Any]) -> None:
     policy = OURS[str(cell["policy"])]
     if "status" in cell:
         assert cell["status"] in ("unstable", "blank")
-        assert not simulate(name, policy, 3000, 4).stable
+        assert simulate(name, policy, 3000, 4).stable is False
         return
     found = simulate(name, policy, 8000, 10).mean_response
     printed = cell["value"]

@@ -53,19 +53,36 @@ TIMES = np.linspace(0, 6000, 129)
 
 def test_growth_is_told_from_filling_up() -> None:
     line = np.array([0.4 * TIMES] * 4)
-    assert not stability(TIMES, line, 35).stable
+    assert stability(TIMES, line, 35).stable is False
     assert stability(TIMES, line, 35).growth == pytest.approx(0.4)
-    assert stability(TIMES, np.sqrt(2 * 35 * TIMES)[None], 35).stable
-    assert stability(TIMES, np.full((4, 129), 1000.0), 35).stable
+    assert stability(TIMES, np.sqrt(2 * 35 * TIMES)[None], 35).stable is None
+    assert stability(TIMES, np.full((4, 129), 1000.0), 35).stable is None
+    assert stability(TIMES, np.full((4, 129), 100.0), 35).stable
 
 
-def test_a_critical_walk_is_seldom_called_unstable() -> None:
+def test_the_load_decides_before_the_run_does() -> None:
+    calm = np.full((4, 129), 100.0)
+    assert stability(TIMES, calm, 35, load=0.9).stable
+    assert stability(TIMES, calm, 35, load=1.0).stable is False
+    assert stability(TIMES, calm, 35, load=1 - 1e-10).stable is False
+    close = stability(TIMES, calm, 35, load=0.995)
+    assert (close.stable, close.needed, close.word) == (None, 12000, "undecided")
+
+
+def test_more_variance_allows_more_growth() -> None:
+    line = np.array([0.4 * TIMES] * 4)
+    assert stability(TIMES, line, 35, variance=35 * 100).stable is None
+    assert stability(TIMES, line, 35, machines=10_000).stable is None
+
+
+def test_a_critical_walk_is_seldom_decided() -> None:
     rng = np.random.default_rng(1)
-    wrong = 0
+    found = []
     for _ in range(300):
         steps = rng.normal(0, np.sqrt(2 * 10 * TIMES[1]), (4, 128))
         walk = np.cumsum(steps, axis=1)
         walk = np.concatenate([np.zeros((4, 1)), walk], axis=1)
         walk -= np.minimum.accumulate(walk, axis=1)  # held up at 0
-        wrong += not stability(TIMES, walk, 10).stable
-    assert wrong <= 15
+        found.append(stability(TIMES, walk, 10).stable)
+    assert found.count(False) <= 15
+    assert found.count(True) <= 15

@@ -2,13 +2,11 @@
 
 from typing import NamedTuple
 
+from ..statistics import EDGE
 from .allocation import Allocation
 from .room import Floats
 
 __all__ = ["Verdict", "span", "verdict"]
-
-EDGE = 1e-9
-"""A capacity this close to 1 counts as 1."""
 
 
 class Verdict(NamedTuple):

@@ -81,15 +81,15 @@ def _show(found: Adversary) -> None:
 
     from ..allocation import allocate
     from .matrix import matrix
-    from .output import console, show, table
+    from .output import console, percent, show, table
 
     out = console()
-    load = 100 * allocate(found.system).load
-    searched = f"after {len(found.path)} systems; load {load:.1f} %"
-    out.print(f"Ratio [bold]{found.ratio:.3f}[/bold] {searched}. Rates:\n")
+    load = percent(allocate(found.system).load)
+    words = escape(found.verdict[0].upper() + found.verdict[1:])
+    out.print(f"[bold]{words}[/bold] after {len(found.path)} systems; load {load}. Rates:\n")
     show(out, matrix(found.system, found.system.nominal, ".3f"))
     out.print("\nMean number in system, in runs that the search has not seen:\n")
-    rows = table("policy", ">mean number")
+    rows = table("policy", ">mean number", "stability")
     for result in found.comparison.results:
-        rows.add_row(escape(str(result.policy)), str(result.mean_number))
+        rows.add_row(escape(str(result.policy)), str(result.mean_number), result.verdict)
     show(out, rows)

@@ -118,12 +118,12 @@ def _write(found: Contest, path: Path) -> None:
 
     header = ["system", "load", "verdict"]
     for policy in found.policies:
-        header += [policy, f"{policy} low", f"{policy} high"]
+        header += [policy, f"{policy} low", f"{policy} high", f"{policy} stable"]
     rows = []
     for bout in found.bouts:
         row: list[object] = [bout.system.name, bout.load, bout.verdict]
         for result in bout.comparison.results:
-            row += [*result.mean_number]
+            row += [*result.mean_number, result.stable]
         rows.append(row)
     write_rows(path, header, rows)
 
@@ -131,7 +131,7 @@ def _write(found: Contest, path: Path) -> None:
 def _show(found: Contest) -> None:
     from rich.markup import escape
 
-    from .output import console, counted, show, table
+    from .output import console, counted, known, show, table, with_verdict
 
     out = console()
     first = found.bouts[0].comparison.results[0]
@@ -143,20 +143,22 @@ def _show(found: Contest) -> None:
         rows = table("system", ">load", *names, f"{escape(found.policies[0])} is")
         for bout in found.bouts:
             cells = [
-                str(r.mean_number) if r.stable else "unstable" for r in bout.comparison.results
+                with_verdict(result, str(result.mean_number)) for result in bout.comparison.results
             ]
             rows.add_row(escape(bout.system.name), f"{bout.load:.3f}", *cells, bout.verdict)
         show(out, rows)
         out.print()
-    rows = table("policy", ">best on", ">mean ratio", ">worst", "on", ">unstable on")
+    heads = (">best on", ">mean ratio", ">worst", "on", ">unstable on", ">undecided on")
+    rows = table("policy", *heads)
     for standing in found.standings:
         rows.add_row(
             escape(standing.policy),
             f"{100 * standing.best:.1f} %",
-            f"{standing.mean_ratio:.3f}",
-            f"{standing.worst_ratio:.4g}",
+            known(standing.mean_ratio, ".3f"),
+            known(standing.worst_ratio, ".4g"),
             escape(standing.worst_on),
             str(standing.unstable),
+            str(standing.undecided),
         )
     show(out, rows)
     words = ", ".join(f"{word} on {count}" for word, count in found.verdicts.items())

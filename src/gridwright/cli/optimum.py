@@ -72,7 +72,7 @@ def _show(found: Optimum) -> None:
     rows = table("policy", ">mean number", ">gap")
     for each in found.policies:
         stable = each.result.stable
-        gap = f"{100 * each.gap:.1f} %" if stable else "unstable"
+        gap = f"{100 * each.gap:.1f} %" if stable else each.result.stability.word
         rows.add_row(escape(str(each.result.policy)), str(each.mean_number), gap)
     show(out, rows)
 

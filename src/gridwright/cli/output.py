@@ -4,10 +4,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from ..experiments import Result
 
 __all__ = [
     "QUIET_ZERO",
@@ -16,9 +19,11 @@ __all__ = [
     "counted",
     "known",
     "number",
+    "percent",
     "print_json",
     "show",
     "table",
+    "with_verdict",
     "written",
 ]
 
@@ -72,6 +77,15 @@ def number(value: float, form: str) -> str:
     return QUIET_ZERO if value == 0 else f"{value:{form}}"
 
 
+def percent(share: float) -> str:
+    """Write a share in percent.
+
+    >>> percent(0.75), percent(1.0351)
+    ('75.0 %', '103.5 %')
+    """
+    return f"{100 * share:.1f} %"
+
+
 def known(value: float, form: str) -> str:
     """Write a number in a form such as '.4f', or a dash where there is none.
 
@@ -79,6 +93,16 @@ def known(value: float, form: str) -> str:
     ('0.50', '–')
     """
     return UNKNOWN if value != value else f"{value:{form}}"
+
+
+def with_verdict(result: "Result", figure: str) -> str:
+    """Write a figure of a result, marked if the policy is undecided; "unstable" in its place.
+
+    The number in system and the response of an unstable policy depend on the horizon only.
+    """
+    if result.is_ranked:
+        return figure
+    return "unstable" if result.stable is False else f"{figure} undecided"
 
 
 def written(*paths: Path | None) -> None:

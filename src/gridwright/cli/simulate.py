@@ -156,7 +156,7 @@ def show_result(result: Result) -> None:
     from rich.markup import escape
 
     from ..experiments import in_words
-    from .output import console, counted, known, show, table
+    from .output import console, counted, percent, show, table
 
     out = console()
     runs = counted(len(result.replications), "replication", "replications")
@@ -167,13 +167,12 @@ def show_result(result: Result) -> None:
     if len(result.replications) == 1:
         out.print("One replication gives no interval; --replications 10 does.")
     rows = table("", "mean")
-    if result.stable:
+    if result.stable is False:  # a longer run gives more, so an interval would mislead
+        rows.add_row("number in system", f"{_about(result.mean_number.mean)} over this run")
+        rows.add_row("response time", _about(result.mean_response.mean))
+    else:
         rows.add_row("number in system", str(result.mean_number))
         rows.add_row("response time", _shown(result.mean_response))
-    else:
-        growth = f"unstable, grows by {result.stability.growth:.3g} per time unit"
-        rows.add_row("number in system", f"{result.mean_number.mean:.4g} ({growth})")
-        rows.add_row("response time", known(result.mean_response.mean, ".4g"))
     for name, found in result.figures.items():
         rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
@@ -182,10 +181,12 @@ def show_result(result: Result) -> None:
         rows.add_row("machines asked per task", str(result.information))
     if result.refusals:
         rows.add_row("impossible answers refused", f"{result.refusals:,}")
+    if result.long_run_load is not None:
+        rows.add_row("long-run load", percent(result.long_run_load))
+    rows.add_row("stability", result.verdict)
     show(out, rows)
-    if not result.stable:
-        out.print("")
-        _say_what_is_possible(result)
+    if result.stable is False and result.long_run_load is not None:
+        out.print(f"\n{_what_is_possible(result)}", markup=False)
     out.print("")
     if result.policy.kind == "chain":
         show_customers(result)
@@ -233,64 +234,75 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     """Print a comparison: a row a policy, then what differs beyond noise."""
     from rich.markup import escape
 
-    from ..experiments import in_words
-    from .output import console, counted, show, table
+    from .output import console, counted, percent, show
 
     out = console()
     first = found.results[0]
     runs = counted(len(first.replications), "replication", "replications")
+    load = "" if first.long_run_load is None else f"; long-run load {percent(first.long_run_load)}"
     out.print(
         f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.length}, "
-        f"seed {first.seed}, common random numbers\n"
+        f"seed {first.seed}, common random numbers{load}\n"
     )
+    show(out, _comparison_table(found, reference))
+    out.print("")
+    lines = [
+        _words(difference)
+        for difference in found.ranked_differences
+        if difference.metric == first.criteria[-1]
+    ]
+    lines += [
+        f"{result.policy}: {result.refusals:,} impossible answers were refused."
+        for result in found.results
+        if result.refusals
+    ]
+    if first.long_run_load is not None and any(r.stable is False for r in found.results):
+        lines.append(_what_is_possible(first))
+    for line in [*lines, *([""] if lines else []), *found.conclusions]:
+        out.print(line, markup=False)
+
+
+def _comparison_table(found: Comparison, reference: str | None) -> Any:
+    from rich.markup import escape
+
+    from ..experiments import in_words
+    from .output import table
+
+    first = found.results[0]
     better = found.improvement(reference) if reference else {}
-    columns = ["policy", ">number in system", ">response time", ">half width"]
     others = [name for name in first.criteria if name not in first.further]
     shown = first.compared or (first.further and (*others, *first.further))
-    if shown:
-        columns = ["policy", *(f">{in_words(name)}" for name in shown)]
-    rows = table(*columns, *([f">better than {escape(reference)}"] if reference else []))
+    columns = [f">{in_words(name)}" for name in shown]
+    if not shown:
+        columns = [">number in system", ">response time", ">half width"]
+    extra = [f">better than {escape(reference)}"] if reference else []
+    judged = any(not (r.stable and r.compared) for r in found.results)
+    rows = table("policy", *columns, *extra, *(["stability"] if judged else []))
     for result in found.results:
         name = str(result.policy)
         cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
         if shown:
             cells = [str(result.figure(name)) for name in shown]
-        elif not result.stable:
-            cells = [f"grows by {result.stability.growth:.3g}/t", "unstable", ""]
-        extra = [f"{100 * better[name]:.2f} %" if result.stable else ""] if better else []
-        wild = " (unstable)" if shown and not result.stable else ""
-        rows.add_row(escape(name) + wild, *cells, *extra)
-    show(out, rows)
-    out.print("")
-    for difference in found.differences:
-        if difference.metric == first.criteria[-1]:
-            out.print(_words(difference), markup=False)
-    for result in found.results:
-        if result.refusals:
-            words = f"{result.policy}: {result.refusals:,} impossible answers were refused."
-            out.print(words, markup=False)
-    unstable = [str(result.policy) for result in found.results if not result.stable]
-    if unstable:
-        are, whom = ("is", "it") if len(unstable) == 1 else ("are", "them")
-        out.print(
-            f"{' and '.join(unstable)} {are} unstable: differences to {whom} hold for runs of this "
-            "length only.",
-            markup=False,
-        )
-        _say_what_is_possible(first)
-    best = found.winner
-    out.print(
-        f"\nBest: {best}" if best else "\nNo policy beats all others beyond noise.", markup=False
-    )
+        elif result.stable is False:
+            cells = [_about(result.mean_number.mean), _about(result.mean_response.mean), ""]
+        if better:
+            cells.append("" if better[name] != better[name] else f"{100 * better[name]:.2f} %")
+        rows.add_row(escape(name), *cells, *([result.verdict] if judged else []))
+    return rows
 
 
-def _say_what_is_possible(result: Result) -> None:
+def _what_is_possible(result: Result) -> str:
     """Say of a system under which a policy is unstable whether any could do better."""
     from ..allocation import allocate, verdict
-    from .output import console
 
-    if result.policy.kind in ("push", "pull", "peer"):
-        console().print(verdict(allocate(result.system)).words, markup=False)
+    return verdict(allocate(result.system)).words
+
+
+def _about(mean: float) -> str:
+    """Write a mean that has no interval."""
+    from .output import known
+
+    return known(mean, ",.0f" if mean >= 1000 else ".4g")
 
 
 def _relative(result: Result) -> str:

@@ -133,13 +133,14 @@ def _value(word: str) -> float | str:
 
 
 def _write(found: Sweep, path: Path) -> None:
-    header = [found.vary, "policy", "stable"]
+    header = [found.vary, "policy", "stable", "long_run_load"]
     criteria = found.points[0].results[0].criteria
     for metric in criteria:
         header += [metric, f"{metric} low", f"{metric} high"]
     rows = [
-        [row["value"], row["policy"], row["stable"], *(n for m in criteria for n in row[m])]
+        [*(row[key] for key in ("value", "policy", "stable", "long_run_load")), *intervals]
         for row in found.rows()
+        for intervals in [[n for m in criteria for n in row[m]]]
     ]
     write_rows(path, header, rows)
 
@@ -148,7 +149,7 @@ def _show(found: Sweep) -> None:
     from rich.markup import escape
 
     from ..experiments import in_words
-    from .output import console, counted, show, table
+    from .output import console, counted, percent, show, table, with_verdict
 
     out = console()
     first = found.points[0].results[0]
@@ -158,11 +159,13 @@ def _show(found: Sweep) -> None:
         f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.length}, "
         f"seed {first.seed}, common random numbers; {in_words(metric)}\n"
     )
-    rows = table(escape(found.vary), *(f">{escape(policy)}" for policy in found.policies))
-    for point in found.points:
-        cells = [
-            str(result.figure(metric)) if result.stable or result.further else "unstable"
-            for result in point.results
-        ]
-        rows.add_row(escape(_word(point.value)), *cells)
+    loads = [max(r.long_run_load or 0.0 for r in point.results) for point in found.points]
+    extra = [">long-run load"] if any(loads) else []
+    rows = table(escape(found.vary), *extra, *(f">{escape(policy)}" for policy in found.policies))
+    for point, load in zip(found.points, loads, strict=True):
+        cells = [with_verdict(r, str(r.figure(metric))) for r in point.results]
+        rows.add_row(escape(_word(point.value)), *([percent(load)] if extra else []), *cells)
     show(out, rows)
+    unranked = [r for point in found.points for r in point.results if not r.is_ranked]
+    if needed := max((r.stability.needed or 0.0 for r in unranked), default=0.0):
+        out.print(f"\nUndecided: a horizon of {needed:,g} time units would tell.")

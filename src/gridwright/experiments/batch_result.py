@@ -55,8 +55,13 @@ class BatchResult(Result):
         return super().length if tasks is None else f"{tasks:,} tasks"
 
     @cached_property
+    def long_run_load(self) -> None:
+        """None: tasks may be discarded, so the allocation LP does not bound what arrives."""
+        return None
+
+    @cached_property
     def stability(self) -> Stability:
-        """Whether the number in system settled; a run that ends by itself has no trend."""
+        """Whether the number in system settles; a run that ends by itself has no trend."""
         if self.system.batch is not None and self.system.batch.tasks is not None:
             return Stability(True, 0.0)
         return super().stability

@@ -29,7 +29,8 @@ class Difference(NamedTuple):
     metric: str
     difference: Estimate
     winner: str | None
-    """The policy that is better by it; None where the interval holds 0."""
+    """The policy that is better by it; None where the interval holds 0, and where one of the two is
+    unstable or undecided."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,25 +49,67 @@ class Comparison:
         )
 
     @property
-    def winner(self) -> str | None:
-        """The policy that is better than all others, beyond noise, if any.
+    def ranked(self) -> tuple[Result, ...]:
+        """The results of the stable policies: unstable and undecided ones are not ranked.
 
-        By the last of the criteria: the mean response, unless the kind of system has its own.
+        All of them, where policies are compared by what is counted over a run.
         """
+        return tuple(result for result in self.results if result.is_ranked)
+
+    @property
+    def ranked_differences(self) -> tuple[Difference, ...]:
+        """The paired differences between policies that are ranked."""
+        return Comparison(self.ranked).differences
+
+    @property
+    def winner(self) -> str | None:
+        """The policy that is better than all other stable ones, beyond noise, if any.
+
+        By the last of the criteria: the mean response, unless the kind of system has its own. The
+        only stable policy wins if all others are unstable, not if one is undecided.
+        """
+        ranked = self.ranked
+        if len(ranked) == 1 < len(self.results):
+            others = [result for result in self.results if result is not ranked[0]]
+            return str(ranked[0].policy) if all(r.stable is False for r in others) else None
         metric = self.results[0].criteria[-1]
-        for result in self.results:
-            name = str(result.policy)
-            rivals = [
-                d for d in self.differences if d.metric == metric and name in (d.first, d.second)
-            ]
-            if rivals and all(d.winner == name for d in rivals):
-                return name
+        for result in ranked:
+            rivals = [difference(result, other, metric) for other in ranked if other is not result]
+            if rivals and all(each.winner == str(result.policy) for each in rivals):
+                return str(result.policy)
         return None
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """Say which policy is best, and which policies could not be ranked, a line each."""
+        lines = []
+        unranked = [result for result in self.results if not result.is_ranked]
+        if unstable := [r for r in unranked if r.stable is False]:
+            lines.append(f"{_named(unstable)} unstable and not ranked.")
+        if undecided := [r for r in unranked if r.stable is None]:
+            needed = max(result.stability.needed or 0.0 for result in undecided)
+            lines.append(
+                f"{_named(undecided)} undecided and not ranked: a horizon of {needed:,g} time "
+                "units would tell."
+            )
+        if len(unstable) == len(self.results):
+            lines.append("No policy is stable here.")
+        elif self.winner is not None:
+            lines.append(f"Best: {self.winner}{self._among()}")
+        elif len(self.ranked) > 1:
+            lines.append("No policy beats all others beyond noise.")
+        return tuple(lines)
+
+    def _among(self) -> str:
+        if len(self.ranked) == len(self.results):
+            return ""
+        return " (the only stable policy)" if len(self.ranked) == 1 else " (of the stable policies)"
 
     def improvement(self, reference: str) -> dict[str, float]:
         """Return (W_reference − W) / W_reference of every policy, as the sources print it.
 
-        Where more is better, (X − X_reference) / X_reference.
+        Where more is better, (X − X_reference) / X_reference. NaN where one of the two is unstable
+        or undecided.
         """
         found = [r for r in self.results if reference in (str(r.policy), r.policy.name)]
         if not found:
@@ -75,7 +118,12 @@ class Comparison:
         metric = found[0].criteria[-1]
         sign = -1 if metric in found[0].more_is_better else 1
         base = found[0].figure(metric).mean
-        return {str(r.policy): sign * (base - r.figure(metric).mean) / base for r in self.results}
+        return {
+            str(r.policy): sign * (base - r.figure(metric).mean) / base
+            if r.is_ranked and found[0].is_ranked
+            else np.nan
+            for r in self.results
+        }
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as ``--json`` prints it."""
@@ -89,6 +137,7 @@ class Comparison:
             "differences": [
                 {**d._asdict(), "difference": d.difference.as_json()} for d in self.differences
             ],
+            "ranked": [str(result.policy) for result in self.ranked],
             "winner": self.winner,
         }
 
@@ -134,8 +183,13 @@ def compare(
 
 
 def difference(first: Result, second: Result, metric: str) -> Difference:
-    """Return how much more the second has of something than the first, and who is better."""
+    """Return how much more the second has of something than the first, and who is better.
+
+    Neither is, if one of them is not ranked: the difference depends on the horizon.
+    """
     found = estimate(second.values(metric) - first.values(metric))
+    if not (first.is_ranked and second.is_ranked):
+        return Difference(str(first.policy), str(second.policy), metric, found, None)
     more, less = str(second.policy), str(first.policy)
     if found.high < 0:
         more, less = less, more
@@ -146,3 +200,9 @@ def difference(first: Result, second: Result, metric: str) -> Difference:
     elif found.low > 0 or found.high < 0:
         winner = more if metric in first.more_is_better else less
     return Difference(str(first.policy), str(second.policy), metric, found, winner)
+
+
+def _named(results: Sequence[Result]) -> str:
+    """Write the policies of some results as the subject of a sentence, with its verb."""
+    *others, last = (str(result.policy) for result in results)
+    return f"{', '.join(others)} and {last} are" if others else f"{last} is"

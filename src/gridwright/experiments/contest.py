@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from ..allocation import allocate
 from ..model import InputError, System
 from .compare import Comparison, Difference, compare, difference
-from .result import Result
 from .simulate import PolicyGiven, SystemGiven, resolve
 
 __all__ = ["Bout", "Contest", "Standing", "contest"]
 
 WARMUP = 0.1
 """Share of a run that does not count: it starts empty, which flatters slow policies."""
+
+
+VERDICTS = ("better", "same", "worse", "unranked")
 
 
 class Bout(NamedTuple):
@@ -34,33 +36,59 @@ class Bout(NamedTuple):
         return np.array([result.mean_number.mean for result in self.comparison.results])
 
     @property
-    def against_best(self) -> Difference:
-        """How much more the best of the others has in the system than the first policy."""
+    def against_best(self) -> Difference | None:
+        """How much more the best stable one of the others has in the system than the first policy.
+
+        None where the first or all of the others are unstable or undecided.
+        """
         first, *others = self.comparison.results
-        best = min(others, key=lambda result: result.mean_number.mean)
+        ranked = [result for result in others if result.stable]
+        if not (first.stable and ranked):
+            return None
+        best = min(ranked, key=lambda result: result.mean_number.mean)
         return difference(first, best, "mean_number")
 
     @property
     def verdict(self) -> str:
-        """How the first policy did against the best of the others: better, same or worse."""
+        """How the first policy did against the best of the others: better, same or worse.
+
+        A stable policy is better than unstable ones. "unranked" if the runs do not tell, or if no
+        policy is stable.
+        """
         found = self.against_best
-        return (
-            "same" if found.winner is None else "better" if found.winner == found.first else "worse"
-        )
+        if found is not None:
+            words = {None: "same", found.first: "better", found.second: "worse"}
+            return words[found.winner]
+        first, *others = (result.stable for result in self.comparison.results)
+        if first and not any(stable is None for stable in others):
+            return "better"
+        return "worse" if first is False and any(others) else "unranked"
+
+    @property
+    def ratios(self) -> NDArray[np.float64]:
+        """The mean number of every policy over the least; NaN for those that are not ranked."""
+        stable = np.array([bool(result.stable) for result in self.comparison.results])
+        means = np.where(stable, self.means, np.nan)
+        return np.asarray(means / np.nanmin(means)) if stable.any() else means
 
 
 class Standing(NamedTuple):
-    """How a policy did over all systems; ratios are of its mean number to the least there."""
+    """How a policy did over all systems; ratios are of its mean number to the least there.
+
+    Ratios are over the systems on which the policy is stable, and to the stable policies.
+    """
 
     policy: str
     best: float
-    """Share of the systems where it has the least mean number."""
+    """Share of all systems where it is stable and has the least mean number."""
     mean_ratio: float
-    """Geometric mean."""
+    """Geometric mean; NaN for a policy that is stable nowhere, as is the worst ratio."""
     worst_ratio: float
     worst_on: str
     unstable: int
-    """Systems on which its number in system grows without end, by the trend of the runs."""
+    """Systems on which it is unstable."""
+    undecided: int
+    """Systems on which the runs are too short to tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,35 +100,34 @@ class Contest:
 
     @property
     def ratios(self) -> NDArray[np.float64]:
-        """[system, policy]: the mean number over the least that any of the policies has."""
-        means = np.array([bout.means for bout in self.bouts])
-        return np.asarray(means / means.min(axis=1, keepdims=True))
+        """[system, policy]: the mean number over the least of the stable policies, or NaN."""
+        return np.array([bout.ratios for bout in self.bouts])
 
     @property
     def standings(self) -> tuple[Standing, ...]:
         """How every policy did, in the order given."""
-        ratios = self.ratios
-        found = []
-        for k, policy in enumerate(self.policies):
-            worst = int(ratios[:, k].argmax())
-            results: list[Result] = [bout.comparison.results[k] for bout in self.bouts]
-            found.append(
-                Standing(
-                    policy,
-                    best=float((ratios[:, k] == 1).mean()),
-                    mean_ratio=float(np.exp(np.log(ratios[:, k]).mean())),
-                    worst_ratio=float(ratios[worst, k]),
-                    worst_on=self.bouts[worst].system.name,
-                    unstable=sum(not result.stable for result in results),
-                )
-            )
-        return tuple(found)
+        return tuple(self._standing(k) for k in range(len(self.policies)))
+
+    def _standing(self, k: int) -> Standing:
+        ratios = self.ratios[:, k]
+        known = ratios[~np.isnan(ratios)]
+        worst = int(np.nanargmax(ratios)) if len(known) else None
+        stable = [bout.comparison.results[k].stable for bout in self.bouts]
+        return Standing(
+            self.policies[k],
+            best=float((ratios == 1).mean()),
+            mean_ratio=float(np.exp(np.log(known).mean())) if len(known) else np.nan,
+            worst_ratio=np.nan if worst is None else float(ratios[worst]),
+            worst_on="" if worst is None else self.bouts[worst].system.name,
+            unstable=stable.count(False),
+            undecided=stable.count(None),
+        )
 
     @property
     def verdicts(self) -> dict[str, int]:
         """On how many systems the first policy was better than, same as, worse than the best."""
         all_verdicts = [bout.verdict for bout in self.bouts]
-        return {word: all_verdicts.count(word) for word in ("better", "same", "worse")}
+        return {word: all_verdicts.count(word) for word in VERDICTS}
 
     def as_json(self) -> dict[str, Any]:
         """Return the contest as ``--json`` prints it."""
@@ -113,6 +140,7 @@ class Contest:
                     "system": bout.system.name,
                     "load": bout.load,
                     "verdict": bout.verdict,
+                    "stable": [result.stable for result in bout.comparison.results],
                     "mean_number": [
                         result.mean_number.as_json() for result in bout.comparison.results
                     ],
@@ -152,7 +180,7 @@ def contest(
     --------
     >>> found = contest(["2.B", "2.D"], ["pas", "mct"], tasks=5000, replications=4)
     >>> found.verdicts
-    {'better': 2, 'same': 0, 'worse': 0}
+    {'better': 2, 'same': 0, 'worse': 0, 'unranked': 0}
     """
     bouts = []
     names: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class Gap(NamedTuple):
 
     result: Result
     gap: float
-    """Share by which the mean number is above the least."""
+    """Share by which the mean number is above the least; NaN if it is unstable or undecided."""
 
     @property
     def mean_number(self) -> Estimate:
@@ -92,6 +92,7 @@ class Optimum:
                 {
                     "policy": str(each.result.policy),
                     "mean_number": each.mean_number.as_json(),
+                    "stable": each.result.stable,
                     "gap": each.gap,
                 }
                 for each in self.policies
@@ -163,7 +164,8 @@ def optimum(
     for number, policy in enumerate(chosen):
         progress(str(policy), 0.5 + 0.5 * number / len(chosen))
         result = simulate(system, policy, horizon, replications, seed, warmup=WARMUP * horizon)
-        gaps.append(Gap(result, result.mean_number.mean / found.least - 1))
+        above = result.mean_number.mean / found.least - 1
+        gaps.append(Gap(result, above if result.stable else np.nan))
     return replace(found, policies=tuple(gaps))
 
 

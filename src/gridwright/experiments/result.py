@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocation import long_run_load, variance_rate
 from ..model import System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
-from ..statistics import Estimate, Stability, estimate, stability
+from ..statistics import EDGE, Estimate, Stability, estimate, stability
 
 __all__ = ["ClassResult", "Result", "in_words"]
 
@@ -116,11 +117,26 @@ class Result:
         return tuple(estimate(column) for column in self._stack("utilisation").T)
 
     @cached_property
+    def long_run_load(self) -> float | None:
+        """The load of the busiest machine under the best allocation, failures accounted for.
+
+        It is the same for every policy; at 1 or more no policy is stable. None where the
+        allocation LP does not apply.
+        """
+        return long_run_load(self.system)
+
+    @cached_property
     def stability(self) -> Stability:
-        """Whether the number in system settled."""
-        times = self.replications[0].times
-        number = np.array([r.number for r in self.replications])
-        return stability(times, number, float(self.system.arrival_rates.sum()))
+        """Whether the number in system settles, grows without end, or the run cannot tell."""
+        return stability(
+            self.replications[0].times,
+            np.array([r.number for r in self.replications]),
+            float(self.system.arrival_rates.sum()),
+            load=self.long_run_load,
+            variance=variance_rate(self.system),
+            machines=len(self.system.machines),
+            busy=float(self._stack("utilisation").sum(axis=1).mean()),
+        )
 
     @property
     def length(self) -> str:
@@ -128,9 +144,39 @@ class Result:
         return f"{self.horizon:g} time units"
 
     @property
-    def stable(self) -> bool:
-        """Whether the run looks stable."""
+    def stable(self) -> bool | None:
+        """Whether the system is stable under the policy; None if the run is too short to tell."""
         return self.stability.stable
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the policy can be ranked among others.
+
+        The mean number and the mean response of a policy that is not stable depend on the horizon.
+        What is counted over a run of a given length, such as jobs on time, can be compared anyway.
+        """
+        return bool(self.stable) or self.criteria[-1] in self.more_is_better
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on stability in words.
+
+        For example "stable", "unstable: grows by 10.2 tasks per time unit", or "undecided: a
+        horizon of 12,000 time units would tell".
+        """
+        found = self.stability
+        if found.stable is False and self.is_overloaded:
+            return f"unstable: the long-run load is {100 * (self.long_run_load or 0):.1f} %"
+        if found.stable is False:
+            return f"unstable: grows by {found.growth:.3g} tasks per time unit"
+        if found.needed is not None:
+            return f"undecided: a horizon of {found.needed:,g} time units would tell"
+        return found.word
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether no policy can keep up with the arrivals."""
+        return self.long_run_load is not None and self.long_run_load >= 1 - EDGE
 
     @property
     def information(self) -> Estimate:
@@ -180,6 +226,8 @@ class Result:
             "seed": self.seed,
             "stable": self.stable,
             "growth": self.stability.growth,
+            "needed_horizon": self.stability.needed,
+            "long_run_load": self.long_run_load,
             "tasks": self.tasks,
             "seconds": self.seconds,
             "mean_number": self.mean_number.as_json(),
@@ -198,7 +246,7 @@ class Result:
         }
 
     def __repr__(self) -> str:
-        verdict = "" if self.stable else ", unstable"
+        verdict = "" if self.stable else f", {self.stability.word}"
         return (
             f"Result({self.system.name!r}, {self.policy}: mean number {self.mean_number}, "
             f"mean response {self.mean_response}{verdict})"

@@ -41,6 +41,7 @@ class Sweep:
                 "value": point.value,
                 "policy": policy,
                 "stable": result.stable,
+                "long_run_load": result.long_run_load,
                 **{name: result.figure(name) for name in result.criteria},
             }
             for point in self.points
@@ -77,11 +78,11 @@ def sweep(
 ) -> Sweep:
     """Simulate policies along the values of one thing; other parameters are simulate's.
 
-    What can be varied: ``load`` (arrivals are scaled to it, all machines up), ``arrivals`` and
-    ``machines`` (times as many), ``machines.GROUP`` (of a group), ``nodes`` (machines that are
-    all alike), ``mean_uptime`` and ``mean_repair``, ``mean_interval`` (between changes),
-    ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed); for batch
-    policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is believed of the pmfs
+    What can be varied: ``load`` (arrivals are scaled to this long-run load, failures included),
+    ``arrivals`` and ``machines`` (times as many), ``machines.GROUP`` (of a group), ``nodes``
+    (machines that are all alike), ``mean_uptime`` and ``mean_repair``, ``mean_interval`` (between
+    changes), ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed); for
+    batch policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is believed of the pmfs
     (``assumed.shift``, ``.scale``, ``.execution``); for chains ``perturbation.variation``,
     ``.arrivals`` and ``.uptimes``; or a parameter of the policies, in numbers or words. All
     policies meet the same arrivals.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..allocation import allocate
+from ..allocation import allocate, long_run_load
 from ..model import Assumed, InputError, Perturbation, System, did_you_mean, scaled_chains
 
 __all__ = ["VARIATIONS", "is_variation", "varied"]
@@ -39,7 +39,11 @@ def _scaled(system: System, factor: float) -> System:
 
 
 def _with_load(system: System, load: float) -> System:
-    return _scaled(system, load / allocate(system).load)
+    """Scale the arrivals to a long-run load: failures and the CPU availability count."""
+    now = long_run_load(system)
+    if now is None:
+        now = 1 / allocate(system).long_run_capacity
+    return _scaled(system, load / now)
 
 
 def _with_counts(system: System, counts: list[float]) -> System:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..allocation import allocate
-from .figure import literal, save
+from .figure import literal, mark, save
 
 if TYPE_CHECKING:
     from ..experiments import Adversary
@@ -39,8 +39,8 @@ def draw_adversary(found: Adversary, path: Path) -> None:
     results = found.comparison.results
     means = [result.mean_number.mean for result in results]
     errors = [result.mean_number.half_width for result in results]
-    names = [literal(str(result.policy)) for result in results]
+    names = [literal(str(result.policy)) + mark(result) for result in results]
     bars.bar(names, means, yerr=errors, color=[f"C{k}" for k in range(len(names))], capsize=4)
     bars.set_ylabel("mean number in system")
-    bars.set_title(f"load {100 * best.load:.1f} %, ratio {found.ratio:.3f}")
+    bars.set_title(f"load {100 * best.load:.1f} %, {literal(found.verdict)}")
     save(figure, path)

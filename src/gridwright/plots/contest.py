@@ -19,16 +19,19 @@ FARTHEST = 3.0
 
 
 def draw_contest(found: Contest, path: Path) -> None:
-    """Draw one curve a policy: the higher, the better; where it starts is how often it is best."""
+    """Draw one curve a policy: the higher, the better; where it starts is how often it is best.
+
+    A system on which a policy is unstable or undecided counts as never within any factor.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4), layout="constrained")
     profile, by_load = figure.subplots(1, 2)
     ratios = found.ratios
-    share = np.arange(1, len(ratios) + 1) / len(ratios)
     loads = np.array([bout.load for bout in found.bouts])
     for k, policy in enumerate(found.policies):
-        each = np.sort(ratios[:, k])
+        each = np.sort(ratios[~np.isnan(ratios[:, k]), k])  # stable there
+        share = np.arange(1, len(each) + 1) / len(ratios)
         profile.step([1, *each], [0, *share], where="post", color=f"C{k}", label=literal(policy))
         by_load.plot(
             loads, ratios[:, k], marker=".", markersize=3, linestyle="", color=f"C{k}", alpha=0.6

@@ -11,7 +11,9 @@ from ..model import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "literal", "save"]
+    from ..experiments import Result
+
+__all__ = ["FORMATS", "literal", "mark", "save"]
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -19,6 +21,11 @@ FORMATS = (".png", ".svg", ".pdf")
 def literal(name: str) -> str:
     """Write a name so that nothing in it is taken for a formula."""
     return name.replace("$", r"\$").encode("utf-8", "replace").decode()
+
+
+def mark(result: Result) -> str:
+    """Return what follows the name of a policy that is unstable or undecided."""
+    return "" if result.stable else f"\n({result.stability.word})"
 
 
 def save(figure: Figure, path: Path) -> None:

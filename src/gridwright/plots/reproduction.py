@@ -85,7 +85,9 @@ def _draw_on_time(axes: Any, outcomes: tuple[Outcome, ...]) -> None:
 
 def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
     shown = [each for each in outcomes if each.ours is not None]
-    names = [each.cell["policy"] + ("" if each.stable else "\n(unstable)") for each in shown]
+    names = [
+        each.cell["policy"] + ("\n(unstable)" if each.stable is False else "") for each in shown
+    ]
     reference, what = "Gcmu", "mean response time"
     if any(each.cell["metric"] == "messages_relative" for each in shown):
         words = {"W_relative": "response time", "messages_relative": "messages"}

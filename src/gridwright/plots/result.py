@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..experiments import in_words
-from .figure import literal, save
+from .figure import literal, mark, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,13 +35,18 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
     first = results[0]
     figure.suptitle(
         f"{literal(first.system.name)}: {len(first.replications)} × {first.length}, "
-        f"seed {first.seed}; bars are 95 % intervals"
+        f"seed {first.seed}{_load(first)}; bars are 95 % intervals"
     )
     save(figure, path)
 
 
+def _load(result: Result) -> str:
+    found = result.long_run_load
+    return "" if found is None else f", long-run load {100 * found:.1f} %"
+
+
 def _names(results: tuple[Result, ...]) -> list[str]:
-    return [literal(str(r.policy)) + ("" if r.stable else "\n(unstable)") for r in results]
+    return [literal(str(r.policy)) + mark(r) for r in results]
 
 
 def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:

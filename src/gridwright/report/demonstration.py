@@ -11,7 +11,7 @@ from .document import made, paragraph, picture, section, table, write_document
 
 if TYPE_CHECKING:
     from ..allocation import Allocation
-    from ..experiments import Comparison
+    from ..experiments import Comparison, Result
     from ..grid import Statistics
     from ..testbed import Run
 
@@ -51,7 +51,7 @@ def _parts(
     )
     first = comparison.results[0]
     rows = [
-        (str(each.policy), str(each.mean_number), str(each.mean_response), _stable(each.stable))
+        (str(each.policy), str(each.mean_number), str(each.mean_response), each.verdict)
         for each in comparison.results
     ]
     heads = ["policy", ">tasks in the system", ">mean response", "stability"]
@@ -60,9 +60,10 @@ def _parts(
         [
             paragraph(
                 f"{len(first.replications)} replications of {first.length}, seed {first.seed}, "
-                "the same random numbers for every policy; 95 % intervals."
+                f"the same random numbers for every policy; 95 % intervals. {_load(first)}"
             ),
             table("Policies, simulated", heads, rows),
+            *map(paragraph, comparison.conclusions),
             picture(
                 lambda path: draw_results(comparison.results, path),
                 "The same, drawn",
@@ -75,8 +76,9 @@ def _parts(
     yield section("Made with", [made([("seed", str(first.seed))])])
 
 
-def _stable(stable: bool) -> str:
-    return "" if stable else "unstable"
+def _load(result: Result) -> str:
+    load = result.long_run_load
+    return "" if load is None else f"The long-run load, failures included, is {100 * load:.1f} %."
 
 
 def _trials(trials: Sequence[Trial]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from ..catalogue import Cell, find
 from ..experiments import Result
 from ..statistics import Estimate, ratio
 from .laboratory import Run
-from .question import Answer, Question, exact
+from .question import Answer, Question, answered, exact
 
 __all__ = ["QUESTIONS", "drawn", "is_decentralised"]
 
@@ -66,7 +66,7 @@ def _figure(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
 
     def question(cell: Cell) -> Question:
         return Question(
-            (run_of(cell),), lambda results: Answer(read(results[0], cell), results[0].stable)
+            (run_of(cell),), lambda results: answered(read(results[0], cell), results[0])
         )
 
     return question
@@ -81,7 +81,7 @@ def _against(figure: str, saved: bool) -> Callable[[Cell], Question]:
             if saved:
                 low, high = 100 * (1 - share.high), 100 * (1 - share.low)
                 share = Estimate(100 * (1 - share.mean), low, high)
-            return Answer(share, results[0].stable)
+            return answered(share, results[0])
 
         return Question((run_of(cell), run_of(cell, cell.get("reference_policy", "MCT"))), answer)
 

@@ -130,18 +130,20 @@ def _response(cell: Cell, found: list[_Measured]) -> Answer:
         means += [float(part.mean()) for part in parts if len(part)]
     if not means:
         return Answer(None, detail="no job of it has ended")
-    return Answer(estimate(means), _is_stable(found))
+    stable = _is_stable(found)
+    return Answer(estimate(means), stable, undecided=stable is None)
 
 
-def _is_stable(found: list[_Measured]) -> bool:
-    """Judge the number of jobs that are there, time by time."""
+def _is_stable(found: list[_Measured]) -> bool | None:
+    """Judge the number of jobs that are there, time by time; None if the runs cannot tell."""
     until = min(run.until for run in found)
     times = np.linspace(0, until, 101)
     number = [
         [float((run.submitted <= at).sum() - (run.ended <= at).sum()) for at in times]
         for run in found
     ]
-    return stability(times, np.array(number), float(found[0].arrivals.sum())).stable
+    arrivals, machines = float(found[0].arrivals.sum()), found[0].rates.shape[1]
+    return stability(times, np.array(number), arrivals, machines=machines).stable
 
 
 def _rate(cell: Cell, found: list[_Measured]) -> Answer:

@@ -16,7 +16,7 @@ from ..statistics import Estimate, ratio
 from .laboratory import Run
 from .smith import POLICIES as SMITH
 
-__all__ = ["QUESTIONS", "Answer", "Question", "entry_of", "exact", "is_of_testbed"]
+__all__ = ["QUESTIONS", "Answer", "Question", "answered", "entry_of", "exact", "is_of_testbed"]
 
 POLICIES = {
     "FCFS": "fcfs",
@@ -44,6 +44,15 @@ class Answer(NamedTuple):
     """Of a blank: whether it is as much worse as a blank says."""
     detail: str = ""
     """Of several runs: which of them are stable."""
+    undecided: bool = False
+    """Whether the runs are too short to tell if they are stable. A cell without runs is not."""
+
+
+def answered(ours: Estimate, *results: Result, worse: bool | None = None) -> Answer:
+    """Answer with a figure of some runs, which are stable if all of them are."""
+    verdicts = [result.stable for result in results]
+    stable = False if False in verdicts else None if None in verdicts else True
+    return Answer(ours, stable, worse, undecided=stable is None)
 
 
 class Question(NamedTuple):
@@ -103,12 +112,13 @@ def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
         def answer(results: tuple[Result, ...]) -> Answer:
             own = read(results[0], cell)
             if "kbar_below" in cell:
-                calm = [str(result.policy) for result in results if result.stable]
+                calm = [str(result.policy) for result in results if result.stable is not False]
                 return Answer(None, bool(calm), detail=f"under {', '.join(calm)}")
             if cell.get("status") == "blank":
-                worse = not results[0].stable or own.mean >= WORSE * read(results[1], cell).mean
-                return Answer(own, results[0].stable, worse)
-            return Answer(own, results[0].stable)
+                unstable = results[0].stable is False
+                worse = unstable or own.mean >= WORSE * read(results[1], cell).mean
+                return answered(own, results[0], worse=worse)
+            return answered(own, results[0])
 
         return Question(runs, answer)
 
@@ -121,7 +131,7 @@ def _improvement(cell: Cell) -> Question:
     def answer(results: tuple[Result, ...]) -> Answer:
         share = ratio(results[0].values("mean_response"), results[1].values("mean_response"))
         worst, best = 100 * (1 - share.high), 100 * (1 - share.low)
-        return Answer(Estimate(100 * (1 - share.mean), worst, best), results[0].stable)
+        return answered(Estimate(100 * (1 - share.mean), worst, best), results[0])
 
     return Question((run_of(cell), run_of(cell, "Gcmu")), answer)
 
@@ -131,7 +141,7 @@ def _relative(cell: Cell) -> Question:
 
     def answer(results: tuple[Result, ...]) -> Answer:
         share = ratio(results[0].values("mean_response"), results[1].values("mean_response"))
-        return Answer(share, results[0].stable and results[1].stable)
+        return answered(share, *results)
 
     if cell["metric"] == "W_ratio_range":  # how many times the reference's is as long
         return Question((run_of(cell, cell["reference_policy"]), run_of(cell)), answer)
@@ -143,7 +153,7 @@ def _more_on_time(cell: Cell) -> Question:
 
     def answer(results: tuple[Result, ...]) -> Answer:
         share = ratio(results[0].values("on_time"), results[1].values("on_time"))
-        return Answer(Estimate(*(100 * (each - 1) for each in share)), results[0].stable)
+        return answered(Estimate(*(100 * (each - 1) for each in share)), results[0])
 
     return Question((run_of(cell), run_of(cell, cell["reference_policy"])), answer)
 

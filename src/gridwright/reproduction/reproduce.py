@@ -26,6 +26,8 @@ class Outcome(NamedTuple):
     ours: Estimate | None
     stable: bool | None
     judgement: Judgement
+    undecided: bool = False
+    """Whether our runs are too short to tell if they are stable."""
 
     @property
     def published(self) -> str:
@@ -39,7 +41,8 @@ class Outcome(NamedTuple):
         if self.ours is not None:
             exact = self.ours.low == self.ours.high
             number = f"{self.ours.mean:.6g}" if exact else str(self.ours)
-        return number if self.stable is not False else f"{number} unstable".strip()
+        word = "unstable" if self.stable is False else "undecided" if self.undecided else ""
+        return f"{number} {word}".strip()
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as ``--json`` prints it."""
@@ -109,7 +112,7 @@ def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
         return _seen(cell)
     runs, answer = ask(cell)
     found = answer(tuple(laboratory.result(run) for run in runs))
-    return Outcome(cell, found.ours, found.stable, _judgement(cell, found))
+    return Outcome(cell, found.ours, found.stable, _judgement(cell, found), found.undecided)
 
 
 def _seen(cell: Cell) -> Outcome:
@@ -128,7 +131,8 @@ def _seen(cell: Cell) -> Outcome:
     else:
         judgement = _judgement(cell, found)
     reason = "; ".join(filter(None, [judgement.reason, words]))
-    return Outcome(cell, found.ours, found.stable, judgement._replace(reason=reason))
+    judgement = judgement._replace(reason=reason)
+    return Outcome(cell, found.ours, found.stable, judgement, found.undecided)
 
 
 def _judgement(cell: Cell, found: Answer) -> Judgement:
@@ -136,10 +140,9 @@ def _judgement(cell: Cell, found: Answer) -> Judgement:
     status = cell.get("status")
     if status == "blank":
         if found.worse:
-            return Judgement(Verdict.agrees, "" if found.stable else "unstable")
+            return Judgement(Verdict.agrees, "unstable" if found.stable is False else "")
         return Judgement(Verdict.differs, "ours is neither unstable nor ten times worse than Gcmu")
     if status is not None:
-        assert found.stable is not None
         judgement = judge_stability(found.stable, status, remarks)
         if judgement.verdict == Verdict.differs and found.detail:
             return Judgement(Verdict.differs, f"{judgement.reason} {found.detail}")

@@ -84,16 +84,18 @@ def judge(
     return Judgement(Verdict.differs, "; ".join([_by(ours.mean, printed, value, percent), *known]))
 
 
-def judge_stability(stable: bool, printed: str, remarks: Sequence[Remark] = ()) -> Judgement:
+def judge_stability(stable: bool | None, printed: str, remarks: Sequence[Remark] = ()) -> Judgement:
     """Judge a word in place of a number: ``stable`` or ``unstable``.
+
+    A run of the published length that is undecided agrees with ``stable``: it does not contradict.
 
     >>> judge_stability(True, "unstable").verdict
     <Verdict.differs: 'differs'>
     """
-    if stable == (printed == "stable"):
+    if (stable is not False) == (printed == "stable"):
         return Judgement(Verdict.agrees)
     known = [remark.text for remark in remarks]
-    found = "stable" if stable else "unstable"
+    found = {True: "stable", False: "unstable", None: "undecided"}[stable]
     return Judgement(Verdict.differs, "; ".join([f"ours is {found}", *known]))
 
 

@@ -2,10 +2,11 @@
 
 from .estimate import CONFIDENCE, Estimate, estimate, prediction, ratio
 from .line import Line, line
-from .stability import Stability, stability
+from .stability import EDGE, Stability, stability
 
 __all__ = [
     "CONFIDENCE",
+    "EDGE",
     "Estimate",
     "Line",
     "Stability",

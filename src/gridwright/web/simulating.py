@@ -117,7 +117,8 @@ class Simulation(Background):
         line: dict[str, Any] = {"policy": name, "share": self.shares.get(name, 0.0)}
         line["replications"] = 0 if found is None else len(found.replications)
         if found is not None:
-            line["stable"] = found.stable
+            line["stable"], line["verdict"] = found.stable, found.verdict
+            line["long_run_load"] = found.long_run_load
             for each in dict.fromkeys((*found.criteria, "mean_number", "mean_response")):
                 line[each] = found.figure(each).as_json()
         return line

@@ -20,7 +20,14 @@ from .policy_form import PolicyForm
 
 __all__ = ["simulate_page"]
 
-COLUMNS = ("policy", "replications", "number in system", "response time", "verdict")
+COLUMNS = (
+    "policy",
+    "replications",
+    "number in system",
+    "response time",
+    "long-run load",
+    "stability",
+)
 
 
 def simulate_page(desk: Desk, *, trusted: bool) -> None:
@@ -129,24 +136,23 @@ class Simulator:
                 tasks = sum(result.tasks for result in found.results.values())
                 ui.label(f"{found.state} after {tasks:,} tasks")
                 return
-            for each in found.comparison.differences:
+            for each in found.comparison.ranked_differences:
                 gap = each.difference
                 said = f"{each.winner} is better" if each.winner else "no difference beyond noise"
                 ui.label(f"{in_words(each.metric)}, {each.second} − {each.first}: {gap}; {said}")
-            best = found.comparison.winner
-            ui.label(
-                f"Best: {best}" if best else "No policy beats all others beyond noise."
-            ).classes("font-bold")
+            for line in found.comparison.conclusions:
+                ui.label(line).classes("font-bold")
 
 
 def _row(line: dict[str, Any]) -> dict[str, str]:
-    stable = line.get("stable")
+    load = line.get("long_run_load")
     return {
         "policy": line["policy"],
         "replications": str(line["replications"]),
         "number in system": _interval(line.get("mean_number")),
         "response time": _interval(line.get("mean_response")),
-        "verdict": "" if stable is None else "stable" if stable else "unstable",
+        "long-run load": "" if load is None else f"{100 * load:.1f} %",
+        "stability": line.get("verdict", ""),
     }
 
 

@@ -1,0 +1,203 @@
+"""Verdicts on stability: overloaded systems, runs that are too short to tell, and who is ranked."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright import System, adversary, compare, contest, optimum, simulate, sweep
+from gridwright.allocation import allocate, long_run_load, variance_rate
+
+RATES = [[1.2, 0.4], [0.4, 1.2]]
+FAILURES = {"mean_uptime": 8, "mean_repair": 2}
+OVERLOADED = System(name="overloaded", arrivals=[1, 1], rates=RATES, failures=FAILURES)
+"""At 83 % with every machine up, and at 104 % in the long run."""
+POLICIES = ["mct", "met", "lpas", "pas", "fcfs", "gcmu", "lpas_dg", "pas_dg"]
+
+
+def one_machine(load: float) -> System:
+    return System(arrivals=[load], rates=[[1.0]])
+
+
+@pytest.mark.parametrize("horizon", [200, 1000])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_policy_is_stable_on_an_overloaded_system(policy: str, horizon: float) -> None:
+    result = simulate(OVERLOADED, policy, horizon, 4)
+    assert result.stable is False
+    assert result.long_run_load == pytest.approx(5 / 6 / 0.8)
+    assert result.verdict == "unstable: the long-run load is 104.2 %"
+    assert result.as_json()["long_run_load"] == result.long_run_load
+
+
+@pytest.mark.parametrize(
+    ("load", "horizon", "stable"),
+    [
+        (0.5, 1000, True),
+        (0.7, 1000, True),
+        (0.7, 50, None),
+        (0.9, 200, None),
+        (0.9, 6000, True),
+        (0.95, 1000, None),
+        (0.95, 20_000, True),
+        (0.99, 6000, None),
+        (1.0, 200, False),
+        (1.02, 1000, False),
+        (1.5, 50, False),
+    ],
+)
+def test_one_machine(load: float, horizon: float, stable: bool | None) -> None:
+    for seed in (1, 2, 3):
+        result = simulate(one_machine(load), "fcfs", horizon, 10, seed)
+        assert result.stable is stable
+        assert result.long_run_load == pytest.approx(load)
+
+
+def test_an_undecided_run_says_how_long_would_tell() -> None:
+    short = simulate(one_machine(0.95), "fcfs", 1000)
+    assert short.stability.needed == 3400  # 8 / (0.95 × 0.05²), rounded up
+    assert short.verdict == "undecided: a horizon of 3,400 time units would tell"
+    assert short.as_json()["needed_horizon"] == 3400
+    assert short.as_json()["stable"] is None
+    assert "undecided" in repr(short)
+    enough = simulate(one_machine(0.95), "fcfs", 3400)
+    assert enough.stable
+    assert enough.as_json()["needed_horizon"] is None
+
+
+@pytest.mark.parametrize("horizon", [50, 200, 1000])
+def test_an_unstable_policy_on_a_short_run_is_not_called_stable(horizon: float) -> None:
+    for seed in (1, 2):
+        assert simulate("2.H", "mct", horizon, 4, seed).stable is not True
+
+
+def test_growth_of_a_class_that_seldom_arrives_is_noticed() -> None:
+    # MET sends class 2 to machine 2, which it overloads by 5 %: 0.05 of 101 tasks a time unit
+    system = System(arrivals=[100, 1], rates=[[200, 0, 0], [0, 0.95, 0.5]])
+    result = simulate(system, "met", 10_000, 10)
+    assert result.long_run_load == pytest.approx(1 / 1.45)
+    assert result.stable is not True
+
+
+def test_a_policy_that_uses_its_machines_up_is_not_called_stable() -> None:
+    # MET sends all tasks to machine 1, which is then exactly critical though the load is 76 %
+    system = System(arrivals=[0.5, 0.5], rates=[[1.0, 0.2], [1.0, 0.4]])
+    for seed in range(1, 7):
+        assert simulate(system, "met", 4000, 4, seed).stable is not True
+
+
+def test_machines_that_fill_up_are_not_unstable() -> None:
+    # tasks take 100 time units: within 40 the machines fill up, and nothing waits
+    slow = System(arrivals=[8.0], rates=[[0.01]], counts=[1000])
+    result = simulate(slow, "fcfs", 40, 4)
+    assert result.mean_waiting.mean == 0
+    assert result.stable is not False
+
+
+def test_failures_make_the_number_stray() -> None:
+    # the machines fail for 50 time units at a time: no run of 500 shows more than that
+    failing = System(
+        arrivals=[0.6], rates=[[1.0]], failures={"mean_uptime": 150, "mean_repair": 50}
+    )
+    assert long_run_load(failing) == pytest.approx(0.8)
+    assert variance_rate(failing) == pytest.approx(1.2 + 2 * 150**2 * 50**2 / 200**3)
+    for seed in range(1, 9):
+        assert simulate(failing, "fcfs", 500, 4, seed).stable is not False
+    assert simulate(failing, "fcfs", 20_000, 4).stable
+
+
+def test_the_long_run_load_is_that_of_the_true_system() -> None:
+    assumed = {"rates": [[12, 4], [4, 12]], "arrivals": [2, 2]}
+    assert long_run_load(OVERLOADED.replace(assumed=assumed)) == long_run_load(OVERLOADED)
+    chain = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 10}
+    half = System(arrivals=[0.7], rates=[[1.0]], availability=[chain])
+    assert long_run_load(half) == pytest.approx(0.8)
+
+
+def test_the_long_run_load_of_peers_that_change() -> None:
+    peers: dict[str, Any] = {"arrivals": [[2, 2]], "rates": [[5, 5]]}
+    often = {"mean_interval": 10, "availability": [1.0, 0.6], "arrivals": [1.0, 2.0]}
+    assert long_run_load(System(**peers)) == pytest.approx(0.4)
+    assert long_run_load(System(**peers, changes=often)) == pytest.approx(0.4 * 1.5 / 0.8)
+    rates = {"mean_interval": 10, "rates": [1.0, 1.2]}
+    assert long_run_load(System(**peers, changes=rates)) is None
+
+
+@pytest.mark.parametrize(("system", "policy"), [("Smith", "mm"), ("Wisnesky:8", "chain_mct")])
+def test_batches_and_chains_have_no_long_run_load(system: str, policy: str) -> None:
+    result = simulate(system, policy, 300, 2)
+    assert result.long_run_load is None
+    assert result.as_json()["long_run_load"] is None
+
+
+def test_unstable_policies_are_shown_and_not_ranked() -> None:
+    found = compare("2.A", ["kpb:k=1", "met", "lpas"], 6000, 4)
+    assert [result.stable for result in found.results] == [False, False, True]
+    assert {each.winner for each in found.differences} == {None}
+    assert len(found.differences) == 6
+    assert found.ranked_differences == ()
+    assert found.winner == "lpas"
+    assert found.as_json()["ranked"] == ["lpas"]
+    assert found.conclusions == (
+        "kpb:k=1 and met are unstable and not ranked.",
+        "Best: lpas (the only stable policy)",
+    )
+    assert np.isnan(found.improvement("met")["lpas"])
+
+
+def test_without_a_stable_policy_there_is_no_winner() -> None:
+    found = compare(OVERLOADED, ["mct", "lpas", "fcfs"], 1000, 4)
+    assert found.winner is None
+    assert {each.winner for each in found.differences} == {None}
+    assert found.conclusions == (
+        "mct, lpas and fcfs are unstable and not ranked.",
+        "No policy is stable here.",
+    )
+
+
+def test_undecided_policies_are_not_ranked() -> None:
+    found = compare("2.H", ["mct", "lpas"], 1000, 4)
+    assert found.winner is None
+    assert found.conclusions == (
+        "mct and lpas are undecided and not ranked: a horizon of 2,800 time units would tell.",
+    )
+
+
+def test_a_sweep_over_the_load_includes_failures() -> None:
+    found = sweep(OVERLOADED, ["mct"], "load", [0.5, 0.98, 1.02], 200, 2)
+    loads = [row["long_run_load"] for row in found.rows()]
+    assert loads == pytest.approx([0.5, 0.98, 1.02])
+    assert found.rows()[2]["stable"] is False
+    assert allocate(found.points[0].results[0].system).load == pytest.approx(0.4)
+
+
+def test_a_contest_ranks_stable_policies_only() -> None:
+    systems = ["2.B", "2.A", System(arrivals=[1.02], rates=[[0.5, 0.5]])]
+    found = contest(systems, ["lpas", "met", "mct"], 6000, 4)
+    assert [bout.verdict for bout in found.bouts] == ["better", "same", "unranked"]
+    lpas, met, _ = found.standings
+    assert (lpas.unstable, met.unstable) == (1, 2)
+    assert lpas.best >= 1 / 3
+    assert np.isnan(found.ratios[1, 1])
+    assert np.isnan(found.ratios[2]).all()
+    assert met.worst_on == "2.B"
+    lost = contest(["2.A"], ["met", "lpas"], 6000, 4)
+    assert lost.bouts[0].verdict == "worse"
+    assert np.isnan(lost.standings[0].mean_ratio)
+    assert lost.as_json()["systems"][0]["stable"] == [False, True]
+
+
+def test_an_adversary_that_makes_a_policy_unstable_has_no_finite_ratio() -> None:
+    found = adversary("met", ["lpas"], 2, 2, load=(0.8, 0.9), steps=3)
+    assert found.comparison.results[0].stable is False
+    assert found.ratio == np.inf
+    assert found.verdict == "met is unstable, lpas stable"
+
+
+def test_the_gap_to_the_optimum_is_that_of_stable_policies() -> None:
+    system = System(arrivals=[0.5, 0.5], rates=[[1.0, 0.2], [1.0, 0.4]])
+    found = optimum(system, ["met", "lpas"], 4000, 4)
+    met, lpas = found.policies
+    assert met.result.stable is not True
+    assert np.isnan(met.gap)
+    assert lpas.gap > 0
+    assert [row["stable"] for row in found.as_json()["policies"]][1] is True
