@@ -5,7 +5,10 @@ imported again. The interpreted function says what is right.
 """
 
 import importlib
+import os
 import random
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +17,10 @@ import numpy as np
 import pytest
 
 import gridwright.link as link_module
+from gridwright import load
+from gridwright.digest import SOURCES
 from gridwright.link import bind, link
+from gridwright.simulation import replicate
 
 
 @pytest.fixture
@@ -231,3 +237,109 @@ def test_random_programs_follow_every_edit(workshop: Workshop, seed: int) -> Non
         total = program.write()
         assert workshop.results(0.5) == (0.5 + total, 0.5 + total), program.parts
         program.edit()
+
+
+POLICY = """
+import numpy as np
+import a
+from gridwright import push
+from b import shift
+
+@push
+def own(task_class, view):
+    \"\"\"Look the machine up.\"\"\"
+    return a.pick(task_class, view) if shift[task_class] > 0 else a.FALLBACK
+"""
+MODULE_A = """
+from numba import njit
+FALLBACK = {fallback}
+@njit
+def pick(task_class, view):
+    return {pick}
+"""
+LOOPS = [
+    {"fallback": 0, "pick": "task_class", "shift": [1, 1]},
+    {"fallback": 0, "pick": "1 - task_class", "shift": [1, 1]},
+    {"fallback": 0, "pick": "1 - task_class", "shift": [0, 0]},
+    {"fallback": 1, "pick": "1 - task_class", "shift": [0, 0]},
+    {"fallback": 1, "pick": "task_class", "shift": [1, 1]},
+]
+"""Class 0 and class 1 go to machines 0 and 1; 1 and 0; 0 and 0; 1 and 1; 0 and 1."""
+
+
+@pytest.mark.parametrize("kept", ["list", "file"])
+def test_whole_loops_follow_every_edit(workshop: Workshop, kept: str) -> None:
+    seen = set()
+    for edit in LOOPS:
+        shift = f"np.array({edit['shift']})"
+        if kept == "file":
+            np.save(workshop.code / "shift.npy", edit["shift"])
+            shift = "np.load(Path(__file__).with_name('shift.npy'))"
+        workshop.write(own=POLICY, a=MODULE_A.format(**edit), b=f"{HEAD}shift = {shift}\n")
+        workshop.forget()
+        own = importlib.import_module("own").own
+        how = {"horizon": 30.0, "seed": np.random.SeedSequence(3)}
+        compiled = replicate(load("2.B"), own, **how)
+        interpreted = replicate(load("2.B"), own, **how, interpreted=True)
+        assert compiled.mean_number == interpreted.mean_number
+        seen.add(compiled.mean_number)
+    assert len(seen) == 4
+
+
+TABLE = np.array([1.0, 2.0])
+
+
+def looked_up(k: int) -> float:
+    return TABLE[k]
+
+
+def test_an_array_changed_in_place_is_seen() -> None:
+    assert link(looked_up)(0) == 1.0
+    TABLE[0] = 7.0
+    assert link(looked_up)(0) == 7.0
+    TABLE[0] = 1.0
+    assert link(looked_up)(0) == 1.0
+
+
+def test_what_cannot_be_digested_is_not_kept_on_disk(workshop: Workshop) -> None:
+    text = "from numba import vectorize\n@vectorize\ndef grow(x):\n    return x + {}\n"
+    workshop.write(outer="from helper import grow\ndef outer(x):\n    return grow(x)\n")
+    for k in (2.0, 5.0):
+        workshop.write(helper=text.format(k))
+        assert workshop.results(1.0) == (1.0 + k, 1.0 + k)
+    assert list(workshop.cache.iterdir()) == []
+
+
+def test_a_module_as_a_value_is_refused(workshop: Workshop) -> None:
+    workshop.write(helper="K = 1.0\n")
+    workshop.write(outer="import helper\ndef outer(x):\n    h = helper\n    return x + h.K\n")
+    with pytest.raises(TypeError, match="uses the module helper as a value; expected helper fol"):
+        workshop.results(1.0)
+
+
+def test_every_file_of_the_compiler_counts(tmp_path: Path) -> None:
+    package = Path(link_module.__file__).parent
+    compiler = {file.name for file in package.glob("*.py")} - {"__init__.py", "__main__.py"}
+    assert compiler >= set(SOURCES)
+    assert {name for name in compiler if "numba" in (package / name).read_text()} <= set(SOURCES)
+    copy = tmp_path / "gridwright"
+    copy.mkdir()
+    for name in ("__init__.py", *SOURCES):
+        shutil.copy(package / name, copy) if name in SOURCES else (copy / name).touch()
+    seen = {loaded(tmp_path)}
+    for name in ("remembering.py", "reference.py"):
+        (copy / name).write_text((package / name).read_text() + "# edited\n")
+        seen.add(loaded(tmp_path))
+    assert len(seen) == 3
+
+
+def loaded(folder: Path) -> str:
+    """Return the digest of the compiler in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from gridwright.digest import LOADED; print(LOADED)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
+    return done.stdout

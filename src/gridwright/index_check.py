@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import cgutils
-from numba.core.base import BaseContext
-from numba.core.imputils import fix_returning_optional
+from numba.core import base, cgutils
 from numba.core.lowering import Lower
 
 __all__ = ["located_checks"]
@@ -26,33 +24,55 @@ def located_checks() -> Iterator[None]:
     Numba compiles one program at a time, so nobody else's is changed.
     """
     changed: Any = cgutils
-    before = Lower.lower_inst, changed.do_boundscheck, BaseContext.call_internal
+    before = Lower.lower_inst, changed.do_boundscheck, base.user_function
 
-    def note_place(self: Any, inst: Any) -> None:
+    def lower_inst(self: Any, inst: Any) -> None:
         self.context.place = inst.loc, self.func_ir.func_id.func_name
         self.context.is_ours = _is_ours(self.func_ir.func_id.modname)
         before[0](self, inst)
 
-    def check(context: Any, builder: Any, index: Any, length: Any, axis: Any = None) -> None:
-        # a negative index has been wrapped around by now: one that is still negative is, without
-        # its sign, larger than any length
-        with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, length)):
-            place = getattr(context, "place", (None, None))
-            context.call_conv.return_user_exc(builder, IndexError, SAID, *place)
+    def user_function(fndesc: Any, libs: Any) -> Any:
+        return _shown_at_the_call(before[2](fndesc, libs), fndesc)
 
-    def call(self: Any, builder: Any, fndesc: Any, sig: Any, args: Any) -> Any:
-        if getattr(self, "is_ours", True) or not _is_ours(fndesc.modname):
-            return before[2](self, builder, fndesc, sig, args)
-        status, result = self.call_internal_no_propagate(builder, fndesc, sig, args)
-        with cgutils.if_unlikely(builder, status.is_error):
-            self.call_conv.return_user_exc(builder, IndexError, SAID, *self.place)
-        return fix_returning_optional(self, builder, sig, status, result)
-
-    Lower.lower_inst, changed.do_boundscheck, BaseContext.call_internal = note_place, check, call
+    Lower.lower_inst, changed.do_boundscheck = lower_inst, _check
+    base.user_function = user_function
     try:
         yield
     finally:
-        Lower.lower_inst, changed.do_boundscheck, BaseContext.call_internal = before
+        Lower.lower_inst, changed.do_boundscheck, base.user_function = before
+
+
+def _check(context: Any, builder: Any, index: Any, length: Any, axis: Any = None) -> None:
+    """Compile the check of an index.
+
+    A negative index has been wrapped around by now. One that is still negative is, without its
+    sign, larger than any length.
+    """
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, length)):
+        place = getattr(context, "place", (None, None))
+        context.call_conv.return_user_exc(builder, IndexError, SAID, *place)
+
+
+def _shown_at_the_call(call: Any, fndesc: Any) -> Any:
+    """Let a user's function that calls one of this package raise its error as its own."""
+    if not _is_ours(fndesc.modname):
+        return call
+
+    def implementation(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def raise_here(self: Any, builder: Any, status: Any) -> None:
+            self.return_user_exc(builder, IndexError, SAID, *context.place)
+
+        convention: Any = type(context.call_conv)
+        before = convention.return_status_propagate
+        if not getattr(context, "is_ours", True):
+            convention.return_status_propagate = raise_here
+        try:
+            return call(context, builder, sig, args)
+        finally:
+            convention.return_status_propagate = before
+
+    implementation.signature, implementation.libs = call.signature, call.libs  # type: ignore[attr-defined]
+    return implementation
 
 
 def _is_ours(module: str | None) -> bool:

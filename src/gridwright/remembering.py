@@ -33,8 +33,6 @@ def remembered_calls() -> Iterator[None]:
         key = self, context, args, tuple(kws.items()), options[id(flags)][1]
         if key not in _KNOWN:
             found = work_out(self, context, args, kws)
-            if found is None:  # no implementation fits
-                return None
             _KNOWN[key] = found, self._impl_keys[found.args]
         found, implementation = _KNOWN[key]
         self._impl_keys[found.args] = implementation

@@ -162,7 +162,7 @@ def _where(policy: Policy, lines: list[int]) -> str:
 
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+PLACE = re.compile(r'(?:File "| at )(.+?)(?:", line | \()(\d+)')
 FRAME = ("Failed in nopython", "File ", "During: ")
 """How lines begin that tell how the compiler went about it, and not what is wrong."""
 
@@ -174,6 +174,8 @@ def _why_not_compiled(policy: Policy, told: str) -> str:
     lines = [int(line) for path, line in PLACE.findall(told) if Path(path).name == file]
     said = [line.strip() for line in told.splitlines() if line.strip()]
     reason = next((line for line in said if not line.startswith(FRAME)), said[0])
+    if "Cannot modify" in told:  # deep in what Numba says
+        reason = next(line[line.index("Cannot") :] for line in said if "Cannot modify" in line)
     reason = reason.partition(", defined")[0].rstrip(".:")
     return (
         f"{_where(policy, lines[:1])}: this cannot be compiled: {reason}"
