@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,7 +191,7 @@ class Program:
 
     def __init__(self, rng: random.Random, workshop: Workshop, parts: int) -> None:
         self.rng, self.workshop = rng, workshop
-        self.parts = [
+        self.parts: list[list[Any]] = [
             [
                 f"n{k}",
                 rng.choice(list(PARTS)),
@@ -257,7 +258,7 @@ FALLBACK = {fallback}
 def pick(task_class, view):
     return {pick}
 """
-LOOPS = [
+LOOPS: list[dict[str, Any]] = [
     {"fallback": 0, "pick": "task_class", "shift": [1, 1]},
     {"fallback": 0, "pick": "1 - task_class", "shift": [1, 1]},
     {"fallback": 0, "pick": "1 - task_class", "shift": [0, 0]},
@@ -278,7 +279,7 @@ def test_whole_loops_follow_every_edit(workshop: Workshop, kept: str) -> None:
         workshop.write(own=POLICY, a=MODULE_A.format(**edit), b=f"{HEAD}shift = {shift}\n")
         workshop.forget()
         own = importlib.import_module("own").own
-        how = {"horizon": 30.0, "seed": np.random.SeedSequence(3)}
+        how: dict[str, Any] = {"horizon": 30.0, "seed": np.random.SeedSequence(3)}
         compiled = replicate(load("2.B"), own, **how)
         interpreted = replicate(load("2.B"), own, **how, interpreted=True)
         assert compiled.mean_number == interpreted.mean_number

@@ -100,7 +100,7 @@ def flat_table(a: Any, k: int) -> float:
 
 def iterated(a: Any, k: int) -> float:
     for x in np.nditer(a):
-        x[...] = k
+        x[...] = k  # type: ignore[index]
     return 0.0
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 __all__ = [
     "Digest",
-    "Path",
     "Program",
+    "Route",
     "attributes",
     "digest_of",
     "is_known",
@@ -61,9 +61,9 @@ SETTINGS = (
 PLAIN = (bool, int, float, complex, str, bytes, range, slice, type(None), type(...))
 DEEPEST = 50
 
-Path = tuple[str, ...]
+Route = tuple[str, ...]
 """A global name, and the attributes that are read from it: ``("helper", "TABLE")``."""
-Program = dict[FunctionType, dict[Path, Any]]
+Program = dict[FunctionType, dict[Route, Any]]
 """Functions, those called by others first, each with the globals that it uses."""
 
 
@@ -98,7 +98,7 @@ def digest_of(program: Program, *settings: Any) -> Digest:
     return Digest(digest.hexdigest(), tuple(unknown))
 
 
-def used(function: FunctionType) -> dict[Path, Any]:
+def used(function: FunctionType) -> dict[Route, Any]:
     """Return the globals that a function uses; attributes of modules by their own value.
 
     >>> import math
@@ -108,7 +108,7 @@ def used(function: FunctionType) -> dict[Path, Any]:
     >>> used(area) == {("math", "pi"): math.pi, ("SCALE",): 2.0}
     True
     """
-    found: dict[Path, Any] = {}
+    found: dict[Route, Any] = {}
     for path in _paths(function.__code__):
         if path[0]:
             depth, value = _resolved(function, path)
@@ -125,7 +125,7 @@ def attributes(function: FunctionType) -> set[str]:
     }
 
 
-def _resolved(function: FunctionType, path: Path) -> tuple[int, Any]:
+def _resolved(function: FunctionType, path: Route) -> tuple[int, Any]:
     """Follow a path through modules; return how far that goes, and the value there."""
     own = function.__globals__
     value = own[path[0]] if path[0] in own else getattr(builtins, path[0], None)
@@ -185,23 +185,23 @@ def _loaded() -> str:
 LOADED = _loaded()
 """Taken when the compiler is loaded: what is edited later does not run yet."""
 
-_PATHS: dict[int, tuple[CodeType, tuple[Path, ...]]] = {}
+_PATHS: dict[int, tuple[CodeType, tuple[Route, ...]]] = {}
 _BODIES: dict[int, tuple[CodeType, str]] = {}
 
 
-def _paths(code: CodeType) -> tuple[Path, ...]:
+def _paths(code: CodeType) -> tuple[Route, ...]:
     """Return the globals that code loads, worked out once: code never changes."""
     if id(code) not in _PATHS:
         _PATHS[id(code)] = code, tuple(sorted(set(_loads(code))))
     return _PATHS[id(code)][1]
 
 
-def _loads(code: CodeType) -> Iterator[Path]:
+def _loads(code: CodeType) -> Iterator[Route]:
     """Find the global names in code, each with the attributes that are read from it at once.
 
     Attributes of anything else come with an empty name.
     """
-    path: Path = ()
+    path: Route = ()
     for each in dis.get_instructions(code):
         if each.opname == "EXTENDED_ARG":
             continue

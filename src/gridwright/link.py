@@ -22,8 +22,7 @@ from threading import Lock, RLock
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from . import digest
-from .digest import Digest, Program
+from .digest import Digest, Program, Route, attributes, digest_of, is_known, used
 
 __all__ = ["bind", "hook", "link", "point", "rare", "shared"]
 
@@ -161,7 +160,7 @@ def _digested(
     if key in _OURS:
         return _OURS[key]
     program = _program(function, hooks)
-    found = program, digest.digest_of(program, *settings)
+    found = program, digest_of(program, *settings)
     if all(map(_is_ours, program)):
         _OURS[key] = found
     return found
@@ -276,7 +275,8 @@ def bind(function: Function, **hooks: Function) -> Function:
     linked: dict[FunctionType, Any] = {}
     for each in program:
         linked[each] = _rebound(each, program, linked)
-    return linked[next(reversed(program))]  # type: ignore[no-any-return]
+    bound: Function = linked[next(reversed(program))]
+    return bound
 
 
 def _program(function: Function, hooks: dict[str, Function]) -> Program:
@@ -293,7 +293,7 @@ def _program(function: Function, hooks: dict[str, Function]) -> Program:
             raise TypeError(f"{inner.__name__} calls itself, which cannot be compiled here")
         if inner.__closure__:
             raise TypeError(f"{inner.__name__} uses variables of a function around it")
-        uses = digest.used(inner)
+        uses = used(inner)
         if not _is_ours(inner):
             _refuse_unchecked(inner, uses)
         for path, value in uses.items():
@@ -314,10 +314,10 @@ def _program(function: Function, hooks: dict[str, Function]) -> Program:
     return program
 
 
-def _refuse_unchecked(function: FunctionType, uses: dict[digest.Path, Any]) -> None:
+def _refuse_unchecked(function: FunctionType, uses: dict[Route, Any]) -> None:
     """Refuse ways into an array that Numba neither checks nor protects from writing."""
     names = [".".join(path) for path, value in uses.items() if _named(value) in UNCHECKED]
-    names += [f".{name}" for name in digest.attributes(function) & UNCHECKED_ATTRIBUTES]
+    names += [f".{name}" for name in attributes(function) & UNCHECKED_ATTRIBUTES]
     if names:
         raise TypeError(f"{function.__name__} uses {names[0]}, which is not checked; use an index")
 
@@ -333,7 +333,7 @@ def _is_ours(function: FunctionType) -> bool:
 
 def _is_plain(value: Any) -> bool:
     """Tell whether a value is a function that is compiled with its callers."""
-    return isinstance(value, FunctionType) and not digest.is_known(value)
+    return isinstance(value, FunctionType) and not is_known(value)
 
 
 def _is_jitted(value: Any) -> bool:
@@ -357,7 +357,7 @@ def _rebound(
     return copy
 
 
-def _put(names: dict[str, Any], path: digest.Path, value: Any) -> None:
+def _put(names: dict[str, Any], path: Route, value: Any) -> None:
     """Put a value at a path; modules on the way are copied, so that others see no change."""
     name, *rest = path
     if rest:

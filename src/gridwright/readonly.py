@@ -31,7 +31,8 @@ readonly.is_built_in = True  # type: ignore[attr-defined]
 
 def register() -> None:
     """Tell Numba how ``readonly`` is typed and compiled."""
-    from numba.core import cgutils, errors, types
+    from numba.core import cgutils, errors
+    from numba.core import types as numba_types
     from numba.core.datamodel import models, register_default
     from numba.core.imputils import (
         impl_ret_borrowed,
@@ -39,6 +40,8 @@ def register() -> None:
         lower_setattr_generic,
     )
     from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+
+    types: Any = numba_types
 
     class ShownRecord(types.Record):  # type: ignore[misc]
         """A record of an array that cannot be written to; Numba's own records always can be."""
