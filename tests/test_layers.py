@@ -9,7 +9,7 @@ import gridwright
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
-    {"computer", "reference", "remembering"},
+    {"computer", "digest", "index_check", "readonly", "reference", "remembering"},
     {"inner"},
     {"model", "statistics", "link"},
     {"catalogue"},

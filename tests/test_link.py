@@ -179,7 +179,8 @@ def test_threads_leave_the_settings_alone() -> None:
 def test_a_function_typed_at_a_prompt_compiles() -> None:
     space: dict[str, object] = {}
     exec("def half(x):\n    return x / 2", space)
-    assert link(space["half"])(3.0) == 1.5
+    half: Any = space["half"]
+    assert link(half)(3.0) == 1.5
 
 
 def test_what_cannot_be_compiled_says_so() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
+from .index_check import located_checks
 from .remembering import remembered_calls
 
 __all__ = ["InnerCompiler", "OuterCompiler"]
@@ -61,7 +62,7 @@ class OuterCompiler(Compiler):  # type: ignore[misc]
 
     def compile_extra(self, func: Any) -> Any:
         """Compile it."""
-        with remembered_calls():
+        with remembered_calls(), located_checks():
             result = super().compile_extra(func)
         engine = result.codegen._engine
         for environment in result._find_referenced_environments():

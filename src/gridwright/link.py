@@ -2,34 +2,47 @@
 
 Numba's own cache looks at one file: it serves old code when a function that was inlined from
 another file changes. Here a plain function is compiled together with every plain function that it
-calls, into a cache folder named by a digest of all their code and of the constants they use. A
-function marked as a *hook* is a place for another one, given by its name: that is how a policy gets
-into a loop.
+calls, into a cache folder named by a digest of all that the machine code depends on
+(``digest.py``). A function marked as a *hook* is a place for another one, given by its name: that
+is how a policy gets into a loop.
+
+Functions of other packages, which are the user's, check every index, and so does whatever they
+call. This package's own loops do not.
 """
 
 import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
-from types import CodeType, FunctionType
+from threading import Lock, RLock
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-import numpy as np
+from .digest import Digest, Program, Route, attributes, digest_of, is_known, used
 
 __all__ = ["bind", "hook", "link", "point", "rare", "shared"]
 
 KEPT_FOLDERS = 256
 _LOCK = Lock()
+_LINKING = RLock()
 _SHARED: list[type] = []
-FOREIGN = ("builtins", "math", "numba", "numpy")
-
-CONSTANT = (bool, int, float, str, tuple, np.dtype)
+_OURS: dict[Any, tuple[Program, Digest]] = {}
+"""Programs of this package alone, which do not change while it is loaded."""
+_LINKED: dict[str, tuple[Any, Digest]] = {}
+"""What is linked, with its digest: the objects that are known by identity must live as long."""
+UNCHECKED = (
+    "builtins.getattr",
+    "builtins.setattr",
+    "numba.np.numpy_support.carray",
+    "numba.np.numpy_support.farray",
+    "numpy.lib.stride_tricks.as_strided",
+    "numpy.nditer",
+)
+UNCHECKED_ATTRIBUTES = {"ctypes", "flat", "view"}
 
 Function = Callable[..., Any]
 Shared = TypeVar("Shared")
@@ -56,15 +69,23 @@ def shared(cls: type[Shared]) -> type[Shared]:
     return cls
 
 
+@cache
+def _extend_numba() -> None:
+    """Tell Numba of arrays that cannot be written to."""
+    from .readonly import register
+
+    register()
+
+
 def _register_shared() -> None:
     """Tell Numba of the classes that are shared."""
     from .reference import register
 
+    _extend_numba()
     while _SHARED:
         register(_SHARED.pop())
 
 
-@cache
 def link(
     function: Function,
     /,
@@ -86,26 +107,20 @@ def link(
     >>> link(fourfold)(1.5)
     6.0
     """
-    import numba
+    program, name = _digested(function, hooks, "link", allocating, inlined)
 
-    from .inner import OuterCompiler
+    def make() -> Any:
+        import numba
 
-    _register_shared()
-    tag = _tag(function, hooks)
+        def options(inner: FunctionType) -> dict[str, Any]:
+            forceinline = inlined and not getattr(inner, "is_rare", False)
+            return {"forceinline": forceinline, **_options(inner, allocating)}
 
-    def treat(inner: FunctionType) -> Any:
-        forceinline = inlined and not getattr(inner, "is_rare", False)
-        return _made_inner(inner, tag, forceinline=forceinline, **_options(inner, allocating))
+        return _compiled(program, name, options, numba.njit)
 
-    linked = _linked(function, hooks, treat)
-    outer = _rebound(function, linked, hooks)
-    outer.__qualname__ += f"_{tag}"
-    with _caching_in(_cache_folder(function, linked)) as caching:
-        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
-        return numba.njit(outer, **own)
+    return _once(name, make)
 
 
-@cache
 def point(function: Function, returns: Any, *takes: Any) -> Any:
     """Compile a function by itself, and return a pointer that compiled code can be passed.
 
@@ -115,35 +130,76 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     import numba
     from numba.core import types
 
+    _register_shared()
+    signature = returns(*takes)
+    program, name = _digested(function, {}, "point", str(signature))
+
+    def make() -> Any:
+        def cfunc(outer: Function, **options: Any) -> Any:
+            return numba.cfunc(signature, **options)(outer)
+
+        compiled = _compiled(program, name, _options, cfunc)
+
+        class Pointer(types.WrapperAddressProtocol):
+            def __wrapper_address__(self) -> Any:
+                return compiled.address
+
+            def signature(self) -> Any:
+                return signature
+
+        return Pointer()
+
+    return _once(name, make)
+
+
+def _digested(
+    function: Function, hooks: dict[str, Function], *settings: Any
+) -> tuple[Program, Digest]:
+    """Return a program and its digest; a user's is digested every time, as it may have changed."""
+    key = (function, frozenset(hooks.items()), settings)
+    if key in _OURS:
+        return _OURS[key]
+    program = _program(function, hooks)
+    found = program, digest_of(program, *settings)
+    if all(map(_is_ours, program)):
+        _OURS[key] = found
+    return found
+
+
+def _once(name: Digest, make: Callable[[], Any]) -> Any:
+    """Return what was made before under the same digest, or make it."""
+    with _LINKING:
+        if name.name not in _LINKED:
+            _LINKED[name.name] = make(), name
+        return _LINKED[name.name][0]
+
+
+def _compiled(
+    program: Program,
+    name: Digest,
+    options: Callable[[FunctionType], dict[str, Any]],
+    decorate: Callable[..., Any],
+) -> Any:
+    """Compile a program: what its last function calls for compiled code, that one for Python.
+
+    The names of its functions contain the digest. Code from the cache and code compiled now may
+    number their functions alike, and then one of them would run the other's function of the same
+    name, with another policy in it.
+    """
     from .inner import OuterCompiler
 
     _register_shared()
-    tag = _tag(function, {})
-    linked = _linked(function, {}, lambda inner: _made_inner(inner, tag, **_options(inner)))
-    outer = _rebound(function, linked, {})
-    signature = returns(*takes)
-    with _caching_in(_cache_folder(function, linked)) as caching:
-        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
-        compiled = numba.cfunc(signature, **own)(outer)
-
-    class Pointer(types.WrapperAddressProtocol):
-        def __wrapper_address__(self) -> Any:
-            return compiled.address
-
-        def signature(self) -> Any:
-            return signature
-
-    return Pointer()
-
-
-def _tag(function: Function, hooks: dict[str, Function]) -> str:
-    """Return what tells the functions of one program from those of another.
-
-    Code from the cache and code compiled now may number their functions alike, and then one of
-    them runs the other's function of the same name, with another policy in it: so names differ.
-    """
-    assert isinstance(function, FunctionType)
-    return _digest((function, *_linked(function, hooks, lambda inner: inner)))
+    checked = _checked(program)
+    *inner, outer = program
+    linked: dict[FunctionType, Any] = {}
+    for each in inner:
+        own = {"boundscheck": each in checked, **options(each)}
+        linked[each] = _made_inner(_rebound(each, program, linked), name.name, **own)
+    last = _rebound(outer, program, linked)
+    last.__qualname__ += f"_{name.name}"
+    with _caching_in(_cache_folder(program, name)) as caching:
+        own = {"boundscheck": outer in checked, "cache": caching, "pipeline_class": OuterCompiler}
+        return decorate(last, **own, **_options(outer))
 
 
 def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
@@ -194,6 +250,16 @@ def _options(function: Function, allocating: bool = False) -> dict[str, Any]:
     return options  # without a word on it, as its caller
 
 
+def _checked(program: Program) -> set[FunctionType]:
+    """Return the functions whose indices are checked: the user's, and what those call."""
+    checked: set[FunctionType] = set()
+    for function in reversed(program):  # callers come before what they call
+        if not _is_ours(function) or function in checked:
+            callees = (each for each in program[function].values() if _is_plain(each))
+            checked |= {function, *callees}
+    return checked
+
+
 def bind(function: Function, **hooks: Function) -> Function:
     """Return the function with its hooks filled, in plain Python: slow, and easy to step through.
 
@@ -205,108 +271,114 @@ def bind(function: Function, **hooks: Function) -> Function:
     >>> bind(ask, answer=lambda: 42)()
     42
     """
-    return _rebound(function, _linked(function, hooks, lambda inner: inner), hooks)
-
-
-def _linked(
-    function: Function, hooks: dict[str, Function], treat: Callable[[FunctionType], Any]
-) -> dict[FunctionType, Any]:
-    """Treat every function that a function calls, those called by others first."""
+    program = _program(function, hooks)
     linked: dict[FunctionType, Any] = {}
-    used: set[str] = set()
+    for each in program:
+        linked[each] = _rebound(each, program, linked)
+    bound: Function = linked[next(reversed(program))]
+    return bound
+
+
+def _program(function: Function, hooks: dict[str, Function]) -> Program:
+    """List a function and all that it calls, those called by others first, with their globals.
+
+    Hooks are in place of what they replace, and functions that were compiled with ``numba.njit``
+    are the plain functions again: they are compiled anew, with everything else.
+    """
+    program: Program = {}
+    filled: set[str] = set()
 
     def visit(inner: FunctionType, above: tuple[FunctionType, ...]) -> None:
         if inner in above:
             raise TypeError(f"{inner.__name__} calls itself, which cannot be compiled here")
         if inner.__closure__:
             raise TypeError(f"{inner.__name__} uses variables of a function around it")
-        callees = _callees(inner, hooks)
-        used.update(hooks.keys() & callees.keys())
-        for callee in callees.values():
-            if callee not in linked:
+        uses = used(inner)
+        if not _is_ours(inner):
+            _refuse_unchecked(inner, uses)
+        for path, value in uses.items():
+            if getattr(value, "is_hook", False) and path[-1] in hooks:
+                filled.add(path[-1])
+                uses[path] = hooks[path[-1]]
+            elif _is_jitted(value):
+                uses[path] = value.py_func
+        for callee in uses.values():
+            if _is_plain(callee) and callee not in program:
                 visit(callee, (*above, inner))
-        if above:
-            linked[inner] = treat(_rebound(inner, linked, hooks))
+        program[inner] = uses
 
     assert isinstance(function, FunctionType)
     visit(function, ())
-    if unknown := hooks.keys() - used:
-        raise TypeError(f"{function.__name__} has no hook {', '.join(sorted(unknown))}")
-    return linked
+    if missing := hooks.keys() - filled:
+        raise TypeError(f"{function.__name__} has no hook {', '.join(sorted(missing))}")
+    return program
+
+
+def _refuse_unchecked(function: FunctionType, uses: dict[Route, Any]) -> None:
+    """Refuse ways into an array that Numba neither checks nor protects from writing."""
+    names = [".".join(path) for path, value in uses.items() if _named(value) in UNCHECKED]
+    names += [f".{name}" for name in attributes(function) & UNCHECKED_ATTRIBUTES]
+    if names:
+        raise TypeError(f"{function.__name__} uses {names[0]}, which is not checked; use an index")
+
+
+def _named(value: Any) -> str:
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
+
+
+def _is_ours(function: FunctionType) -> bool:
+    """Tell whether a function is part of this package, and not a user's."""
+    return (function.__module__ or "").partition(".")[0] == __package__
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value is a function that is compiled with its callers."""
+    return isinstance(value, FunctionType) and not is_known(value)
+
+
+def _is_jitted(value: Any) -> bool:
+    """Tell whether a value is a user's function that ``numba.njit`` compiles."""
+    made_by = type(value).__module__ or ""
+    return made_by.startswith("numba.") and _is_plain(getattr(value, "py_func", None))
 
 
 def _rebound(
-    function: Function, linked: dict[FunctionType, Any], hooks: dict[str, Function]
+    function: FunctionType, program: Program, linked: dict[FunctionType, Any]
 ) -> FunctionType:
-    """Copy a function so that it calls the treated versions of what it calls."""
-    assert isinstance(function, FunctionType)
-    names = {name: linked[inner] for name, inner in _callees(function, hooks).items()}
-    copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
+    """Copy a function so that it calls the linked versions of what it calls."""
+    names = dict(function.__globals__)
+    for path, value in program[function].items():
+        if _is_plain(value):
+            _put(names, path, linked[value])
+    copy = FunctionType(function.__code__, names, function.__name__)
     copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     copy.__dict__.update(function.__dict__)
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     return copy
 
 
-def _callees(function: Function, hooks: dict[str, Function]) -> dict[str, FunctionType]:
-    """Name the plain functions that a function calls, hooks in place of what they replace."""
-    assert isinstance(function, FunctionType)
-    found = {}
-    for name in _names(function.__code__):
-        callee = function.__globals__.get(name)
-        if getattr(callee, "is_hook", False):
-            callee = hooks.get(name, callee)
-        if isinstance(callee, FunctionType) and callee.__module__.split(".")[0] not in FOREIGN:
-            found[name] = callee
-    return found
+def _put(names: dict[str, Any], path: Route, value: Any) -> None:
+    """Put a value at a path; modules on the way are copied, so that others see no change."""
+    name, *rest = path
+    if rest:
+        module = ModuleType(names[name].__name__)
+        vars(module).update(vars(names[name]))
+        _put(vars(module), tuple(rest), value)
+        value = module
+    names[name] = value
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-def _cache_folder(function: Function, linked: dict[FunctionType, Any]) -> Path | None:
-    """Make the folder for code from these functions; None where one stands in no file."""
-    assert isinstance(function, FunctionType)
-    if not all(Path(each.__code__.co_filename).is_file() for each in (function, *linked)):
+def _cache_folder(program: Program, name: Digest) -> Path | None:
+    """Make the folder for code from a program; None where it must not outlive the process."""
+    if name.unknown or not all(Path(each.__code__.co_filename).is_file() for each in program):
         return None
-    folder = _cache_root() / _digest((function, *linked))
+    folder = _cache_root() / name.name
     with suppress(OSError):
         if not folder.exists():
             _prune(folder.parent)
         folder.mkdir(exist_ok=True)
         os.utime(folder)
     return folder
-
-
-def _digest(functions: Iterable[FunctionType]) -> str:
-    """Name a program by all that its machine code depends on."""
-    digest = blake2b(digest_size=12)
-    for each in functions:
-        digest.update(_fingerprint(each).encode())
-    return digest.hexdigest()
-
-
-def _fingerprint(function: FunctionType) -> str:
-    """Describe all that a function's machine code depends on but the functions it calls."""
-    code = function.__code__
-    names = {
-        name: repr(value)
-        for name in sorted(set(_names(code)))
-        if isinstance(value := function.__globals__.get(name), CONSTANT)
-    }
-    # the module, because code in the cache looks it up by its name
-    where = f"{function.__module__}:{code.co_firstlineno}:{function.__qualname__}"
-    where += f" {code.co_filename}"
-    return f"{where} {_body(code)} {function.__defaults__!r} {names!r};"
-
-
-def _body(code: CodeType) -> str:
-    constants = [_body(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return f"{code.co_code!r} {constants}"
 
 
 @cache

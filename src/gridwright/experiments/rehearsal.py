@@ -1,7 +1,8 @@
-"""A short rehearsal in plain Python before a policy is compiled: mistakes show where they are.
+"""A short rehearsal before a policy is used: mistakes show where they are.
 
-Compiled code does not check indices and says little about what it cannot compile. A user's policy
-is therefore run interpreted on a few hundred tasks first.
+A user's policy first runs a few hundred tasks in plain Python, where every error has a line. Then
+it is compiled and runs the same tasks again. Where its decisions differ, it is refused: compiled
+code counts in 64 bits, for example, and plain Python does not.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from traceback import extract_tb
 from types import FrameType
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from ..model import InputError, System
 from ..policies import Policy
-from ..simulation import Delays, Replication, replicate
+from ..simulation import Delays, Replication, line_of, replicate
 
 __all__ = ["prepare"]
 
@@ -29,20 +29,14 @@ TASKS = 200
 
 def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
     """Try a policy out on a system and compile it; return it as it compiles."""
-    seed = np.random.SeedSequence(0)
     short = TASKS / float(system.arrival_rates.sum())
-    system = _shortened(system)
-    if not policy.is_shipped:
-        _rehearse(system, policy, delays, short)
-    try:
-        replicate(system, policy, horizon=short / TASKS, seed=seed, delays=delays)
-        return policy
-    except InputError:
-        raise
-    except Exception as error:
-        if not policy.allocating and "NRT required" in str(error):
-            return prepare(system, replace(policy, allocating=True), delays)
-        raise InputError(_why_not_compiled(policy, str(error))) from error
+    rehearsal = _Rehearsal(_shortened(system), policy, delays, short)
+    if policy.is_shipped:
+        return rehearsal.compile(short / TASKS)[0]
+    interpreted = rehearsal.interpret()
+    prepared, compiled = rehearsal.compile(short)
+    _compare(policy, interpreted, compiled)
+    return prepared
 
 
 def _shortened(system: System) -> System:
@@ -53,29 +47,62 @@ def _shortened(system: System) -> System:
     return system.replace(batch={**system.batch.parts(), "tasks": few})
 
 
-def _rehearse(system: System, policy: Policy, delays: Delays | None, short: float) -> None:
-    def once() -> Replication:
-        seed = np.random.SeedSequence(0)
-        return replicate(system, policy, horizon=short, seed=seed, delays=delays, interpreted=True)
+@dataclass
+class _Rehearsal:
+    """Some hundred tasks of a system under a policy."""
 
-    with _overheard(policy) as no_answers:
+    system: System
+    policy: Policy
+    delays: Delays | None
+    horizon: float
+
+    def run(self, policy: Policy, horizon: float, **how: Any) -> Replication:
+        """Run the tasks, the same ones every time."""
+        seed = np.random.SeedSequence(0)
+        return replicate(self.system, policy, horizon=horizon, seed=seed, delays=self.delays, **how)
+
+    def interpret(self) -> Replication:
+        """Run the policy in plain Python, and refuse what shows itself to be wrong there."""
+        policy = self.policy
+        with _overheard(policy) as no_answers:
+            try:
+                run, again = (
+                    self.run(policy, self.horizon, trace=True, interpreted=True) for _ in range(2)
+                )
+            except InputError:
+                raise
+            except Exception as error:
+                where = line_of(error, policy)
+                if where is not None or not no_answers:
+                    where = where or f"policy {policy.name}"
+                    raise InputError(f"{where}: {type(error).__name__}: {error}") from None
+        if no_answers:
+            line, said = no_answers[0]
+            where = _where(policy, [line])
+            raise InputError(f"{where}: it answered {said!r}; expected a whole number")
+        if _first_difference(run, again) is not None:
+            raise InputError(
+                f"policy {policy.name} answers otherwise when the same is asked again: the same "
+                "seed would not give the same result; take random numbers from view.rng"
+            )
+        _refuse_impossible(policy, run)
+        return run
+
+    def compile(self, horizon: float, *, allocating: bool = False) -> tuple[Policy, Replication]:
+        """Compile the policy and run it; return it as it compiles."""
+        policy = replace(self.policy, allocating=allocating) if allocating else self.policy
         try:
-            run, again = once(), once()
+            return policy, self.run(policy, horizon, trace=not policy.is_shipped)
         except InputError:
             raise
         except Exception as error:
-            lines = _lines(policy, error)
-            if lines or not no_answers:
-                where = _where(policy, lines)
-                raise InputError(f"{where}: {type(error).__name__}: {error}") from None
-    if no_answers:
-        line, said = no_answers[0]
-        raise InputError(f"{_where(policy, [line])}: it answered {said!r}; expected a whole number")
-    if not np.array_equal(run.number, again.number) or run.refusals != again.refusals:
-        raise InputError(
-            f"policy {policy.name} answers otherwise when the same is asked again: the same seed "
-            "would not give the same result; take random numbers from view.rng"
-        )
+            if not policy.allocating and "NRT required" in str(error):
+                return self.compile(horizon, allocating=True)
+            raise InputError(_why_not_compiled(policy, str(error))) from error
+
+
+def _refuse_impossible(policy: Policy, run: Replication) -> None:
+    """Refuse a policy none of whose answers is possible."""
     idle = not run.responded.sum() and not run.utilisation.any()
     refused = policy.kind == "chain" and run.refusals == run.asked  # nodes take them all the same
     if run.tasks > 0 and run.refusals and (idle or refused):
@@ -84,6 +111,31 @@ def _rehearse(system: System, policy: Policy, delays: Delays | None, short: floa
         else:
             expected = f"a {'class' if policy.kind == 'pull' else 'machine'} that can do it, or -1"
         raise InputError(f"policy {policy.name}: every answer is impossible; expected {expected}")
+
+
+def _compare(policy: Policy, interpreted: Replication, compiled: Replication) -> None:
+    """Refuse a policy that decides differently in compiled code."""
+    when = _first_difference(interpreted, compiled)
+    if when is not None:
+        raise InputError(
+            f"{_where(policy, [policy.decide.__code__.co_firstlineno])}: {policy.name} decides "
+            f"differently in compiled code than in plain Python, first at time {when:g}: look for "
+            "whole numbers beyond 64 bits, division by 0, and arrays that are not filled"
+        )
+
+
+def _first_difference(one: Replication, other: Replication) -> float | None:
+    """Return the time of the first event that two runs do not have in common."""
+    both = min(len(one.trace), len(other.trace))
+    different = np.flatnonzero(one.trace[:both] != other.trace[:both])
+    if len(different):
+        return float(min(run.trace[different[0]].time for run in (one, other)))
+    if len(one.trace) != len(other.trace):
+        return float(max(one.trace, other.trace, key=len)[both].time)
+    counts = ("refusals", "held", "asked")
+    if any(getattr(one, count) != getattr(other, count) for count in counts):
+        return float(one.times[-1])
+    return None
 
 
 @contextmanager
@@ -103,13 +155,6 @@ def _overheard(policy: Policy) -> Iterator[list[tuple[int, Any]]]:
         sys.setprofile(before)
 
 
-def _lines(policy: Policy, error: Exception) -> list[int]:
-    """Return the lines of a policy's file that an error went through."""
-    file = policy.decide.__code__.co_filename
-    frames = extract_tb(error.__traceback__)
-    return [frame.lineno or 0 for frame in frames if frame.filename == file]
-
-
 def _where(policy: Policy, lines: list[int]) -> str:
     file = Path(policy.decide.__code__.co_filename)
     name = file.name if file.is_file() else f"policy {policy.name}"
@@ -117,7 +162,7 @@ def _where(policy: Policy, lines: list[int]) -> str:
 
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+PLACE = re.compile(r'(?:File "| at )(.+?)(?:", line | \()(\d+)')
 FRAME = ("Failed in nopython", "File ", "During: ")
 """How lines begin that tell how the compiler went about it, and not what is wrong."""
 
@@ -129,6 +174,8 @@ def _why_not_compiled(policy: Policy, told: str) -> str:
     lines = [int(line) for path, line in PLACE.findall(told) if Path(path).name == file]
     said = [line.strip() for line in told.splitlines() if line.strip()]
     reason = next((line for line in said if not line.startswith(FRAME)), said[0])
+    if "Cannot modify" in told:  # deep in what Numba says
+        reason = next(line[line.index("Cannot") :] for line in said if "Cannot modify" in line)
     reason = reason.partition(", defined")[0].rstrip(".:")
     return (
         f"{_where(policy, lines[:1])}: this cannot be compiled: {reason}"

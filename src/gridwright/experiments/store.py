@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ..digest import processor, toolchain
 from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
@@ -93,6 +94,7 @@ def key_of(
         return None
     parts = (
         engine(),
+        processor(),
         text,
         policy.name,
         sorted(policy.parameters.items()),
@@ -115,11 +117,9 @@ def _digest() -> str:
     """Digest the code that simulates."""
     digest = blake2b(digest_size=16)
     root = files("gridwright")
-    sources = [root / "inner.py", root / "link.py"]
     for package in CODE:
-        sources += _python_files(root / package)
-    for file in sources:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        for file in _python_files(root / package):
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
@@ -140,11 +140,8 @@ LOADED = _digest()
 
 @cache
 def engine() -> str:
-    """Name the code that simulates, what compiles it, and what it runs on."""
-    from importlib.metadata import version
-
-    versions = version("numba"), version("numpy"), platform.python_version()
-    return f"{LOADED} {versions} {platform.machine()}"
+    """Name the code that simulates, what compiles it, and the kind of processor."""
+    return f"{LOADED} {toolchain()} {platform.machine()}"
 
 
 def _default_path() -> Path:

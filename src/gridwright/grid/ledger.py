@@ -13,6 +13,7 @@ from ..allocation import Situation, groups_of
 from ..model import InputError
 from ..policies import Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records
+from ..readonly import readonly
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
 __all__ = ["Floats", "Ledger", "Line"]
@@ -215,13 +216,13 @@ class Ledger:
         """Return what a policy is shown."""
         return View(
             self.now - self.start,
-            self.machines,
-            self.classes,
-            self.rate,
-            self.nominal,
-            self.expected,
-            self.assigned,
-            self.plan,
+            readonly(self.machines),
+            readonly(self.classes),
+            readonly(self.rate),
+            readonly(self.nominal),
+            readonly(self.expected),
+            readonly(self.assigned),
+            readonly(self.plan),
             self.memory,
             self.tally,
             self.rng,

@@ -20,7 +20,6 @@ WAITING = np.dtype(
         ("deadline", "f8"),  # infinite for none
         ("machine", "i8"),  # where it is assigned now, −1 for nowhere
         ("following", "i8"),  # the next of its class, −1 for none
-        ("ticket", "i8"),  # the mechanism's own
     ],
     align=True,
 )

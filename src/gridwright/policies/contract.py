@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..allocation import Situation
 from ..model import InputError, did_you_mean
+from ..readonly import readonly
 from .parameter import PLANNERS, checked, checked_pairs, of_pairs, word
 from .registry import register
 from .view import Pairs, Table
@@ -82,12 +83,13 @@ class Policy:
     def arguments(self, shape: tuple[int, int]) -> tuple[Any, ...]:
         """Return the parameters as compiled code takes them, for so many classes and machines.
 
-        They are numbers and booleans, and arrays [class, machine] for what may differ by pairs.
+        They are numbers and booleans, and arrays [class, machine] for what may differ by pairs,
+        which the policy cannot change.
         """
         return tuple(
-            of_pairs(self.name, key, value, shape)
+            readonly(of_pairs(self.name, key, value, shape))
             if key in self.pairs
-            else value.array
+            else readonly(value.array)
             if isinstance(value, Table)
             else int(value)
             if isinstance(value, IntEnum)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..link import shared
 from ..model import InputError
 from ..policies.view import View
+from ..readonly import readonly
 
 __all__ = ["COUNT", "EVENT", "SERVER", "STREAM", "TICKET", "State", "grow", "shown"]
 
@@ -152,15 +153,16 @@ class State(NamedTuple):
 
 def shown(s: State, now: float, own: Generator) -> View:
     """Return what a policy is shown at a time."""
+    classes, machines = len(s.classes), len(s.machines)
     return View(
         now,
-        s.machines,
-        s.classes,
-        s.rate,
-        s.nominal,
-        s.expected,
-        s.assigned,
-        s.plan,
+        readonly(s.machines, machines),
+        readonly(s.classes, classes),
+        readonly(s.rate, classes, machines),
+        readonly(s.nominal, classes, machines),
+        readonly(s.expected, classes, machines),
+        readonly(s.assigned, classes, machines),
+        readonly(s.plan, classes, machines),
         s.memory,
         s.tally,
         own,

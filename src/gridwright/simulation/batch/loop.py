@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from ...link import hook
 from ...policies.batch_view import BatchView
+from ...readonly import readonly
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from .state import State
 from .transition import GRAIN, arrive, complete_task, forget_expired, join, take_next
@@ -90,7 +91,10 @@ def show(s: State, v: BatchView, t: float, limit: int) -> None:
     for i in range(len(v.classes)):
         v.classes[i].first = -1
     for k in range(s.count[0].waiting - 1, -1, -1):
-        w = s.waiting[k]
+        w, ticket = s.waiting[k], s.ticket[s.place[k]]
+        w.task_class = ticket.task_class
+        w.arrival = ticket.born
+        w.deadline = ticket.deadline
         w.machine = -1
         w.following = v.classes[w.task_class].first
         v.classes[w.task_class].first = k
@@ -120,16 +124,17 @@ def show_machine(s: State, v: BatchView, j: int, t: float, limit: int) -> None:
 
 def at_time(v: BatchView, t: float, own: Generator) -> BatchView:
     """Return the view at a time."""
+    classes, machines = len(v.classes), len(v.machines)
     return BatchView(
         t,
         v.machines,
         v.classes,
         v.queue,
-        v.mean,
-        v.mass,
-        v.cdf,
-        v.bins,
-        v.after,
+        readonly(v.mean, classes, machines),
+        readonly(v.mass),
+        readonly(v.cdf),
+        readonly(v.bins, classes, machines),
+        readonly(v.after),
         v.width,
         v.chosen,
         v.chance,
@@ -148,25 +153,22 @@ def send(s: State, chosen: Any, t: float, count: int, limit: int) -> None:
     """Send tasks where the policy says; what is impossible is refused, and counted."""
     c = s.count[0]
     waiting, machines = c.waiting, len(s.server)
-    for k in range(waiting):
-        s.waiting[k].machine = -1
     for n in range(count if count <= len(chosen) else 0):
         place, j = chosen[n].place, chosen[n].machine
         possible = 0 <= place < waiting and 0 <= j < machines
-        if possible:
-            w, o = s.waiting[place], s.server[j]
-            possible = w.machine < 0 and (limit == 0 or o.queued < limit)
-            possible = possible and s.length[w.task_class, j] > 0
-        if possible:
-            w.machine = j
-            join(s, w.ticket, j, t)
+        x = s.place[place] if possible else -1
+        if x >= 0:
+            possible = limit == 0 or s.server[j].queued < limit
+            possible = possible and s.length[s.ticket[x].task_class, j] > 0
+        if x >= 0 and possible:
+            s.place[place] = -1  # it does not wait any more
+            join(s, x, j, t)
         else:
             c.refusals += 1
     kept = 0
     for k in range(waiting):
-        if s.waiting[k].machine < 0:
-            if kept < k:
-                s.waiting[kept] = s.waiting[k]
+        if s.place[k] >= 0:
+            s.place[kept] = s.place[k]
             kept += 1
     c.waiting = kept
 

@@ -97,7 +97,8 @@ COUNT = np.dtype(
 class State(NamedTuple):
     """What the mechanism reads and writes besides what a policy is shown."""
 
-    waiting: Any  # WAITING
+    waiting: Any  # WAITING, written anew for the policy at every mapping event
+    place: NDArray[np.int64]  # tickets of the tasks that wait, in their order
     server: Any  # SERVER [machine]
     stream: Any  # STREAM [class]
     ticket: Any  # TICKET, a pool
@@ -123,6 +124,7 @@ def make_state(
     ticket["next"] = np.append(np.arange(1, POOL), -1)
     return State(
         waiting=records(POOL, WAITING),
+        place=np.zeros(POOL, np.int64),
         server=server,
         stream=stream,
         ticket=ticket,
@@ -176,13 +178,13 @@ def grow(state: State, view: BatchView) -> tuple[State, BatchView]:
             f"more than {MOST_TASKS:,} tasks are in the system at time {state.count[0].now:g}: "
             "it is unstable; a shorter horizon shows that too"
         )
-    ticket, waiting = records(2 * old, TICKET), records(2 * old, WAITING)
-    ticket[:old], waiting[:old] = state.ticket, state.waiting
+    ticket, place = records(2 * old, TICKET), np.zeros(2 * old, np.int64)
+    ticket[:old], place[:old] = state.ticket, state.place
     ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
     ticket["next"][-1] = state.count[0].free
     state.count[0].free = old
     chance = np.zeros((2 * old, len(state.server)))
     return (
-        state._replace(ticket=ticket, waiting=waiting),
+        state._replace(ticket=ticket, place=place, waiting=records(2 * old, WAITING)),
         view._replace(chosen=records(2 * old, CHOSEN), chance=chance),
     )

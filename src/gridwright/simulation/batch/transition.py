@@ -32,11 +32,7 @@ def arrive(s: State, t: float, warmup: float) -> None:
     ticket.task_class = new.task_class
     ticket.number = c.tasks
     ticket.next = -1
-    w = s.waiting[c.waiting]
-    w.task_class = new.task_class
-    w.arrival = t
-    w.deadline = ticket.deadline
-    w.ticket = x
+    s.place[c.waiting] = x
     c.waiting += 1
     c.tasks += 1
     c.inside += 1
@@ -136,12 +132,12 @@ def forget_expired(s: State, t: float, warmup: float) -> None:
     c = s.count[0]
     kept = 0
     for k in range(c.waiting):
-        if s.waiting[k].deadline > t:
-            if kept < k:
-                s.waiting[kept] = s.waiting[k]
+        x = s.place[k]
+        if s.ticket[x].deadline > t:
+            s.place[kept] = x
             kept += 1
         else:
-            throw_away(s, s.waiting[k].ticket, t, -1, warmup)
+            throw_away(s, x, t, -1, warmup)
     c.waiting = kept
 
 

@@ -12,6 +12,7 @@ from ...link import shared
 from ...model import InputError
 from ...policies.chain_view import JOB, ChainView
 from ...policies.view import records
+from ...readonly import readonly
 
 __all__ = ["COUNT", "SERVER", "SOURCE", "STREAM", "TICKET", "ChainState", "grow", "shown"]
 
@@ -115,8 +116,16 @@ class ChainState(NamedTuple):
 
 def shown(s: ChainState, own: Generator) -> ChainView:
     """Return what a policy is shown now."""
-    now = s.count[0].now
-    return ChainView(now, s.machines, s.jobs, s.templates, s.times, s.memory, s.tally, own)
+    return ChainView(
+        s.count[0].now,
+        readonly(s.machines),
+        readonly(s.jobs),
+        readonly(s.templates),
+        readonly(s.times),
+        s.memory,
+        s.tally,
+        own,
+    )
 
 
 def grow(state: ChainState) -> ChainState:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...link import shared
 from ...policies.view import View
+from ...readonly import readonly
 from ..state import State
 
 __all__ = ["DIARY", "PeerState", "known"]
@@ -81,15 +82,16 @@ class PeerState(NamedTuple):
 
 def known(p: PeerState, q: int, now: float, own: Generator) -> View:
     """Return what a machine knows."""
+    classes, machines = len(p.central.classes), len(p.central.machines)
     return View(
         now,
-        p.machines[q],
-        p.classes[q],
-        p.rate[q],
-        p.nominal[q],
-        p.expected[q],
-        p.assigned[q],
-        p.plan[q],
+        readonly(p.machines[q], machines),
+        readonly(p.classes[q], classes),
+        readonly(p.rate[q], classes, machines),
+        readonly(p.nominal[q], classes, machines),
+        readonly(p.expected[q], classes, machines),
+        readonly(p.assigned[q], classes, machines),
+        readonly(p.plan[q], classes, machines),
         p.memory[q],
         p.central.tally,
         own,

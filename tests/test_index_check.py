@@ -1,0 +1,117 @@
+"""An index out of range in compiled code is an error that names the line."""
+
+from collections.abc import Callable
+from traceback import extract_tb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright.link import bind, link
+from gridwright.policies.choice import least_completion
+from gridwright.policies.view import View
+from gridwright.simulation.push import retire
+
+TABLE = np.arange(3.0)
+RECORDS = np.rec.array([(1.0, 2), (3.0, 4)], [("rate", "f8"), ("n", "i8")])
+
+
+def read(a: Any, k: int) -> float:
+    return a[k, 0]
+
+
+def write(a: Any, k: int) -> float:
+    a[0, k] = 9.0
+    return 9.0
+
+
+def look_up(a: Any, k: int) -> float:
+    return TABLE[k]
+
+
+def take_a_record(a: Any, k: int) -> float:
+    return RECORDS[k].rate
+
+
+def take_a_field(a: Any, k: int) -> float:
+    return RECORDS.rate[k]
+
+
+def in_a_helper(a: Any, k: int) -> float:
+    return 1.0 + look_up(a, k)
+
+
+def of_a_row(a: Any, k: int) -> float:
+    return a[0][1:][k]
+
+
+@pytest.mark.parametrize(
+    "function", [read, write, look_up, take_a_record, take_a_field, in_a_helper, of_a_row]
+)
+def test_an_index_out_of_range_names_its_line(function: Callable[[Any, int], float]) -> None:
+    compiled = link(function)
+    array = np.arange(9.0).reshape(3, 3)
+    for k in (0, 1, -1, -2):
+        assert compiled(array.copy(), k) == bind(function)(array.copy(), k)
+    for k in (3, -4, 10**15):
+        with pytest.raises(IndexError, match="out of bounds") as error:
+            compiled(array, k)
+        frame = extract_tb(error.value.__traceback__)[-1]
+        at_fault = look_up if function is in_a_helper else function
+        first = at_fault.__code__.co_firstlineno
+        assert (frame.filename, frame.lineno) == (__file__, first + 1)
+    assert (array == np.arange(9.0).reshape(3, 3)).all()
+
+
+def ask(task_class: int, view: View) -> int:
+    task_class += 1
+    return least_completion(task_class, view, 0)
+
+
+def test_a_wrong_index_given_to_a_function_of_the_package_is_the_callers() -> None:
+    from gridwright.policies.view import CLASS, MACHINE, records
+
+    pairs = np.ones((2, 2))
+    view = View(
+        0.0, records(2, MACHINE), records(2, CLASS), pairs, pairs, pairs, np.ones((2, 2), np.int64),
+        pairs, pairs, np.zeros(8), np.random.default_rng(1),
+    )  # fmt: skip
+    assert link(ask)(0, view) == 0
+    with pytest.raises(IndexError) as error:
+        link(ask)(1, view)
+    frame = extract_tb(error.value.__traceback__)[-1]
+    assert (frame.filename, frame.lineno) == (__file__, ask.__code__.co_firstlineno + 2)
+
+
+def test_the_loops_of_the_package_are_not_checked() -> None:
+    from gridwright.link import _checked, _program
+
+    assert _checked(_program(retire, {})) == set()
+    assert least_completion in _checked(_program(ask, {}))
+
+
+def flat(a: Any, k: int) -> float:
+    return a.flat[k]
+
+
+def flat_table(a: Any, k: int) -> float:
+    return TABLE.flat[k]
+
+
+def iterated(a: Any, k: int) -> float:
+    for x in np.nditer(a):
+        x[...] = k  # type: ignore[index]
+    return 0.0
+
+
+def by_name(a: Any, k: int) -> float:
+    return getattr(a, "flat")[k]  # noqa: B009
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(flat, ".flat"), (flat_table, ".flat"), (iterated, "np.nditer"), (by_name, "getattr")],
+)
+def test_what_numba_does_not_check_is_refused(function: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=f"uses {name}, which is not checked"):
+        link(function)
