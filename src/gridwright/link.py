@@ -8,6 +8,7 @@ into a loop.
 """
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -100,9 +101,9 @@ def link(
     linked = _linked(function, hooks, treat)
     outer = _rebound(function, linked, hooks)
     outer.__qualname__ += f"_{tag}"
-    with _caching_in(_cache_folder(function, linked)) as caching:
-        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
-        return numba.njit(outer, **own)
+    own = {"pipeline_class": OuterCompiler, **_options(outer)}
+    folder = _cache_folder(function, linked)
+    return _cached(lambda caching: numba.njit(outer, cache=caching, **own), folder)
 
 
 @cache
@@ -122,9 +123,9 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     linked = _linked(function, {}, lambda inner: _made_inner(inner, tag, **_options(inner)))
     outer = _rebound(function, linked, {})
     signature = returns(*takes)
-    with _caching_in(_cache_folder(function, linked)) as caching:
-        own = {"cache": caching, "pipeline_class": OuterCompiler, **_options(outer)}
-        compiled = numba.cfunc(signature, **own)(outer)
+    own = {"pipeline_class": OuterCompiler, **_options(outer)}
+    folder = _cache_folder(function, linked)
+    compiled = _cached(lambda caching: numba.cfunc(signature, cache=caching, **own)(outer), folder)
 
     class Pointer(types.WrapperAddressProtocol):
         def __wrapper_address__(self) -> Any:
@@ -168,6 +169,46 @@ def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
 
     dispatcher.get_call_template = get_call_template
     return dispatcher
+
+
+def _cached(compiled: Callable[[bool], Any], folder: Path | None) -> Any:
+    """Compile with a cache in a folder; where that cannot be written, without."""
+    with _caching_in(folder) as caching:
+        try:
+            made = compiled(caching)
+        except (OSError, RuntimeError) as error:  # Numba's word for a folder that is not there
+            if not caching:
+                raise
+            _say_uncached(error)
+            return compiled(False)
+        cache_of = getattr(made, "_cache", None)
+        if caching and cache_of is not None:
+            save = cache_of.save_overload
+            cache_of.save_overload = lambda *given: _save(save, *given)
+        return made
+
+
+def _save(save: Callable[..., None], *given: Any) -> None:
+    """Keep code that was compiled at its first call; a full disk is no reason to stop."""
+    try:
+        save(*given)
+    except OSError as error:
+        _say_uncached(error)
+
+
+_SAID: list[str] = []
+
+
+def _say_uncached(error: Exception) -> None:
+    """Say once that code is not kept."""
+    why = getattr(error, "strerror", None) or str(error)
+    if not _SAID:
+        _SAID.append(why)
+        logging.getLogger("gridwright").warning(
+            "gridwright: compiled code cannot be kept in %s: %s; it is compiled again next time",
+            _cache_root(),
+            why,
+        )
 
 
 @contextmanager
@@ -274,11 +315,14 @@ def _cache_folder(function: Function, linked: dict[FunctionType, Any]) -> Path |
     if not all(Path(each.__code__.co_filename).is_file() for each in (function, *linked)):
         return None
     folder = _cache_root() / _digest((function, *linked))
-    with suppress(OSError):
+    try:
         if not folder.exists():
             _prune(folder.parent)
         folder.mkdir(exist_ok=True)
         os.utime(folder)
+    except OSError as error:
+        _say_uncached(error)
+        return None
     return folder
 
 

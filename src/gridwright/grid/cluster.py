@@ -64,8 +64,10 @@ def serve(
     ready: Callable[[str], None],
 ) -> None:
     """Run a scheduler and its workers until a signal; tell the address when all are there."""
+    host = host.strip("[]")
     _refuse_open(host, tls)
-    address = f"{'tls' if tls else 'tcp'}://{f'[{host}]' if ':' in host else host}:{port}"
+    host = f"[{host}]" if ":" in host else host  # Dask, too, wants brackets around IPv6 addresses
+    address = f"{'tls' if tls else 'tcp'}://{host}:{port}"
     place = _Place(address, security_of(address, tls.options() if tls else None), host)
     _run(_serve(place, names, ready))
 
@@ -113,10 +115,10 @@ async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) 
     from distributed import Scheduler
 
     stop = _stop_signal()
-    protocol, host, port = check_address(place.address)
+    protocol, _, port = check_address(place.address)
     try:
         scheduler = await Scheduler(
-            host=host,
+            host=place.host,
             port=port,
             protocol=protocol,
             security=place.security,
