@@ -230,3 +230,28 @@ def test_code_from_the_cache_is_not_mixed_with_code_compiled_now(tmp_path: Path)
     two = run(folder, tmp_path / "other", BOTH.format("two,"))
     assert one != two
     assert run(folder, cache, BOTH.format("two, one")).split() == [two, one]
+
+
+def test_a_full_disk_is_not_blamed_on_the_policy(tmp_path: Path) -> None:
+    mine = "from gridwright import push\n@push\ndef mine(task_class, view):\n    return 0\n"
+    (tmp_path / "mine.py").write_text(mine)
+    code = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"  # as a disk that is nearly full
+        "from gridwright.cli.main import run\n"
+        "words = '--horizon 50 --replications 2 --json'.split()\n"
+        "sys.exit(run(['simulate', '2.B', '--policy', sys.argv[1], *words]))\n"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "mine.py")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"policy": "mine"' in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert f"compiled code cannot be kept in {tmp_path}" in line
+    assert "it is compiled again next time" in line

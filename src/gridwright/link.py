@@ -11,6 +11,7 @@ call. This package's own loops do not.
 """
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -197,9 +198,9 @@ def _compiled(
         linked[each] = _made_inner(_rebound(each, program, linked), name.name, **own)
     last = _rebound(outer, program, linked)
     last.__qualname__ += f"_{name.name}"
-    with _caching_in(_cache_folder(program, name)) as caching:
-        own = {"boundscheck": outer in checked, "cache": caching, "pipeline_class": OuterCompiler}
-        return decorate(last, **own, **_options(outer))
+    own = {"boundscheck": outer in checked, "pipeline_class": OuterCompiler, **_options(outer)}
+    folder = _cache_folder(program, name)
+    return _cached(lambda caching: decorate(last, cache=caching, **own), folder)
 
 
 def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
@@ -224,6 +225,46 @@ def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
 
     dispatcher.get_call_template = get_call_template
     return dispatcher
+
+
+def _cached(compiled: Callable[[bool], Any], folder: Path | None) -> Any:
+    """Compile with a cache in a folder; where that cannot be written, without."""
+    with _caching_in(folder) as caching:
+        try:
+            made = compiled(caching)
+        except (OSError, RuntimeError) as error:  # Numba's word for a folder that is not there
+            if not caching:
+                raise
+            _say_uncached(error)
+            return compiled(False)
+        cache_of = getattr(made, "_cache", None)
+        if caching and cache_of is not None:
+            save = cache_of.save_overload
+            cache_of.save_overload = lambda *given: _save(save, *given)
+        return made
+
+
+def _save(save: Callable[..., None], *given: Any) -> None:
+    """Keep code that was compiled at its first call; a full disk is no reason to stop."""
+    try:
+        save(*given)
+    except OSError as error:
+        _say_uncached(error)
+
+
+_SAID: list[str] = []
+
+
+def _say_uncached(error: Exception) -> None:
+    """Say once that code is not kept."""
+    why = getattr(error, "strerror", None) or str(error)
+    if not _SAID:
+        _SAID.append(why)
+        logging.getLogger("gridwright").warning(
+            "gridwright: compiled code cannot be kept in %s: %s; it is compiled again next time",
+            _cache_root(),
+            why,
+        )
 
 
 @contextmanager
@@ -373,11 +414,14 @@ def _cache_folder(program: Program, name: Digest) -> Path | None:
     if name.unknown or not all(Path(each.__code__.co_filename).is_file() for each in program):
         return None
     folder = _cache_root() / name.name
-    with suppress(OSError):
+    try:
         if not folder.exists():
             _prune(folder.parent)
         folder.mkdir(exist_ok=True)
         os.utime(folder)
+    except OSError as error:
+        _say_uncached(error)
+        return None
     return folder
 
 

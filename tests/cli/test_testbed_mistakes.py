@@ -1,5 +1,6 @@
 """What is wrong with experiments, runs and commands is said in one line."""
 
+import os
 import re
 import sqlite3
 import subprocess
@@ -54,6 +55,19 @@ def test_wrong_experiments(text: str, message: str, gw: Command, tmp_path: Path)
         (["run", "MGST-1", "--executor", "local", "--address", "tcp://h:1"], "for --executor dask"),
         (["run", "MGST-1", "--address", "nowhere"], "'nowhere' is no address of a cluster"),
         (["run", "MGST-1", "--time-unit", "0"], ": time_unit is 0.0; expected a number > 0"),
+        (["run", "MGST-1", "--time-unit", "1e-9"], "a time unit of 1e-09 seconds; expected 0.001"),
+        (["run", "MGST-1", "--time-unit", "1e20"], "a time unit of 1e+20 seconds; expected 0.001"),
+        (["run", "n" * 5000], "no experiment 'nnnn"),
+        (["run", "n" * 5000 + ".toml"], "cannot be read: File name too long"),
+        (["run", "--resume", "9" * 5000], "no run '9999"),
+        (["runs", "show", "9" * 5000], "no run '9999"),
+        (["runs", "show", "n" * 5000], "no run 'nnnn"),
+        (["runs", "show", "²"], "no run '²'"),
+        (["machines", "list", "--run", "n" * 5000], "is too long a name for a file"),
+        (["replay", "n" * 5000, "--policy", "mct"], "no run 'nnnn"),
+        (["characterise", "n" * 5000], "there is no such file"),
+        (["simulate", "2.B", "--policy", "mct", "--csv", "n" * 5000], "cannot be written there"),
+        (["ui", "--host", "n" * 5000], "this is no name of a computer"),
         (["run", "MGST-1", "--duration", "nan"], ": duration is nan; expected a finite number"),
         (["run", "MGST-1", "--duration", "inf"], ": duration is inf; expected a finite number"),
         (["run", "MGST-1", "--seed", "-1"], ": seed is -1; expected a number ≥ 0"),
@@ -131,3 +145,27 @@ print(sorted(heavy & sys.modules.keys()), file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
+
+
+@pytest.mark.parametrize("kind", ["a file in its place", "read-only"])
+def test_a_home_that_cannot_be_written(
+    kind: str, gw: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "kept"
+    if kind == "read-only":
+        home.mkdir(mode=0o555)
+        if os.access(home, os.W_OK):
+            pytest.skip("root writes anywhere")
+    else:
+        home.write_text("")
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(home))
+    said = gw.fails("run", "MGST-1", "--time-unit", "0.01", "--duration", "1")
+    assert f"runs are kept in {home / 'runs'}, which cannot be written" in said
+    assert "set GRIDWRIGHT_HOME to a folder that can" in said
+
+
+def test_rates_so_high_that_jobs_take_no_time(gw: Command, tmp_path: Path) -> None:
+    text = 'policy = "mct"\ntime_unit = 0.05\nduration = 4\n[system]\narrivals = [5]\n'
+    (tmp_path / "fast.toml").write_text(f"{text}rates = [[1e19, 1e19]]\n")
+    assert "Jobs are too short for the twin" in gw("run", "fast.toml", "--no-expect")
+    assert '"relative": null' in gw("runs", "show", "1", "--no-expect", "--json")

@@ -1,6 +1,7 @@
 """A grid on real Dask workers: jobs, machines, credentials."""
 
 import os
+import socket
 import subprocess
 import time
 from collections import Counter
@@ -273,3 +274,17 @@ def test_wrong_options(
 def test_a_port_that_is_taken(cluster: Cluster) -> None:
     with pytest.raises(InputError, match="status 2"):
         Cluster("--local", "1", "--port", cluster.port)
+
+
+def test_workers_on_an_ipv6_address(tmp_path: Path) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this computer has no IPv6")
+    for host in ("::1", "[::1]"):
+        with running("--local", "1", "--port", "0", "--host", host) as cluster:
+            assert cluster.address.startswith("tcp://[::1]:")
+            where: dict[str, Any] = {"executor": "dask", "address": cluster.address}
+            with Grid("fcfs", **where, journal=tmp_path / "j.sqlite") as grid:
+                assert grid.submit(pow, 2, 5).result(WAIT) == 32

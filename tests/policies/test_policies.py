@@ -1,6 +1,8 @@
 """Naming, parameters, registration, and what every registered policy must do."""
 
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +262,15 @@ def test_a_matrix_parameter_fits_the_system() -> None:
     message = "c has 2 rows of 2; expected a row for each of 3 classes, with a number for each of 2"
     with pytest.raises(InputError, match=message):
         policy(c=[[1, 2], [3, 4]]).arguments((3, 2))
+
+
+@pytest.mark.parametrize("word", ["async def", "def"])
+def test_a_policy_that_does_not_return_at_once(word: str, tmp_path: Path) -> None:
+    answer = "return 0" if word == "async def" else "yield 0"
+    code = f"from gridwright import push\n@push\n{word} mine(task_class, view):\n    {answer}\n"
+    (tmp_path / "mine.py").write_text(code)
+    command = [sys.executable, "-m", "gridwright", "simulate", "2.B", "--policy", "./mine.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()  # and no warning that it was never awaited
+    assert "mine does not return at once; expected def mine(task_class, view" in line

@@ -87,3 +87,15 @@ def test_room_for_one_is_given_to_one(run: int) -> None:
         asked = [pool.submit(runs.resume, run) for _ in range(2)]
     assert [each.exception() is None for each in asked].count(True) == 1
     assert runs.begun == 1
+
+
+def test_a_run_that_was_stopped_does_not_seem_to_start(run: int) -> None:
+    runs = Runs()
+    number = runs.start(Experiment(system=SYSTEM, policy="fcfs", duration=1000))
+    found = None
+    while (found := runs.find(number)) is None or found.state == "starting":
+        time.sleep(0.05)
+    runs.stop(number, patience=60.0)
+    found = runs.find(number)
+    assert found is not None
+    assert found.state == "stopped"

@@ -1,19 +1,35 @@
-"""Whatever is sent to the API, it never breaks (schemathesis, from its own description)."""
+"""The API answers as its own description says, whatever is sent to it (schemathesis)."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
 
 from gridwright.web.api import make_api
 from gridwright.web.desk import Desk
 
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    checks.negative_data_rejection,
+    checks.unsupported_method,
+    checks.allow_header_conformance,
+]
+METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW")
+
 desk = Desk()
-schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_api(desk))
+app = make_api(desk)
+schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
 
 
 @pytest.fixture(autouse=True)
@@ -25,5 +41,44 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @schema.parametrize()
 @settings(max_examples=10, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_request_breaks_it(case: Any) -> None:
-    case.call_and_validate(checks=[not_a_server_error])
+def test_answers_are_as_described(case: Any) -> None:
+    case.call_and_validate(checks=CHECKS)
+
+
+Request = tuple[str, str, bytes]
+
+
+def answers(requests: list[Request]) -> Iterator[tuple[Request, httpx.Response]]:
+    """Send requests: a method, a path, a body of JSON."""
+
+    async def go() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        sent = {"content-type": "application/json"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return [
+                await client.request(method, path, content=body, headers=sent)
+                for method, path, body in requests
+            ]
+
+    return zip(requests, anyio.run(go), strict=True)
+
+
+def test_methods_that_a_path_does_not_have() -> None:
+    paths = {path.replace("{number}", "1"): has for path, has in app.openapi()["paths"].items()}
+    assert len(paths) > 30
+    has = {path: sorted(map(str.upper, described)) for path, described in paths.items()}
+    wrong = [(method, path, b"") for path in paths for method in METHODS if method not in has[path]]
+    for (_, path, _), answer in answers(wrong):
+        assert (answer.status_code, answer.headers["allow"]) == (405, ", ".join(has[path])), path
+    for _, answer in answers([(method, "/api/nothing/there", b"") for method in METHODS]):
+        assert answer.status_code == 404
+
+
+def test_bodies_that_are_no_json() -> None:
+    paths = {path.replace("{number}", "1"): has for path, has in app.openapi()["paths"].items()}
+    taking = [path for path in paths if "requestBody" in paths[path].get("post", {})]
+    assert len(taking) > 10
+    bodies = (b"\x00y\xfe", b"[" * 100_000, b"{")
+    for (_, path, _), answer in answers([("POST", p, body) for p in taking for body in bodies]):
+        assert answer.status_code in (400, 422)
+        assert str(answer.status_code) in paths[path]["post"]["responses"], path

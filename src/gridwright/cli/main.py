@@ -2,6 +2,7 @@
 
 import os
 import sys
+from errno import ENAMETOOLONG
 from io import TextIOWrapper
 from traceback import print_exc
 from typing import Annotated
@@ -98,6 +99,8 @@ def run(arguments: list[str]) -> int:
 
         if debug:
             print_exc()
+        if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
+            return _fail(f"{str(error.filename)[:40]}… is too long a name for a file", 2)
         if isinstance(error, InputError):
             return _fail(str(error), 2)
         return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1)
@@ -106,6 +109,8 @@ def run(arguments: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
+LONGEST = 2000
+"""Characters of a message."""
 STOPPED = 130
 """The exit status after Ctrl-C."""
 
@@ -125,7 +130,10 @@ def _reader_left() -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    print("gridwright:", " ".join(message.split()), file=sys.stderr)
+    line = " ".join(message.split())
+    if len(line) > LONGEST:  # somebody's words are in the middle, the reason is at the end
+        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    print("gridwright:", line, file=sys.stderr)
     return status
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,7 +138,7 @@ def replay(
 
 def _is_trace(what: str) -> bool:
     file = Path(what)
-    if what.isdigit() or not file.is_file():
+    if what.isdigit() or not os.path.isfile(what):
         if any(ending in file.suffixes for ending in (".swf", ".gwf")):
             from ..model import InputError
 

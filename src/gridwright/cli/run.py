@@ -63,6 +63,9 @@ Trace = Annotated[
     typer.Option(help="Write the first replication's event log (CSV).", metavar="PATH"),
 ]
 
+LONGEST_NAME = 255
+"""Bytes of a file's name, on every file system in use."""
+
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[..., None]]:
@@ -134,7 +137,9 @@ def writable(path: Path | None, option: str) -> Path | None:
 
     if path is not None:
         folder = path.absolute().parent
-        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        too_long = len(os.fsencode(path.name)) > LONGEST_NAME
+        unfit = os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK)
+        if too_long or unfit:
             raise InputError(f"{option} {path}: cannot be written there")
     return path
 

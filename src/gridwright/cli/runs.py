@@ -160,6 +160,8 @@ def show_report(found: Report) -> None:
         print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
         low, high = found.gap.low, found.gap.high
         print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
+    elif found.gap.twin == 0:
+        print("Jobs are too short for the twin to tell their response from 0.")
     else:
         print("Too few jobs have finished to set the run beside its twin.")
     if found.expected is not None and found.expected.low == found.expected.low:

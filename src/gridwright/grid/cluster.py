@@ -65,6 +65,7 @@ def serve(
     ready: Callable[[str], None],
 ) -> None:
     """Run a scheduler and its workers until a signal; tell the address when all are there."""
+    host = host.strip("[]")
     _refuse_open(host, tls)
     host = _bracketed(host)
     address = f"{'tls' if tls else 'tcp'}://{host}:{port}"

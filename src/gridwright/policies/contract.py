@@ -262,6 +262,8 @@ def _check_signature(kind: str, decide: Any) -> None:
     signature = inspect.signature(decide)
     subjects = SUBJECTS[kind]
     expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
+    if inspect.iscoroutinefunction(decide) or _yields(decide):
+        raise InputError(f"{decide.__name__} does not return at once; expected {expected}")
     parameters = list(signature.parameters.values())
     stars = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
     count = len(subjects) + 1
@@ -274,3 +276,7 @@ def _check_signature(kind: str, decide: Any) -> None:
                 f"{decide.__name__}: parameter {parameter.name!r} needs a default that is a "
                 f"number or a boolean; expected {expected}"
             )
+
+
+def _yields(decide: FunctionType) -> bool:
+    return inspect.isgeneratorfunction(decide) or inspect.isasyncgenfunction(decide)

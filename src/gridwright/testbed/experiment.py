@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from ..catalogue import experiment_names, experiment_path, load
 from ..grid import Corrections, Settings, corrections_of
@@ -30,6 +31,19 @@ __all__ = ["Experiment"]
 
 def _corrections(value: Any) -> Any:
     return corrections_of(value) if isinstance(value, bool | dict) else value
+
+
+SHORTEST, LONGEST = 0.001, 1e6
+"""Seconds of a time unit: to start a job takes about a millisecond; a million are 11 days."""
+
+
+def _bearable(time_unit: float) -> float:
+    if not SHORTEST <= time_unit <= LONGEST:
+        raise ValueError(
+            f"a time unit of {time_unit:g} seconds; expected {SHORTEST:g} to {LONGEST:,.0f}, as "
+            "starting a job takes about a millisecond"
+        )
+    return time_unit
 
 
 class Experiment(Record):
@@ -84,7 +98,7 @@ class Experiment(Record):
     system: Annotated[System, BeforeValidator(lambda value: _system(value))]
     policy: str
     name: str = ""
-    time_unit: Positive = 1.0
+    time_unit: Annotated[Positive, AfterValidator(_bearable)] = 1.0
     duration: Positive = 60.0
     seed: Annotated[int, Field(strict=True, ge=0)] = 1
     job: Literal["wait", "spin"] = "wait"
@@ -186,9 +200,9 @@ class Experiment(Record):
         """
         if name in experiment_names():
             return cls.from_file(experiment_path(name), **changes)
-        if Path(name).is_dir():
+        if os.path.isdir(name):
             raise InputError(f"{name} is a folder; expected an experiment file")
-        if not name.endswith(".toml") and not Path(name).exists():
+        if not name.endswith(".toml") and not os.path.exists(name):
             first, *_, last = experiment_names()
             known = f"; there are {first} to {last.removesuffix('-modulo')}, and files (.toml)"
             hint = did_you_mean(name, experiment_names()) or known

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +26,9 @@ from .faults import Fault
 from .generator import JobList
 
 __all__ = ["Run", "conduct", "new_run", "runs"]
+
+LONGEST_NUMBER = 10
+"""Digits that no run's number has."""
 
 
 class Run:
@@ -104,11 +108,11 @@ class Run:
     @classmethod
     def find(cls, name: str | int) -> Self:
         """Find a run by its number, or by the path of its journal."""
-        if isinstance(name, str) and not name.isdigit():
-            if not Path(name).is_file():
+        if isinstance(name, str) and not (name.isdecimal() and len(name) < LONGEST_NUMBER):
+            if not os.path.isfile(name):
                 raise InputError(
-                    f"no run {name!r}; expected a number that 'gridwright runs' lists, or the path "
-                    "of a journal"
+                    f"no run {name[:80]!r}; expected a number that 'gridwright runs' lists, or the "
+                    "path of a journal"
                 )
             return cls(Path(name))
         path = _folder() / f"{int(name)}.sqlite"
@@ -247,15 +251,20 @@ def new_run(
 def _next_path() -> Path:
     """Return the path of the next run, and make it ours."""
     folder = _folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number = max((int(path.stem) for path in runs()), default=0) + 1
-    while True:
-        path = folder / f"{number}.sqlite"
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            return path
-        except FileExistsError:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number = max((int(path.stem) for path in runs()), default=0) + 1
+        while True:
+            path = folder / f"{number}.sqlite"
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                return path
             number += 1
+    except OSError as error:
+        raise InputError(
+            f"runs are kept in {folder}, which cannot be written: {error.strerror}; "
+            "set GRIDWRIGHT_HOME to a folder that can"
+        ) from None
 
 
 def _executor(run: Run) -> Executor:

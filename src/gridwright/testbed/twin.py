@@ -66,8 +66,11 @@ class Gap(NamedTuple):
 
     @property
     def relative(self) -> float:
-        """The difference of the run from its twin, as a share of the twin's."""
-        return self.run / self.twin - 1
+        """The difference of the run from its twin, as a share of the twin's; nan if that is 0.
+
+        It is where jobs are so short that they end at the instant of their beginning.
+        """
+        return self.run / self.twin - 1 if self.twin else float("nan")
 
     @property
     def shares(self) -> dict[str, float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from math import ceil
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +110,7 @@ def _of_speeds(work: Workload, text: str) -> Machines:
 
 
 def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
-    if Path(text).is_file() and not text.endswith(".toml"):
+    if os.path.isfile(text) and not text.endswith(".toml"):
         found = read_trace(text)
         if not isinstance(found, Throughputs):
             raise InputError(f"{text}: expected a table of throughputs, or a system")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Callable
 from os import PathLike
@@ -37,7 +38,7 @@ LARGEST = 4 * 2**30
 def read_bytes(path: str | PathLike[str]) -> bytes:
     """Read a file, unpacked; how it is packed is told by its first bytes."""
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(file):
         raise InputError(f"{path}: there is no such file")
     if not file.is_file():
         raise InputError(f"{path}: this is not a regular file; expected a trace")

@@ -174,6 +174,7 @@ class Runs:
                     raise InputError(f"run {number} is conducted on another computer")
                 free = owner is None and not journal.is_claimed()  # else it is about to say who
             if free and asked:
+                self._started.pop(number, None)  # else it would seem to be starting
                 return
             if free and (ended or process is None or process.poll() is not None):
                 raise InputError(f"run {number} is not running")

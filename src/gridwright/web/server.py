@@ -25,6 +25,7 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
         import uvicorn
     except ImportError:
         raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
+    host = host.strip("[]")
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     token, is_open = token_urlsafe(24), is_loopback(host)
@@ -103,9 +104,10 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind(address)
         listening.listen()  # who comes before the server is ready waits
         return listening
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for what cannot be a name
         if listening is not None:
             listening.close()
+        why = getattr(error, "strerror", None) or "this is no name of a computer"
         raise InputError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; --port 0 takes a free one"
+            f"cannot listen on {host[:80]}, port {port}: {why}; --port 0 takes a free one"
         ) from None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ... import __version__
 from ...model import InputError
@@ -14,6 +16,7 @@ from ..desk import Desk
 from ..solving import BusyError
 from .calibrations import calibration_routes
 from .experiments import experiment_routes
+from .parts import GUARDED
 from .policies import policy_routes
 from .published import published_routes
 from .runs import run_routes
@@ -21,6 +24,8 @@ from .simulations import simulation_routes
 from .systems import system_routes
 
 __all__ = ["make_api"]
+
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 
 
 def make_api(desk: Desk | None = None) -> FastAPI:
@@ -40,6 +45,7 @@ def make_api(desk: Desk | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,  # the usual pages would load their scripts from elsewhere
         redoc_url=None,
+        responses=GUARDED,
     )
 
     @api.exception_handler(InputError)
@@ -47,7 +53,7 @@ def make_api(desk: Desk | None = None) -> FastAPI:
         status = 503 if isinstance(error, BusyError) else 422
         return JSONResponse({"detail": str(error)}, status_code=status)
 
-    for routes in (
+    all_routes = (
         system_routes(),
         experiment_routes(),
         calibration_routes(desk.calibrator),
@@ -55,13 +61,41 @@ def make_api(desk: Desk | None = None) -> FastAPI:
         simulation_routes(desk.simulations),
         run_routes(desk.runs),
         published_routes(desk.reruns),
-    ):
-        api.include_router(routes, prefix="/api")
-
-    @api.api_route(
-        "/api/{rest:path}", methods=["GET", "POST", "PUT", "DELETE"], include_in_schema=False
     )
-    async def unknown(rest: str) -> None:
-        raise HTTPException(404, f"there is nothing at /api/{rest[:100]}")
-
+    for routes in all_routes:
+        api.include_router(routes, prefix="/api")
+    found = [route for routes in all_routes for route in routes.routes]
+    unknown = _Unknown([route for route in found if isinstance(route, Route)])
+    api.router.routes[:0] = unknown.before()
+    api.router.routes.append(Route("/api/{rest:path}", unknown, include_in_schema=False))
     return api
+
+
+class _Unknown:
+    """Answer what no route does: 405 if one has that path, else 404. Pages come after it."""
+
+    def __init__(self, routes: list[Route]) -> None:
+        self._routes = routes
+
+    def before(self) -> list[Route]:
+        """Make routes for the other methods of plain paths: /systems/read is no /systems/{name}."""
+        plain = sorted({route.path for route in self._routes if "{" not in route.path})
+        return [
+            Route(f"/api{path}", self, methods=METHODS - set(self._allowed(path))) for path in plain
+        ]
+
+    def _allowed(self, path: str) -> list[str]:
+        same = [route for route in self._routes if route.path == path]
+        found = same or [route for route in self._routes if route.path_regex.match(path)]
+        return sorted({method for route in found for method in route.methods or ()})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        allowed = self._allowed(scope["path"].removeprefix("/api"))
+        if allowed:
+            words, status = f"{scope['method'][:20]} is not one of {', '.join(allowed)}", 405
+        else:
+            words, status = f"there is nothing at {scope['path'][:100]}", 404
+        headers = {"allow": ", ".join(allowed)} if allowed else None
+        answer = JSONResponse({"detail": words}, status_code=status, headers=headers)
+        await answer(scope, receive, send)

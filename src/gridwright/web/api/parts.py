@@ -7,7 +7,17 @@ from typing import Annotated, Any
 from fastapi import HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["BUSY", "FORBIDDEN", "MISSING", "WRONG", "Body", "Number", "SystemGiven", "missing"]
+__all__ = [
+    "BUSY",
+    "FORBIDDEN",
+    "GUARDED",
+    "MISSING",
+    "WRONG",
+    "Body",
+    "Number",
+    "SystemGiven",
+    "missing",
+]
 
 Number = Annotated[int, Path(ge=1, le=10**9)]
 SystemGiven = Annotated[
@@ -15,6 +25,13 @@ SystemGiven = Annotated[
     Field(description="A name of the catalogue, or what a system file would say, as an object."),
 ]
 WRONG: dict[int | str, dict[str, Any]] = {422: {"description": "Wrong input, in one line."}}
+GUARDED: dict[int | str, dict[str, Any]] = {
+    400: {"description": "A body that cannot be read, or a name that is not this server's."},
+    401: {"description": "Beyond this computer the token is needed."},
+    403: {"description": "A page of another site may not ask this."},
+    413: {"description": "The body is too large."},
+}
+"""What the guard or the parser may answer to any request."""
 BUSY: dict[int | str, dict[str, Any]] = {
     **WRONG,
     503: {"description": "Too many requests of this kind are waiting; try again in a moment."},

@@ -12,6 +12,7 @@ from ...catalogue import experiment_names
 from ...grid import event_page, job_page, machine_states, queues, request
 from ...grid.statistics import statistics
 from ...testbed import Experiment, Overview, Run, job_lengths
+from ...testbed.experiment import LONGEST, SHORTEST
 from ..answer import plain
 from ..available import available_machines
 from ..definition import experiment_from
@@ -40,7 +41,7 @@ class Starting(Body):
     ] = None
     system: SystemGiven | None = None
     policy: str | None = None
-    time_unit: Positive | None = None
+    time_unit: Annotated[float, Field(ge=SHORTEST, le=LONGEST)] | None = None
     duration: Positive | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     corrections: bool | None = None
