@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from ..model import InputError
 from .executors import Executor
 from .executors.local import LocalExecutor
+from .ledger import SLOWEST
 
 __all__ = ["check_function", "check_name", "check_retries", "executor_of", "names_of", "rates_of"]
 
 MACHINES = 2
 """Processes of a grid that is not told how many."""
-SLOWEST = 1e-100
-"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
 LONGEST_NAME = 1000
 """Characters of a name, at most."""
 

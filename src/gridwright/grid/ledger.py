@@ -15,9 +15,12 @@ from ..policies import Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
-__all__ = ["Floats", "Ledger"]
+__all__ = ["SLOWEST", "Floats", "Ledger"]
 
 Floats = NDArray[np.float64]
+
+SLOWEST = 1e-100
+"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
 
 
 class Ledger:
