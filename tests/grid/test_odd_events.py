@@ -44,7 +44,7 @@ class Silent(FakeExecutor):
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "mct", "pas_dg"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     events=st.lists(EVENTS, min_size=10, max_size=60),
     retries=st.sampled_from([None, 1]),

@@ -15,7 +15,7 @@ import numpy as np
 from ..allocation import groups_of
 from ..model import InputError
 from .job import Cancel, Copy, Instruction, Job, Stage
-from .ledger import Floats, Ledger
+from .ledger import SLOWEST, Floats, Ledger
 
 __all__ = ["Book"]
 
@@ -334,7 +334,8 @@ class Book(Ledger):
     ) -> list[Instruction]:
         """Believe in other rates, arrival rates or availabilities, and plan with them.
 
-        What is negative or not finite is not believed: the old number stays.
+        A number that is negative, not finite, or out of all proportion is not believed: the old one
+        stays.
         """
         self.now = now
         if rates is not None:
@@ -400,6 +401,7 @@ class Book(Ledger):
 
 
 def _sound(found: Floats | Sequence[float], old: Floats) -> Floats:
-    """Return what was found, but the old number wherever it is negative or not finite."""
+    """Return what was found, but the old number wherever it is not 0 or of a usual size."""
     found = np.asarray(found, dtype=float)
-    return np.where(np.isfinite(found) & (found >= 0.0), found, old)
+    usual = (found >= SLOWEST) & (found <= 1.0 / SLOWEST)
+    return np.where(usual | (found == 0.0), found, old)

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from ..model import InputError
 from .executors import Executor
 from .executors.local import LocalExecutor
+from .ledger import SLOWEST
 from .worker import LARGEST
 
 __all__ = ["check_name", "check_retries", "executor_of", "names_of", "pickled", "rates_of"]
 
 MACHINES = 2
 """Processes of a grid that is not told how many."""
-SLOWEST = 1e-100
-"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
 LONGEST_NAME = 1000
 """Characters of a name, at most."""
 

@@ -16,9 +16,12 @@ from ..policies.view import CLASS, MACHINE, TALLIES, records
 from ..readonly import readonly
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
-__all__ = ["Floats", "Ledger", "Line"]
+__all__ = ["SLOWEST", "Floats", "Ledger", "Line"]
 
 Floats = NDArray[np.float64]
+
+SLOWEST = 1e-100
+"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
 
 
 class Line:
