@@ -107,7 +107,7 @@ def test_a_damaged_journal_ends_in_one_line(
     own_home: None,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    rng, runs = Random(f"{name} {times}"), tmp_path / "home" / "runs"
+    rng, runs = Random(f"{name} {times}1"), tmp_path / "home" / "runs"
     runs.mkdir(parents=True)
     for number in range(1, times + 1):
         path = runs / f"{number}.sqlite"

@@ -121,7 +121,7 @@ class Journal:
             except BaseException:
                 self._database.close()
                 raise
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeError) as error:
             raise InputError(f"{path} is no journal that can be used: {error}") from None
 
     def _look_whether_old(self, *, has_log: bool) -> None:
@@ -296,7 +296,7 @@ class Journal:
             yield from self._database.execute(words, values)
         except sqlite3.ProgrammingError:  # it is closed
             raise
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise InputError(f"{self.path} cannot be read: {error}") from None
 
     def _stage(self, word: Any) -> Stage:
@@ -411,6 +411,9 @@ class Journal:
         for key, kind in TOLD.items():
             if key in about and not isinstance(about[key], kind):
                 return f"{key} is {str(about[key])[:40]!r}"
+        if about.get("kind") == "run":
+            system = about.get("experiment", {}).get("system")
+            return "" if isinstance(system, dict) else "its experiment has no system"
         return ""
 
 

@@ -45,6 +45,9 @@ class Run:
                 self.about = _about(self.journal)
                 if self.about.get("kind") != "run":
                     raise InputError(f"{path} is the journal of a grid, not of an experiment")
+                for key in ("experiment", "policy", "unit", "origin", "machines", "faults"):
+                    if key not in self.about:
+                        raise InputError(f"{path} is damaged: it does not say its {key}")
                 self.faults = tuple(Fault(*fault) for fault in self.about["faults"])
         except BaseException:
             self.journal.close()
