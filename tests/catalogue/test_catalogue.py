@@ -41,7 +41,7 @@ def test_the_catalogue_does_not_depend_on_the_processor(
 
     class Chain(MarkovChain):
         @property
-        def mean(self) -> float:  # type: ignore[override]
+        def mean(self) -> float:
             return super().mean * (1 + error)
 
     inside = script["main"].__globals__
