@@ -24,8 +24,9 @@ from gridwright.traces import (
     throughput_system,
     workload,
 )
+from gridwright.traces.account import Account
 from gridwright.traces.task_class import cluster
-from gridwright.traces.workload import PROCESSORS
+from gridwright.traces.workload import PROCESSORS, Workload
 
 
 @pytest.fixture(scope="module")
@@ -317,3 +318,19 @@ def test_a_system_of_throughputs(samples: Path) -> None:
     assert (four.classes, four.groups) == (("speech",), ("old",))
     with pytest.raises(InputError, match="no job type with 3 devices; there are those with 1, 4"):
         throughput_system(found, devices=3)  # type: ignore[arg-type]
+
+
+def test_the_speeds_of_a_trace_do_not_depend_on_the_processor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(1)
+    works = rng.lognormal(3, 1, 400)
+    places = rng.integers(0, 4, 400).astype(str).astype(object)
+    kinds = rng.integers(0, 2, 400)
+    work = Workload(np.arange(400.0), kinds, works, places, ("a", "b"), 400.0, Account())
+    found = machines_for(work, "trace:4").speeds
+    for neighbour in (-np.inf, np.inf):  # another library's logarithms end in another digit
+        log = np.log
+        monkeypatch.setattr(np, "log", lambda x, n=neighbour, log=log: np.nextafter(log(x), n))
+        assert (machines_for(work, "trace:4").speeds == found).all()
+        monkeypatch.setattr(np, "log", log)
