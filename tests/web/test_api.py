@@ -331,3 +331,17 @@ def test_published(api: Any) -> None:
 def test_what_is_not_there(api: Any) -> None:
     api.get("/nothing", 404)
     api.post("/systems/allocate", [], 422)
+
+
+def test_policies_on_an_overloaded_system_are_not_ranked(api: Any) -> None:
+    system = {**TWO, "arrivals": [8, 12]}
+    body = {"system": system, "policies": ["mct", "lpas"], "horizon": 200, "replications": 2}
+    number = api.post("/simulations", body, 202)["id"]
+    found = until(lambda: _over(api, number))
+    for line in found["policies"]:
+        assert line["stable"] is False
+        assert line["long_run_load"] > 1
+        assert line["verdict"].startswith("unstable: the long-run load is")
+    result = api.get(f"/simulations/{number}/result")
+    assert {each["winner"] for each in result["differences"]} == {None}
+    assert (result["winner"], result["ranked"]) == (None, [])

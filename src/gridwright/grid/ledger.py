@@ -159,6 +159,8 @@ class Ledger:
         """Jobs that were sent, have started or ended, until somebody clears it,"""
         self.moved: dict[int, Job] = {}
         """and those that were only moved between queues."""
+        self._shown: tuple[Any, ...] | None = None
+        """The arrays that policies are shown, until they are replaced by larger ones."""
         self.pending = False
         self.enough: Callable[[], bool] = lambda: False
         """Tells whether an event has taken long enough; what is left to do is then unfinished."""
@@ -176,7 +178,7 @@ class Ledger:
 
     def add_class(self, rates: Floats, arrival: float) -> None:
         """Make room for one more class of jobs."""
-        machines = len(self.machines)
+        machines, self._shown = len(self.machines), None
         self.waiting.append(Line())
         seen = records(1, CLASS)
         seen["arrival"], seen["oldest"] = arrival, np.inf
@@ -196,6 +198,7 @@ class Ledger:
 
     def add_machine(self, rates: Floats) -> None:
         """Make room for one more machine, which is not up yet."""
+        self._shown = None
         self.own.append(Line())
         self.running.append(None)
         self.closed = np.append(self.closed, False)
@@ -217,15 +220,12 @@ class Ledger:
 
     def view(self) -> View:
         """Return what a policy is shown."""
+        if self._shown is None:
+            state = (self.machines, self.classes, self.rate, self.nominal, self.expected)
+            self._shown = tuple(map(readonly, (*state, self.assigned, self.plan)))
         return View(
             self.now - self.start,
-            readonly(self.machines),
-            readonly(self.classes),
-            readonly(self.rate),
-            readonly(self.nominal),
-            readonly(self.expected),
-            readonly(self.assigned),
-            readonly(self.plan),
+            *self._shown,
             self.memory,
             self.tally,
             self.rng,
