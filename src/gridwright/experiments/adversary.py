@@ -52,7 +52,7 @@ class Adversary:
 
     @property
     def verdict(self) -> str:
-        """The ratio in words; where a policy is not stable, it depends on the length of the runs."""
+        """The ratio in words, and which policies are not stable, so that it depends on the run."""
         found = [r for r in self.comparison.results if not r.stable]
         words = " and ".join(f"{r.policy} is {r.stability.word}" for r in found)
         return f"ratio {self.ratio:.3f}" + (f" in runs of this length ({words})" if words else "")
