@@ -186,11 +186,10 @@ def test_a_contest_ranks_stable_policies_only() -> None:
     assert lost.as_json()["systems"][0]["stable"] == [False, True]
 
 
-def test_an_adversary_that_makes_a_policy_unstable_has_no_finite_ratio() -> None:
+def test_an_adversary_that_makes_a_policy_unstable_says_so() -> None:
     found = adversary("met", ["lpas"], 2, 2, load=(0.8, 0.9), steps=3)
     assert found.comparison.results[0].stable is False
-    assert found.ratio == np.inf
-    assert found.verdict == "met is unstable, lpas stable"
+    assert found.verdict.endswith("in runs of this length (met is unstable)")
 
 
 def test_the_gap_to_the_optimum_is_that_of_stable_policies() -> None:

@@ -46,26 +46,16 @@ class Adversary:
 
     @property
     def ratio(self) -> float:
-        """The policy's mean number in system over that of the best stable one of the others.
-
-        Infinite if the policy is unstable where another is stable; NaN if the runs do not tell.
-        """
-        first, *others = self.comparison.results
-        least = min((r.mean_number.mean for r in others if r.stable), default=np.nan)
-        if first.stable is False and least == least:
-            return np.inf
-        return first.mean_number.mean / least if first.stable else np.nan
+        """The policy's mean number in system over that of the best of the others, in these runs."""
+        first, *others = (result.mean_number.mean for result in self.comparison.results)
+        return first / min(others)
 
     @property
     def verdict(self) -> str:
-        """What was found, in words."""
-        first, *others = self.comparison.results
-        stable = [str(result.policy) for result in others if result.stable]
-        if np.isfinite(self.ratio):
-            return f"ratio {self.ratio:.3f}"
-        if np.isinf(self.ratio):
-            return f"{first.policy} is unstable, {' and '.join(stable)} stable"
-        return "no ratio: a policy is unstable or undecided"
+        """The ratio in words, and which policies are not stable, so that it depends on the run."""
+        found = [r for r in self.comparison.results if not r.stable]
+        words = " and ".join(f"{r.policy} is {r.stability.word}" for r in found)
+        return f"ratio {self.ratio:.3f}" + (f" in runs of this length ({words})" if words else "")
 
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
