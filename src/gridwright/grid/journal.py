@@ -423,7 +423,7 @@ _TIME = "typeof({0}) = 'real' AND abs({0}) < 1e15"
 _MAYBE = "{0} IS NULL OR "
 SOUND = {
     "job": [
-        *(_WHOLE.format(name) for name in ("number", "attempt", "lost", "timed_out")),
+        *(_WHOLE.format(name) for name in ("number", "attempt", "lost", "timed_out", "deaths")),
         *(_TEXT.format(name) for name in ("class", "stage")),
         f"stage IN {tuple(map(str, Stage))}",
         "typeof(work) = 'blob'",
@@ -431,6 +431,7 @@ SOUND = {
         *((_MAYBE + _TIME).format(name) for name in TIMES),
         *((_MAYBE + _TEXT).format(name) for name in ("machine", "error")),
         "result IS NULL OR typeof(result) = 'blob'",
+        "causes IS NULL OR (json_valid(causes) AND json_type(causes) = 'array')",
     ],
     "event": [
         _TIME.format("time"),
