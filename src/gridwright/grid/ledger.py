@@ -159,7 +159,7 @@ class Ledger:
         """Jobs that were sent, have started or ended, until somebody clears it,"""
         self.moved: dict[int, Job] = {}
         """and those that were only moved between queues."""
-        self._shown: tuple[Any, ...] | None = None
+        self._shown: Any = None
         """The arrays that policies are shown, until they are replaced by larger ones."""
         self.pending = False
         self.enough: Callable[[], bool] = lambda: False
