@@ -159,8 +159,8 @@ class Ledger:
         """Jobs that were sent, have started or ended, until somebody clears it,"""
         self.moved: dict[int, Job] = {}
         """and those that were only moved between queues."""
-        self._shown: Any = None
-        """The arrays that policies are shown, until they are replaced by larger ones."""
+        self._shown: View | None = None
+        """What policies are shown but for the time, until arrays are replaced by larger ones."""
         self.pending = False
         self.enough: Callable[[], bool] = lambda: False
         """Tells whether an event has taken long enough; what is left to do is then unfinished."""
@@ -221,15 +221,20 @@ class Ledger:
     def view(self) -> View:
         """Return what a policy is shown."""
         if self._shown is None:
-            state = (self.machines, self.classes, self.rate, self.nominal, self.expected)
-            self._shown = tuple(map(readonly, (*state, self.assigned, self.plan)))
-        return View(
-            self.now - self.start,
-            *self._shown,
-            self.memory,
-            self.tally,
-            self.rng,
-        )
+            self._shown = View(
+                0.0,
+                readonly(self.machines),
+                readonly(self.classes),
+                readonly(self.rate),
+                readonly(self.nominal),
+                readonly(self.expected),
+                readonly(self.assigned),
+                readonly(self.plan),
+                self.memory,
+                self.tally,
+                self.rng,
+            )
+        return self._shown._replace(now=self.now - self.start)
 
     def able(self, task_class: int) -> int:
         """Return how many machines could run a class, whatever the plan."""
