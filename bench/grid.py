@@ -37,6 +37,7 @@ def submissions(folder: Path) -> None:
                 singly.append(ROUND / (between - begin))
                 together.append(ROUND / (perf_counter() - between))
                 grid.status()  # whose answer comes after what was handed over
+            grid.close()  # the jobs never end
         print(
             f"{'durable' if durable else 'not durable':12}{max(singly):8.0f} jobs/s by submit"
             f"{max(together):8.0f} jobs/s by map"

@@ -30,6 +30,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with Grid("mct", executor=executor, journal=paths["grid"]) as grid:
         for future in grid.map(abs, range(60))[:30]:
             future.cancel()
+        grid.close()  # the others stay in the journal
     return paths
 
 

@@ -66,6 +66,7 @@ def test_an_acknowledged_job_survives_a_kill(
     with Grid("fcfs", executor=executor, journal=path) as grid:
         assert set(grid.unfinished) == set(kept)
         assert grid.submit(abs, 1).number == max(kept) + 1
+        grid.close()
 
 
 def test_numbers_of_lost_jobs_are_not_used_again(tmp_path: Path) -> None:
@@ -103,6 +104,7 @@ def test_a_job_that_is_not_waited_for_can_be_cancelled_at_once(tmp_path: Path) -
         futures = grid.map(abs, range(300))
         assert futures[-1].cancel()
         assert futures[0].cancel()
+        grid.close()
     stages = {number: str(kept.job.stage) for number, kept in journalled(path).items()}
     assert (len(stages), stages[0], stages[299]) == (300, "cancelled", "cancelled")
     assert sorted(set(stages.values())) == ["cancelled", "sent", "waiting"]
