@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         simulate,
         sweep,
     )
-    from .grid import Grid, JobFailedError
+    from .grid import Grid
     from .model import (
         Deterministic,
         Distribution,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         GridwrightError,
         Hyperexponential,
         InputError,
+        JobFailedError,
         JobLostError,
         JournalError,
         Lognormal,

@@ -115,8 +115,8 @@ def test_leaving_says_what_it_waits_for(tmp_path: Path, caplog: pytest.LogCaptur
         until(lambda: caplog.records)
     (record,) = caplog.records
     assert record.getMessage() == (
-        "the grid waits for its jobs (1 left): "
-        "no machine can run class b now; is one paused or killed?"
+        "the grid waits, jobs left: 1; no machine can run class b now; "
+        "is a machine paused or killed?"
     )
     grid.resume("2")
     leaving.join(WAIT)

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from gridwright import JobLostError
-from gridwright.grid import Grid, JobFailedError, Journal, Stage, machine_states, mapper, statistics
+from gridwright.grid import (
+    Grid,
+    JobFailedError,
+    Journal,
+    Stage,
+    machine_states,
+    statistics,
+    time_limit,
+)
 from gridwright.grid.executors import Ended, MachineDown
 from gridwright.grid.executors.fake import FakeExecutor
 from gridwright.grid.executors.local import LocalExecutor
@@ -143,7 +151,7 @@ def test_an_endless_copy_is_stopped_when_the_other_answers(tmp_path: Path) -> No
 def test_a_copy_that_times_out_before_its_start_poisons_no_rate(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapper, "STARTING", 0.0)
+    monkeypatch.setattr(time_limit, "STARTING", 0.0)
 
     def slowly() -> str:
         time.sleep(1.0)

@@ -1,12 +1,13 @@
 """The live grid: real jobs on real machines, placed by the policies of the simulator."""
 
+from ..model import JobFailedError
 from .book import Book
 from .corrections import Corrections, corrections_of
 from .future import JobFuture
 from .grid import Grid
 from .job import Cancel, Job, Send, Stage
 from .journal import Journal
-from .mapper import JobFailedError, Mapper
+from .mapper import Mapper
 from .paging import JobPage, Queues, event_page, job_page, queues
 from .settings import Settings
 from .statistics import Statistics, statistics

@@ -179,7 +179,8 @@ class Push:
     def freed(self, machine: int) -> None:
         """Start the next job of a machine's own queue; offer what waits."""
         book = self.book
-        if book.own[machine] and book.can_take(machine):
+        is_free = book.running[machine] is None and book.can_take(machine)
+        if is_free and book.own[machine]:
             book.send(book.own[machine].popleft())
         if not book.pending:
             self.placed(-1)

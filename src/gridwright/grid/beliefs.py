@@ -23,6 +23,8 @@ Answer = tuple[list[Instruction], list[Entry]]
 
 CHANGE = 0.005
 """A reading of CPU availability that differs by less is the same."""
+LEAST = 1e-3
+"""The share of its CPU that a machine has at least: one that is all taken is still there."""
 
 
 class Beliefs:
@@ -93,7 +95,8 @@ class Beliefs:
 
     def availability(self, machine: int) -> float | None:
         """Return what is known of a machine's availability, if anything."""
-        return self.imposed.get(machine, self.predicted.get(machine))
+        known = self.imposed.get(machine, self.predicted.get(machine))
+        return None if known is None else max(known, LEAST)
 
     def load(self) -> float:
         """Return the load as it is believed; only where something depends on it."""
@@ -113,5 +116,5 @@ class Beliefs:
         if abs(share - float(self.book.machines[machine].availability)) < CHANGE:
             return []
         shares = self.book.machines["availability"].copy()
-        shares[machine] = max(share, 1e-3)  # one that is all taken is still there
+        shares[machine] = share
         return self.book.believe(now, availability=shares.tolist())

@@ -44,8 +44,12 @@ class Book(Ledger):
             job.since = self.now
         self.jobs[job.number] = job
         self.classes[task_class].arrived += 1
+        was_waiting = job.stage == Stage.waiting
         self.put(job)
-        self.mechanism.placed(task_class)
+        if was_waiting:
+            del self.moved[job.number]  # it is in the journal as it is
+        if self.machines["up"].any():
+            self.mechanism.placed(task_class)
 
     def started(self, now: float, number: int, attempt: int) -> None:
         """Note that a machine has begun with a job."""
@@ -383,9 +387,10 @@ class Book(Ledger):
     def take_plan(self, now: float, plan: Floats) -> list[Instruction]:
         """Take a plan that was made for an earlier situation; later classes keep what they have."""
         self.now = now
-        self.plans += 1
-        self.plan[: plan.shape[0], : plan.shape[1]] = plan
-        self.mechanism.recalled()
+        if self.plans_beside():  # else there is a newer one by now
+            self.plans += 1
+            self.plan[: plan.shape[0], : plan.shape[1]] = plan
+            self.mechanism.recalled()
         return self._answer()
 
     def _answer(self) -> list[Instruction]:

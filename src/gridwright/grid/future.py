@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from threading import Condition, Lock, Semaphore, Thread, get_ident, local
 from typing import Any
 
-from .mapper import JobFailedError
+from ..model import JobFailedError
 from .worker import cut
 
 __all__ = ["Answers", "JobFuture"]
@@ -20,7 +20,7 @@ LOGGER = logging.getLogger(__name__)
 BLOCKED = 0.01
 """Seconds after which threads that are all busy are taken to be waiting for something."""
 ADDING = Lock()
-"""Held for a moment while a callback is added to any future."""
+"""Held for a moment while a callback is added to any future, or it is cancelled."""
 
 Callback = Callable[[Future[Any]], Any]
 
@@ -33,14 +33,17 @@ class JobFuture(Future[Any]):
         self.number, self._take_back, self._answers = number, take_back, answers
         self._calls: tuple[Callback, ...] | None = ()
         """Callbacks to call when it is done; None when they have been handed over."""
+        self._is_cancelled = False
 
     def cancel(self) -> bool:
         """Take the job back, whether it waits or runs; False if it has ended."""
         return not self.done() and self._take_back(self.number) and self.mark_cancelled()
 
     def mark_cancelled(self) -> bool:
-        """Let those who wait know that the job was taken back."""
-        return super().cancel() and not self.set_running_or_notify_cancel()
+        """Let those who wait know that the job was taken back; False if they do."""
+        with ADDING:
+            first, self._is_cancelled = not self._is_cancelled, True
+        return first and super().cancel() and not self.set_running_or_notify_cancel()
 
     def add_done_callback(self, fn: Callback) -> None:
         """Have a function called with this future when it is done, at once if it is.

@@ -7,13 +7,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from threading import Condition, Lock, Thread, get_ident
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +46,7 @@ LAST = 1.0
 BLOCK = 10_000
 """Numbers that are reserved at a time for jobs which are not waited for."""
 CHUNK = 1000
-"""Jobs of a `map` that are handed over together."""
+"""Jobs that are handed over together by `map`, or cancelled together by `shutdown`."""
 
 
 class Grid:
@@ -141,17 +140,18 @@ class Grid:
         """Futures of the jobs that have not ended."""
         self._ended = Condition()
         self._closing, self._leaving, self._closed = Lock(), False, False
+        self._door = Lock()
+        """Held while something is handed to the event loop, or it is said that nothing more is."""
         try:
             self.journal.claim()
             zero = self._begin(executor, chosen)
-            arrivals = np.ones(len(names))
             self.mapper = Mapper(
                 chosen,
                 executor,
                 self.journal,
                 names,
                 prior,
-                arrivals,
+                np.ones(len(names)),
                 settings,
                 clock=time.monotonic,
                 zero=zero,
@@ -288,9 +288,13 @@ class Grid:
 
         Their futures raise `GridClosedError`; another grid with the same journal runs them.
         """
-        with self._closing:
-            if self._closed or self._pid != os.getpid():
-                return
+        if self._pid == os.getpid():
+            with self._closing:
+                if not self._closed:
+                    self._close()
+
+    def _close(self) -> None:
+        with self._door:  # what has come through it is still heard
             self._closed = True
         if self._serving is not None:
             self._serving.cancel()
@@ -311,12 +315,7 @@ class Grid:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Wait for all jobs and close; after an exception, close at once."""
         if kind is None:
             self.shutdown()
@@ -349,12 +348,7 @@ class Grid:
             if job.stage == Stage.sent:
                 job.lost += 1
             future = futures[job.number] = self._future(job.number)
-            known = self.mapper.classes
-            number = (
-                known.index(kept.task_class)
-                if kept.task_class in known
-                else self.mapper.add_class(kept.task_class)
-            )
+            number = self.mapper.class_of(kept.task_class)
             raw = self._answers.to(future)
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
@@ -374,11 +368,11 @@ class Grid:
         """Give jobs to the loop; return their futures, and a receipt if somebody waits for it."""
         waits = self._durable and get_ident() != self._thread.ident
         receipt = Receipt(len(works)) if waits else None
-        futures = [self._future(self._number()) for _ in works]
-        try:
+        numbers = [self._number() for _ in works]
+        with self._door:
+            self._check_open()
+            futures = [self._future(number) for number in numbers]
             self._loop.call_soon_threadsafe(self._take, task_class, works, futures, receipt)
-        except RuntimeError:  # it was closed meanwhile
-            raise GridClosedError("the grid is closed") from None
         return futures, receipt
 
     def _number(self) -> int:
@@ -403,8 +397,14 @@ class Grid:
         receipt: Receipt | None,
     ) -> None:
         """Give jobs to the mapper. In the loop's own thread."""
-        known, name = self.mapper.classes, name or self._unnamed
-        task_class = known.index(name) if name in known else self.mapper.add_class(name)
+        try:
+            task_class = self.mapper.class_of(name or self._unnamed)
+        except InputError as error:  # the policy takes no more classes
+            for future in futures:
+                self._answers.refuse(future, InputError(*error.args))
+            if receipt is not None:
+                receipt.refuse(error)
+            return
         for work, future in zip(works, futures, strict=True):
             answer = self._answers.to(future)
             self.mapper.hear(Submission(future.number, task_class, work, answer, receipt))
@@ -426,42 +426,38 @@ class Grid:
         """Wait until all jobs have ended, say once what holds them up, and close."""
         looked = 0
         with self._ended:
-            while not self._ended.wait_for(lambda: not self._pending, LOOK):
+            while not self._ended.wait_for(lambda: self._closed or not self._pending, LOOK):
                 why = self._held_up()
                 looked = looked + 1 if why else 0
                 if looked == LOOKS:
-                    LOGGER.warning(
-                        "the grid waits for its jobs (%d left): %s", len(self._pending), why
-                    )
-        self._answers.give(callbacks=None)
+                    LOGGER.warning("the grid waits, jobs left: %d; %s", len(self._pending), why)
+        with suppress(RuntimeError):  # another thread has closed the grid
+            self._answers.give(callbacks=None)
         self.close()
 
     def _held_up(self) -> str:
         """Say why jobs wait that nobody runs; "" if there are none."""
-        book, mapper = self.mapper.book, self.mapper
-
-        def look() -> str:
-            if mapper.stuck:
-                names = ", ".join(mapper.classes[i] for i in sorted(mapper.stuck))
-                return f"no machine can run class {names} now; is one paused or killed?"
-            if any(book.waiting) and not any(book.running):
-                return "no machine runs anything, and the policy starts none of those that wait"
-            return ""
-
         try:
-            return str(self._in_loop(look))
+            return str(self._in_loop(self.operators.held_up))
         except GridClosedError:  # meanwhile, by another thread
             return ""
 
     def _cancel_waiting(self) -> None:
-        """Take back the jobs that no machine runs yet."""
-        book, found = self.mapper.book, list[int]()
+        """Take back the jobs that no machine runs yet, some in every turn."""
+        rest = iter(list(self._pending))
+        while some := list(islice(rest, CHUNK)):
+            self._cancel_some(some)
 
-        def take_back(now: float) -> list[Instruction]:
-            found.extend(job.number for queue in (*book.waiting, *book.own) for job in queue)
-            return [word for number in found for word in book.cancel(now, number) or ()]
+    def _cancel_some(self, numbers: Sequence[int]) -> None:
+        mapper, found = self.mapper, list[int]()
 
-        self._tell(take_back, Entry(self.mapper.now(), "cancelled", detail="all that waited"))
+        def take_back(now: float) -> list[Instruction] | None:
+            found.extend(filter(mapper.is_waiting, numbers))
+            said = [word for number in found for word in mapper.withdraw(now, number) or ()]
+            return said if found else None
+
+        words = "those that waited, as the grid is shut down"
+        self._tell(take_back, Entry(mapper.now(), "cancelled", detail=words))
         for number in found:
             if (future := self._pending.get(number)) is not None:
                 self._answers.cancelled(future)
@@ -476,12 +472,17 @@ class Grid:
             raise GridClosedError("this process is a fork: the grid belongs to its parent")
 
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
+        with self._door:
+            try:
+                self._check_open()
+            except GridClosedError:
+                what.close()
+                raise
+            asked = asyncio.run_coroutine_threadsafe(what, self._loop)
         try:
-            self._check_open()
-        except GridClosedError:
-            what.close()
-            raise
-        return asyncio.run_coroutine_threadsafe(what, self._loop).result()
+            return asked.result()
+        except CancelledError:
+            raise GridClosedError("the grid is closed") from None
 
     def _in_loop(self, function: Callable[[], Any]) -> Any:
         async def run() -> Any:

@@ -194,7 +194,8 @@ class Ledger:
             self._expect(j)
         self._want_plan()
         if self.pending and self.plans_beside():
-            self.plan[-1] = rates > 0  # any machine will do until there is a plan
+            new = ~self.plan.any(axis=1)
+            self.plan[new] = self.nominal[new] > 0  # any machine will do until there is a plan
 
     def add_machine(self, rates: Floats) -> None:
         """Make room for one more machine, which is not up yet."""

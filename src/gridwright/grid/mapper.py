@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import GridClosedError, GridwrightError, InputError, JobLostError, JournalError
+from ..model import GridClosedError, InputError, JobFailedError, JobLostError, JournalError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
@@ -33,7 +33,7 @@ from .time_limit import Overdue, TimeLimits
 from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Submission, Turn
 from .worker import cut
 
-__all__ = ["JobFailedError", "Mapper", "Submission"]
+__all__ = ["Mapper", "Submission"]
 
 INSTANT = 1e-6
 """Seconds that are none."""
@@ -41,10 +41,6 @@ AGAIN = 0.01
 """Seconds after which a clock that stands still is looked at again, at the earliest."""
 LAST_TRY = 5.0
 """Seconds for which a grid that is closed waits for its journal."""
-
-
-class JobFailedError(GridwrightError):
-    """Raised for a job whose own code failed; its traceback is the message."""
 
 
 class _Call(NamedTuple):
@@ -82,15 +78,9 @@ class Mapper:
         self.executor, self.journal, self.classes = executor, journal, list(classes)
         self.settings = settings
         self.clock, self.zero, self.unit = clock, zero, unit
-        self.book = Book(
-            policy,
-            rates,
-            arrivals,
-            availability,
-            up=False,
-            start=self.now(),
-            retries=settings.retries,
-        )
+        believed = (rates, arrivals, availability)
+        start, retries = self.now(), settings.retries
+        self.book = Book(policy, *believed, up=False, start=start, retries=retries)
         self.beliefs = Beliefs(self.book, settings.corrections, guessed=settings.guessed)
         self.futures: dict[int, Answer] = {}
         self.works = Calls(journal)
@@ -198,13 +188,22 @@ class Mapper:
         """Cancel a job, which may still be on its way into the book; None if it has ended."""
         if number in self.book.jobs:
             return self.book.cancel(now, number)
-        if number in self._on_their_way:
+        if number in self._on_their_way and number not in self._withdrawn:
             self._withdrawn.add(number)
             return []
         return None
 
-    def add_class(self, name: str) -> int:
-        """Make room for one more class of jobs."""
+    def is_waiting(self, number: int) -> bool:
+        """Tell whether a job has not ended, and no machine runs it."""
+        if (job := self.book.jobs.get(number)) is None:
+            return number in self._on_their_way
+        return job.stage in (Stage.waiting, Stage.queued)
+
+    def class_of(self, name: str) -> int:
+        """Return the number of a class of jobs; make room for it if it is new."""
+        if name in self.classes:
+            return self.classes.index(name)
+        self.book.policy.arguments((len(self.classes) + 1, len(self.book.machines)))  # may refuse
         self.classes.append(name)
         self.beliefs.add_class(np.ones(len(self.book.machines)), 1.0)
         return len(self.classes) - 1
@@ -268,7 +267,7 @@ class Mapper:
                 turn.write(
                     self.journal, self.book, self.classes, self.executor.machines, self.now()
                 )
-        except sqlite3.Error as error:
+        except Exception as error:
             if self._loop is not None and self._patience.lasts(error):
                 self._loop.call_later(RETRY, self._finish_turn)
             else:
@@ -280,7 +279,13 @@ class Mapper:
         for word in turn.words:
             if isinstance(word, Submission) and word.receipt is not None:
                 word.receipt.keep()
-        self._act(turn)
+        try:
+            self._act(turn)
+        finally:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Have another turn if there is more to do."""
         if self._inbox or self.book.unfinished or self.book.moved:
             self._schedule()
         elif self._coming and self._pausing is None and self._loop is not None:
@@ -292,10 +297,10 @@ class Mapper:
 
     def _act(self, turn: Turn) -> None:
         """Do what a turn that is in the journal has come to."""
-        for instruction in turn.out:
-            self._carry_out(instruction)
         for done in turn.done:
             done()
+        for instruction in turn.out:
+            self._carry_out(instruction)
         for job in turn.changed:
             if job.stage.is_final:
                 self._forget(job.number)
@@ -337,7 +342,7 @@ class Mapper:
                 if said_so is not None:
                     turn.note(entry)
                     turn.out += said_so
-                turn.done.append(lambda: answer.set_result(said_so is not None))
+                turn.done.append(partial(_tell, answer, said_so is not None))
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
 
@@ -416,6 +421,8 @@ class Mapper:
             turn.note(Entry(self.now(), "plan", detail=f"{self.book.plans} {shares}"))
 
     def _carry_out(self, word: Instruction) -> None:
+        if self.broken:
+            return
         self.limits.stop(word.job, word.attempt)
         if isinstance(word, Cancel):
             self.executor.cancel(word.job, word.machine, word.attempt)
@@ -452,7 +459,7 @@ class Mapper:
         self.broken, self._wrong = why, kind(f"the grid has stopped: {why}")
         for future in self.futures.values():
             if not future.done():
-                future.set_exception(self._wrong)
+                future.set_exception(self._refusal())
         self.futures.clear()
 
     def _break_journal(self, why: str) -> None:
@@ -472,8 +479,18 @@ class Mapper:
     def _refuse(self, word: _Word) -> None:
         if isinstance(word, Submission):
             if not word.future.done():
-                word.future.set_exception(self._wrong)
+                word.future.set_exception(self._refusal())
             if word.receipt is not None:
-                word.receipt.refuse(self._wrong)
+                word.receipt.refuse(self._refusal())
         elif isinstance(word, _Call) and not word.answer.done():
-            word.answer.set_exception(self._wrong)
+            word.answer.set_exception(self._refusal())
+
+    def _refusal(self) -> Exception:
+        """Return an exception of its own for everybody: raising one changes it."""
+        return type(self._wrong)(*self._wrong.args)
+
+
+def _tell(answer: Future[bool], said: bool) -> None:
+    """Answer a call, unless whoever asked has given up."""
+    with suppress(InvalidStateError):
+        answer.set_result(said)

@@ -35,7 +35,9 @@ class Operators:
     def status(self) -> dict[str, Any]:
         """Return how things stand: queues, machines, rates as they are believed."""
         mapper, book = self.mapper, self.book
-        running = [None if job is None else job.number for job in book.running]
+        copies = {machine: job for machine, (job, _) in book.held.items()}
+        jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
+        running = [None if job is None else job.number for job in jobs]
         return {
             "policy": str(book.policy),
             "classes": {
@@ -65,6 +67,16 @@ class Operators:
             "broken": mapper.broken,
         }
 
+    def held_up(self) -> str:
+        """Say why jobs wait that nobody runs; "" if there are none."""
+        mapper, book = self.mapper, self.book
+        if mapper.stuck:
+            names = ", ".join(mapper.classes[i] for i in sorted(mapper.stuck))
+            return f"no machine can run class {names} now; is a machine paused or killed?"
+        if any(book.waiting) and not any(book.running):
+            return "no machine runs anything, and the policy starts none of those that wait"
+        return ""
+
     async def start(self, machine: str) -> bool:
         """Start a machine that was killed or has failed; whether it takes jobs is as it was."""
         number = self._number(machine)
@@ -91,7 +103,7 @@ class Operators:
         """Let a machine take no further jobs, and wait until it has ended what it is running."""
         number = self._number(machine)
         await self.pause(machine)
-        while self.book.running[number] is not None:
+        while self.book.running[number] is not None or number in self.book.held:
             await asyncio.sleep(0.02)
         return True
 

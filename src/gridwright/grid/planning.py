@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .book import Book
@@ -48,8 +49,9 @@ class Planning:
             self.tell(Planned(plan))
 
         def made(plan: Future[Any]) -> None:
-            if not plan.cancelled() and not loop.is_closed():
-                loop.call_soon_threadsafe(arrive, plan)
+            if not plan.cancelled():
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(arrive, plan)
 
         plan = self._thread.submit(self.book.policy.plan, self.book.situation())
         plan.add_done_callback(made)

@@ -18,6 +18,10 @@ __all__ = ["Overdue", "TimeLimits"]
 STARTING = 10.0
 """Seconds in which a job should start, and before which its time limit does not run: its machine's
 process may have to be started again first."""
+SOON = 0.05
+"""Seconds after which a timer looks again."""
+LATE = 0.02
+"""Seconds by which a timer may be late before it takes the event loop to have been held up."""
 DOUBLINGS = 60
 """A job's time limit is doubled so many times at most: more would be no number."""
 
@@ -42,8 +46,8 @@ class TimeLimits:
         """Start the timer of a job that was sent, if jobs have a time limit."""
         if self.mapper.settings.timeout > 0:
             limit = self._limit(job)
-            timer = loop.call_later(limit * self.mapper.unit, self._look, loop, sent, limit)
-            self._timers[sent.job, sent.attempt] = timer
+            if limit > 0:  # else nothing is known of how long it should take
+                self._wait(loop, limit * self.mapper.unit, sent, limit)
 
     def stop(self, number: int, attempt: int) -> None:
         """Stop the timer of an attempt."""
@@ -70,7 +74,8 @@ class TimeLimits:
         if said is None:  # it has ended meanwhile
             return
         self.exceeded += 1
-        if then in ("resubmit", "duplicate") and book.machines[sent.machine].up:
+        has_failed = then == "fail" and book.jobs[sent.job].stage.is_final
+        if then != "wait" and not has_failed and book.machines[sent.machine].up:
             then = "stopped"
         turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, then))
         turn.out += said
@@ -90,17 +95,27 @@ class TimeLimits:
         """
         return self.mapper.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
 
-    def _look(self, loop: asyncio.AbstractEventLoop, sent: Send, limit: float) -> None:
-        key = (sent.job, sent.attempt)
-        self._timers.pop(key, None)
+    def _wait(
+        self, loop: asyncio.AbstractEventLoop, seconds: float, sent: Send, limit: float
+    ) -> None:
+        due = loop.time() + seconds
+        timer = loop.call_at(due, self._look, loop, due, sent, limit)
+        self._timers[sent.job, sent.attempt] = timer
+
+    def _look(self, loop: asyncio.AbstractEventLoop, due: float, sent: Send, limit: float) -> None:
+        self._timers.pop((sent.job, sent.attempt), None)
         job = self.mapper.book.jobs.get(sent.job)
         if job is None or job.stage != Stage.sent or job.attempt != sent.attempt:
             return
         # it may have been paused meanwhile, or have started late
         if (wait := self.mapper.until(self._begun(job) + limit)) > 0:
-            self._timers[key] = loop.call_later(wait, self._look, loop, sent, limit)
-            return
-        self.mapper.hear(Overdue(sent))
+            if math.isnan(job.started):  # look again soon: it may start at any time
+                wait = min(wait, max(limit * self.mapper.unit, SOON))
+            self._wait(loop, wait, sent, limit)
+        elif loop.time() - due > LATE:  # we were held up: its end may be there, and not heard yet
+            self._wait(loop, SOON, sent, limit)
+        else:
+            self.mapper.hear(Overdue(sent))
 
     def _begun(self, job: Job) -> float:
         """Return since when a job's time limit runs.

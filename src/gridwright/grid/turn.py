@@ -130,6 +130,8 @@ class Turn:
         later turns. They are not acted upon, and a grid that goes on has them wait again.
         """
         changed, book.changed = book.changed, {}
+        for number in changed:
+            book.moved.pop(number, None)
         for number, _ in self.submitted:
             if (job := book.moved.pop(number, None)) is not None:
                 changed[number] = job
@@ -242,6 +244,8 @@ class Patience:
         self._since = now if self._since is None else self._since
         waited = now - self._since
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+        if isinstance(error, MemoryError):  # which is how Python tells of it
+            code = sqlite3.SQLITE_NOMEM
         if code not in CLEARS and not (code in MAY_CLEAR and waited < GIVE_UP_AFTER):
             return False
         if waited >= WARN_AFTER and not self._warned:
@@ -262,11 +266,11 @@ class Patience:
 
 
 async def patiently(write: Callable[[], None]) -> None:
-    """Write to a journal; while another process has it locked, try again."""
+    """Write to a journal; while another process has it locked or the disk is full, try again."""
     while True:
         try:
             return write()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if error.sqlite_errorcode & 0xFF not in CLEARS:
                 raise
         await asyncio.sleep(RETRY)

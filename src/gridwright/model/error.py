@@ -8,6 +8,7 @@ __all__ = [
     "GridError",
     "GridwrightError",
     "InputError",
+    "JobFailedError",
     "JobLostError",
     "JournalError",
     "did_you_mean",
@@ -30,8 +31,12 @@ class GridClosedError(GridError):
     """Raised for a call to a closed grid, and for jobs that had not ended when it was closed."""
 
 
+class JobFailedError(GridError):
+    """Raised for a job whose own code failed; its traceback is the message."""
+
+
 class JobLostError(GridError):
-    """Raised for a job whose process died, or which timed out, more often than it may be retried.
+    """Raised for a job that was given up: its process died or it timed out too often.
 
     The message says what happened at each attempt, and on which machine.
     """

@@ -213,10 +213,10 @@ class DaskExecutor:
             died = died and not worker.leaving
             why = why or ("its worker died" if died else "its worker is gone")
             for machine in worker.machines:
-                machine.worker = None
+                machine.worker, had_job = None, bool(machine.attempts)
                 machine.release()
                 if not machine.away:
-                    self.tell(MachineDown(machine.number, why, died))
+                    self.tell(MachineDown(machine.number, why, died and had_job))
 
     async def _greet(self, address: str, name: str) -> None:
         """Have a worker's machines started; they are up when it has answered."""
@@ -305,8 +305,9 @@ class DaskExecutor:
                 else:
                     self._end(machine, (job, attempt), found, at, *said)
             case "down":
+                had_job = bool(machine.attempts)
                 machine.release()
-                self.tell(MachineDown(machine.number, rest[0], died=True))
+                self.tell(MachineDown(machine.number, rest[0], died=had_job))
             case "up":
                 self.tell(MachineUp(machine.number))
             case "reading":

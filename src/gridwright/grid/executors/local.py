@@ -28,6 +28,8 @@ class _Machine:
     starting: asyncio.Task[None] | None = None
     """What starts a process, the last time that was done."""
     running: tuple[int, int] | None = None
+    is_up: bool = False
+    """Whether the grid was last told that it is up."""
     restarting: bool = False
     """Whether its process was killed on purpose, to stop a job."""
     away: bool = False
@@ -99,7 +101,7 @@ class LocalExecutor:
         it = self._all[machine]
         if it.away:
             return
-        it.away, it.restarting, it.next_job = True, False, None
+        it.away, it.is_up, it.restarting, it.next_job = True, False, False, None
         if it.process is not None:
             it.process.kill()
         if not silent:
@@ -188,7 +190,8 @@ class LocalExecutor:
         if machine.away or self.closing:  # meanwhile
             process.kill()
             return
-        if not machine.restarting:
+        if not machine.is_up:
+            machine.is_up = True
             self.tell(MachineUp(machine.number))
         machine.restarting = False
         if machine.next_job is not None:
@@ -208,9 +211,10 @@ class LocalExecutor:
         """Start another process in the place of one that is gone."""
         if self.closing:
             return
-        up = machine.process is not None and machine.process.pid >= 0
+        had_job = machine.running is not None
         machine.process, machine.running = None, None
-        if up and not machine.restarting and not machine.away:
-            self.tell(MachineDown(machine.number, why, died))
+        if machine.is_up and not machine.restarting and not machine.away:
+            machine.is_up = False
+            self.tell(MachineDown(machine.number, why, died and had_job))
         if not machine.away:
             self._start(machine, machine.pauses.next() if died else 0.0)

@@ -25,7 +25,8 @@ class MachineDown(NamedTuple):
     machine: int
     why: str
     died: bool = False
-    """Whether its process ended by itself: by an exit, a signal, or for want of memory.
+    """Whether its process ended by itself while it had a job: by an exit, a signal, or for want of
+    memory.
 
     False if it was taken away, if it has left the cluster, or if its scheduler is gone.
     """
