@@ -134,6 +134,7 @@ def opened(path: Path) -> str:
     try:
         with Grid("mct", executor=executor, journal=path) as grid:
             assert grid.status()["broken"] == ""
+            grid.close()
         return ""
     except InputError as error:
         return str(error)
@@ -158,6 +159,7 @@ def test_a_copy_without_its_log_says_that_it_may_be_old(
             journal = Journal(copy)
             assert len(list(journal.jobs())) == 20
             journal.close()
+        grid.close()
     Journal(path).close()
     shutil.copy(path, copy)
     Journal(copy).close()
