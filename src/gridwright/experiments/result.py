@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import long_run_load, variance_rate
+from ..allocation import long_run
 from ..model import System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
@@ -123,17 +123,20 @@ class Result:
         It is the same for every policy; at 1 or more no policy is stable. None where the
         allocation LP does not apply.
         """
-        return long_run_load(self.system)
+        return long_run(self.system).load
 
     @cached_property
     def stability(self) -> Stability:
         """Whether the number in system settles, grows without end, or the run cannot tell."""
+        known = long_run(self.system)
         return stability(
             self.replications[0].times,
             np.array([r.number for r in self.replications]),
             float(self.system.arrival_rates.sum()),
             load=self.long_run_load,
-            variance=variance_rate(self.system),
+            variance=known.variance,
+            settling=known.settling,
+            waiting=known.queue,
             machines=len(self.system.machines),
             busy=float(self._stack("utilisation").sum(axis=1).mean()),
         )
