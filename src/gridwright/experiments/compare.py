@@ -98,7 +98,7 @@ class Comparison:
             needed = max(result.stability.needed or 0.0 for result in undecided)
             lines.append(
                 f"{_named(undecided)} undecided and not ranked: a horizon of {needed:,g} time "
-                "units would tell."
+                "units would probably tell."
             )
         if len(unstable) == len(self.results):
             lines.append("No policy is stable here.")

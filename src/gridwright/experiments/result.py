@@ -19,6 +19,9 @@ __all__ = ["ClassResult", "Result", "in_words"]
 
 Floats = NDArray[np.float64]
 
+GROWING = ("mean_number", "mean_response")
+"""Figures that grow with the horizon if a policy is unstable."""
+
 
 class ClassResult(NamedTuple):
     """What a class of tasks met with."""
@@ -76,6 +79,22 @@ class Result:
         if found is None:
             found = estimate(self.values(name))
         return found
+
+    def written(self, name: str) -> str:
+        """Write a figure with its interval, or without one where it would mislead.
+
+        The number in system and the response of an unstable policy grow with the horizon.
+        """
+        found = self.figure(name)
+        if np.isnan(found.mean):
+            return "–"
+        if self.has_interval(name):
+            return str(found)
+        return f"{found.mean:,.0f}" if found.mean >= 1000 else f"{found.mean:.4g}"
+
+    def has_interval(self, name: str) -> bool:
+        """Tell whether a longer run would give about the same figure."""
+        return self.stable is not False or name not in GROWING
 
     def values(self, name: str) -> Floats:
         """Return a figure by its name, one value a replication."""
@@ -165,7 +184,7 @@ class Result:
         """The verdict on stability in words.
 
         For example "stable", "unstable: grows by 10.2 tasks per time unit", or "undecided: a
-        horizon of 12,000 time units would tell".
+        horizon of 12,000 time units would probably tell".
         """
         found = self.stability
         if found.stable is False and self.is_overloaded:
@@ -173,7 +192,7 @@ class Result:
         if found.stable is False:
             return f"unstable: grows by {found.growth:.3g} tasks per time unit"
         if found.needed is not None:
-            return f"undecided: a horizon of {found.needed:,g} time units would tell"
+            return f"undecided: a horizon of {found.needed:,g} time units would probably tell"
         return found.word
 
     @property
