@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gridwright import System
+from gridwright import System, simulate
 from gridwright.cli.main import run
+from gridwright.cli.output import with_verdict
+from gridwright.statistics import Stability
 
 TWO = 'arrivals = [4.0, 6.0]\nrates = [[8.0, 3.0], [4.0, 10.0]]\nname = "two"\n'
 
@@ -47,6 +49,15 @@ def test_optimum_in_words(two: str, capsys: pytest.CaptureFixture[str]) -> None:
     large = output(capsys, "optimum", "2.D", "--policies", "pas", *SHORT)
     assert "too large" in large
     assert "how far above the least for the bound" in large
+
+
+def test_a_contest_of_batches_says_which_are_unstable() -> None:
+    result = simulate("Smith", "mm", 300, 2)
+    assert result.is_ranked  # by the tasks on time, whatever the number in system does
+    assert with_verdict(result, "on_time") == str(result.figure("on_time"))
+    result.__dict__["stability"] = Stability(False, 1.0)
+    assert with_verdict(result, "mean_number") == "unstable"
+    assert with_verdict(result, "on_time") == str(result.figure("on_time"))
 
 
 def test_contest(two: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import InputError, System, adversary, allocate, contest, random_systems
+from gridwright import InputError, System, adversary, allocate, compare, contest, random_systems
+from gridwright.experiments.contest import Bout
+from gridwright.statistics import Stability
 
 
 def test_random_systems_are_as_promised_and_the_same_again() -> None:
@@ -75,3 +77,28 @@ def test_the_adversary_finds_what_is_known() -> None:
 def test_wrong_searches(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         adversary("pas", **{"against": ["mct"], **options})
+
+
+def test_an_undecided_policy_that_may_be_better_leaves_the_first_unranked() -> None:
+    found = compare("2.B", ["met", "mct", "pas"], 2000, 4)
+    bout = Bout(found.results[0].system, 0.75, found)
+    assert [result.stable for result in found.results] == [True, True, True]
+    assert bout.verdict == "worse"
+    assert found.winner == "pas"
+    _leave_undecided(found, 2)  # the best
+    assert bout.verdict == "unranked"
+    assert found.winner is None
+    assert found.as_json()["winner"] is None
+    assert found.conclusions[-1] == "No winner: pas may be better than met."
+
+
+def test_an_undecided_policy_that_is_worse_leaves_a_winner() -> None:
+    found = compare("2.B", ["pas", "met", "mct"], 2000, 4)
+    _leave_undecided(found, 2)  # the worst
+    assert Bout(found.results[0].system, 0.75, found).verdict == "better"
+    assert found.winner == "pas"
+    assert found.conclusions[-1] == "Best: pas (of the stable policies)"
+
+
+def _leave_undecided(found: Any, place: int) -> None:
+    found.results[place].__dict__["stability"] = Stability(None, 0.0, 4000.0)

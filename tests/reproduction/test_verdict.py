@@ -60,6 +60,8 @@ def test_a_difference_is_taken_from_the_printed_value() -> None:
 def test_words() -> None:
     assert judge_stability(False, "unstable").verdict == Verdict.agrees
     assert judge_stability(True, "stable").verdict == Verdict.agrees
+    for printed in ("stable", "unstable"):
+        assert judge_stability(None, printed).verdict == Verdict.undecided
     assert judge_stability(True, "unstable") == (Verdict.differs, "ours is stable")
     assert judge_stability(False, "stable", [KNOWN]) == (
         Verdict.differs,

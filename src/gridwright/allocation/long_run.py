@@ -1,4 +1,4 @@
-"""A system in the long run: its load, and how much the number of tasks strays."""
+"""A system in the long run: its load, how much the number of tasks strays, how soon it settles."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -7,18 +7,24 @@ import numpy as np
 
 from ..model import MarkovChain, System
 from .allocation import situation
-from .planner import solve
-from .room import Floats, make_room
+from .planner import MOST_CLASSES, solve, suited
+from .price import set_prices
+from .room import Floats, Integers, Situation, make_room
 
-__all__ = ["long_run_load", "variance_rate"]
+__all__ = ["LongRun", "long_run", "long_run_load", "variance_rate"]
 
 
 class LongRun(NamedTuple):
-    """The LP of a system whose machines are there for a part of the time."""
+    """What is known of a system in the long run, whatever the policy."""
 
-    load: float
-    speeds: Floats
-    """[machine]: tasks per time unit of a machine that is up and wholly available."""
+    load: float | None
+    """Of the busiest machine under the best allocation; None if it is not known."""
+    variance: float
+    """By how much the variance of the number in system grows per time unit, at full load."""
+    settling: float | None = None
+    """Time units in which the slowest independent part of the system settles, about."""
+    queue: float | None = None
+    """Tasks that would wait if every independent part were one machine."""
 
 
 def long_run_load(system: System) -> float | None:
@@ -28,23 +34,22 @@ def long_run_load(system: System) -> float | None:
     true rates and arrivals count, not the assumed ones. At 1 or more no policy can keep up.
 
     None where the allocation LP does not bound every policy: chains of applications, and rates
-    that change one by one, which a policy could exploit.
+    that change one by one, which a policy could exploit. None too for more than 5,000 classes,
+    which are too many for the LP.
 
     >>> machine = {"arrivals": [0.9], "rates": [[1.0]]}
     >>> failures = {"mean_uptime": 8, "mean_repair": 2}
     >>> round(long_run_load(System(**machine, failures=failures)), 6)
     1.125
     """
-    if system.has_chains or (system.changes is not None and system.changes.rates):
-        return None
-    return _solved(system).load
+    return long_run(system).load
 
 
 def variance_rate(system: System) -> float:
     """Return by how much the variance of the number in system grows per time unit, at full load.
 
-    It is what arrivals, execution times, failures and the CPU availability add. Where times vary
-    less than exponential ones, it is taken to be as for these.
+    Arrivals, execution times, failures, the CPU availability and ``[changes]`` add to it. A class
+    whose times vary less than exponential ones counts as if they were exponential.
 
     >>> variance_rate(System(arrivals=[0.9], rates=[[1.0]]))
     1.8
@@ -52,35 +57,100 @@ def variance_rate(system: System) -> float:
     ...                            failures={"mean_uptime": 8, "mean_repair": 2})), 3)
     2.312
     """
-    arrivals = system.arrival_rates
-    random = 2 * float(arrivals.sum())
-    shapes = [_of_classes(system, each) for each in (system.interarrival, system.execution)]
-    found = max(random, float(arrivals @ sum(shapes)))
-    if system.has_chains:
-        return found
-    strays = np.array([_straying(system, j) for j in range(len(system.machines))])
-    if strays.any():
-        found += float(_solved(system).speeds ** 2 @ strays)
-    return found if np.isfinite(found) else random
+    return long_run(system).variance
 
 
 @lru_cache(maxsize=256)
-def _solved(system: System) -> LongRun:
+def long_run(system: System) -> LongRun:
+    """Return the load of a system, how much its number of tasks strays and how soon it settles.
+
+    Classes and machines that the best allocation keeps apart settle apart: a slow part may take
+    far longer than a fast one that most tasks go to. Within a part, tasks count by their prices,
+    so that a few long tasks weigh as much as the many short ones that they delay.
+
+    >>> apart = System(arrivals=[0.5, 50], rates=[[1, 0], [0, 200]])
+    >>> found = long_run(apart)
+    >>> found.load, round(found.settling, 6)  # that of the first class: 1 / (0.5 × (1 − 0.5)²)
+    (0.5, 8.0)
+    """
+    classes = _of_classes(system)
+    if system.has_chains or len(system.classes) > MOST_CLASSES:
+        return LongRun(None, float(classes.sum()))
+    now = _on_average(system)
+    parts = _parts(now)
+    machines = np.array([_straying(system, j) for j in range(len(system.machines))])
+    variance = float(classes.sum() + parts.speeds**2 @ machines)
+    if system.changes is not None and system.changes.rates:
+        return LongRun(None, variance)
+    if not 0 < parts.load < 1:
+        return LongRun(parts.load, variance)
+    settling, queue = 0.0, 0.0
+    for part in set(parts.classes[parts.classes >= 0].tolist()):
+        own, where = parts.classes == part, parts.machines == part
+        free = 1 - float(parts.loads[own][0])
+        weighed = parts.price[own] ** 2 @ classes[own] + parts.worth[where] ** 2 @ machines[where]
+        settling = max(settling, float(weighed) / 2 / free**2)
+        strays = classes[own].sum() + parts.speeds[where] ** 2 @ machines[where]
+        queue += (1 - free) * float(strays) / 2 / (float(now.arrivals[own].sum()) * free)
+    return LongRun(parts.load, variance, settling, queue)
+
+
+class _Parts(NamedTuple):
+    """The solution of the allocation LP, and the parts that it falls into."""
+
+    load: float
+    loads: Floats  # [class], of its part
+    classes: Integers  # [class], the number of its part
+    machines: Integers  # [machine], the number of its part
+    price: Floats  # [class], Σ price × arrivals = 1 in every part
+    worth: Floats  # [machine], of its time, in the unit of the prices
+    speeds: Floats  # [machine], tasks per time unit while it is up and wholly available
+
+
+def _on_average(system: System) -> Situation:
+    """Describe a system whose machines are there for a part of the time."""
     now, changes = situation(system), system.changes
     if changes is not None and changes.availability:
         mean = float(np.mean(changes.availability))
         now = now._replace(availability=np.full_like(now.availability, mean))
     if changes is not None and changes.arrivals:
         now = now._replace(arrivals=now.arrivals * float(np.mean(changes.arrivals)))
-    now = now._replace(availability=now.availability * system.up_fraction)
+    return now._replace(availability=now.availability * system.up_fraction)
+
+
+def _parts(now: Situation) -> _Parts:
     room = make_room(now)
     capacity = float(solve(now, room))
+    suited(set_prices, room)(now, room)
     speeds = (room.time * room.rates).sum(axis=0) / np.maximum(room.capacity, 1e-300)
     idle = not now.arrivals.any()
-    return LongRun(1 / capacity if capacity > 0 else 0.0 if idle else np.inf, speeds[now.group])
+    return _Parts(
+        load=1 / capacity if capacity > 0 else 0.0 if idle else np.inf,
+        loads=room.load[room.level],
+        classes=room.part,
+        machines=room.group_part[now.group],
+        price=room.price,
+        worth=room.worth[now.group],
+        speeds=speeds[now.group],
+    )
 
 
-def _of_classes(system: System, shape: Any) -> Floats:
+def _of_classes(system: System) -> Floats:
+    """Return the variance per time unit that the arrivals and works of every class add."""
+    shapes = _squared_variation(system, system.interarrival)
+    shapes = np.maximum(shapes + _squared_variation(system, system.execution), 2.0)
+    found = system.arrival_rates * np.where(np.isfinite(shapes), shapes, 2.0)
+    changes = system.changes
+    if changes is None or not changes.arrivals:
+        return np.asarray(found)
+    factors = np.array(changes.arrivals)
+    squares = (system.arrivals.reshape(len(found), -1) ** 2).sum(axis=1)
+    return np.asarray(
+        found * factors.mean() + 2 * factors.var() * squares * _between_changes(system)
+    )
+
+
+def _squared_variation(system: System, shape: Any) -> Floats:
     """Return the squared coefficient of variation of every class."""
     each = shape if isinstance(shape, tuple) else (shape,) * len(system.classes)
     return np.array([one.variance / one.mean**2 for one in each])
@@ -102,7 +172,29 @@ def _straying(system: System, machine: int) -> float:
             scv = sum(one.variance / one.mean**2 for one in shapes)
             mean = float(system.mean_availability[machine])
             found += mean**2 * scv * (up * down) ** 2 / (up + down) ** 3
+    return found + _changing(system)
+
+
+def _changing(system: System) -> float:
+    """Return the variance per time unit that ``[changes]`` add to the time of a machine.
+
+    A value that is drawn anew after T time units on average adds 2 × its variance × T.
+    """
+    changes = system.changes
+    if changes is None:
+        return 0.0
+    found = 2 * float(np.var(changes.availability or (1.0,))) * changes.mean_interval
+    if changes.rates:  # as if a machine worked for one class only
+        found += 2 * float(np.var(changes.rates)) * _between_changes(system)
     return found
+
+
+def _between_changes(system: System) -> float:
+    """Return the mean time between changes of one arrival or execution rate: one changes a time."""
+    changes = system.changes
+    assert changes is not None
+    kinds = bool(changes.arrivals) + bool(changes.rates)
+    return float(changes.mean_interval * kinds * system.nominal.size)
 
 
 def _straying_of(chain: MarkovChain) -> float:

@@ -142,9 +142,7 @@ def _show(found: Contest) -> None:
         names = [f">{escape(policy)}" for policy in found.policies]
         rows = table("system", ">load", *names, f"{escape(found.policies[0])} is")
         for bout in found.bouts:
-            cells = [
-                with_verdict(result, str(result.mean_number)) for result in bout.comparison.results
-            ]
+            cells = [with_verdict(result, "mean_number") for result in bout.comparison.results]
             rows.add_row(escape(bout.system.name), f"{bout.load:.3f}", *cells, bout.verdict)
         show(out, rows)
         out.print()

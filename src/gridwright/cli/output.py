@@ -95,14 +95,15 @@ def known(value: float, form: str) -> str:
     return UNKNOWN if value != value else f"{value:{form}}"
 
 
-def with_verdict(result: "Result", figure: str) -> str:
+def with_verdict(result: "Result", name: str) -> str:
     """Write a figure of a result, marked if the policy is undecided; "unstable" in its place.
 
-    The number in system and the response of an unstable policy depend on the horizon only.
+    The number in system and the response of an unstable policy depend on the horizon only. What
+    is counted over a run, such as tasks on time, needs no mark.
     """
-    if result.is_ranked:
-        return figure
-    return "unstable" if result.stable is False else f"{figure} undecided"
+    if result.stable or name in result.more_is_better:
+        return result.written(name)
+    return f"{result.written(name)} undecided" if result.has_interval(name) else "unstable"
 
 
 def written(*paths: Path | None) -> None:

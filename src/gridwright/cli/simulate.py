@@ -167,12 +167,9 @@ def show_result(result: Result) -> None:
     if len(result.replications) == 1:
         out.print("One replication gives no interval; --replications 10 does.")
     rows = table("", "mean")
-    if result.stable is False:  # a longer run gives more, so an interval would mislead
-        rows.add_row("number in system", f"{_about(result.mean_number.mean)} over this run")
-        rows.add_row("response time", _about(result.mean_response.mean))
-    else:
-        rows.add_row("number in system", str(result.mean_number))
-        rows.add_row("response time", _shown(result.mean_response))
+    over = "" if result.has_interval("mean_number") else " over this run"
+    rows.add_row("number in system", result.written("mean_number") + over)
+    rows.add_row("response time", result.written("mean_response"))
     for name, found in result.figures.items():
         rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
@@ -280,11 +277,10 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
     rows = table("policy", *columns, *extra, *(["stability"] if judged else []))
     for result in found.results:
         name = str(result.policy)
-        cells = [f"{result.mean_number}", f"{result.mean_response}", _relative(result)]
+        width = _relative(result) if result.has_interval("mean_response") else ""
+        cells = [result.written("mean_number"), result.written("mean_response"), width]
         if shown:
             cells = [str(result.figure(name)) for name in shown]
-        elif result.stable is False:
-            cells = [_about(result.mean_number.mean), _about(result.mean_response.mean), ""]
         if better:
             cells.append("" if better[name] != better[name] else f"{100 * better[name]:.2f} %")
         rows.add_row(escape(name), *cells, *([result.verdict] if judged else []))
@@ -296,13 +292,6 @@ def _what_is_possible(result: Result) -> str:
     from ..allocation import allocate, verdict
 
     return verdict(allocate(result.system)).words
-
-
-def _about(mean: float) -> str:
-    """Write a mean that has no interval."""
-    from .output import known
-
-    return known(mean, ",.0f" if mean >= 1000 else ".4g")
 
 
 def _relative(result: Result) -> str:

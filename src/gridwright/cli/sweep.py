@@ -163,9 +163,9 @@ def _show(found: Sweep) -> None:
     extra = [">long-run load"] if any(loads) else []
     rows = table(escape(found.vary), *extra, *(f">{escape(policy)}" for policy in found.policies))
     for point, load in zip(found.points, loads, strict=True):
-        cells = [with_verdict(r, str(r.figure(metric))) for r in point.results]
+        cells = [with_verdict(r, metric) for r in point.results]
         rows.add_row(escape(_word(point.value)), *([percent(load)] if extra else []), *cells)
     show(out, rows)
     unranked = [r for point in found.points for r in point.results if not r.is_ranked]
     if needed := max((r.stability.needed or 0.0 for r in unranked), default=0.0):
-        out.print(f"\nUndecided: a horizon of {needed:,g} time units would tell.")
+        out.print(f"\nUndecided: a horizon of {needed:,g} time units would probably tell.")

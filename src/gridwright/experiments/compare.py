@@ -18,7 +18,7 @@ from .result import Result
 from .results import check_alike
 from .simulate import PolicyGiven, SystemGiven, simulate
 
-__all__ = ["Comparison", "Difference", "compare", "difference"]
+__all__ = ["Comparison", "Difference", "compare", "difference", "may_be_better"]
 
 
 class Difference(NamedTuple):
@@ -63,20 +63,28 @@ class Comparison:
 
     @property
     def winner(self) -> str | None:
-        """The policy that is better than all other stable ones, beyond noise, if any.
+        """The policy that is better than all others, beyond noise, if any.
 
-        By the last of the criteria: the mean response, unless the kind of system has its own. The
-        only stable policy wins if all others are unstable, not if one is undecided.
+        By the last of the criteria: the mean response, unless the kind of system has its own.
+        Unstable policies are worse than stable ones. None if an undecided policy may be better: if
+        its mean in these runs is not worse beyond noise.
         """
-        ranked = self.ranked
-        if len(ranked) == 1 < len(self.results):
-            others = [result for result in self.results if result is not ranked[0]]
-            return str(ranked[0].policy) if all(r.stable is False for r in others) else None
-        metric = self.results[0].criteria[-1]
-        for result in ranked:
+        best = self._best_ranked
+        return None if best is None or self._rivals_of(best) else str(best.policy)
+
+    def _rivals_of(self, best: Result) -> list[str]:
+        """Name the policies that are not ranked and may be better than the best of the ranked."""
+        unranked = [result for result in self.results if not result.is_ranked]
+        return [str(r.policy) for r in unranked if may_be_better(r, best, best.criteria[-1])]
+
+    @property
+    def _best_ranked(self) -> Result | None:
+        """The policy that is better than all others that are ranked, beyond noise."""
+        ranked, metric = self.ranked, self.results[0].criteria[-1]
+        for result in ranked if len(self.results) > 1 else ():
             rivals = [difference(result, other, metric) for other in ranked if other is not result]
-            if rivals and all(each.winner == str(result.policy) for each in rivals):
-                return str(result.policy)
+            if all(each.winner == str(result.policy) for each in rivals):
+                return result
         return None
 
     @property
@@ -90,12 +98,15 @@ class Comparison:
             needed = max(result.stability.needed or 0.0 for result in undecided)
             lines.append(
                 f"{_named(undecided)} undecided and not ranked: a horizon of {needed:,g} time "
-                "units would tell."
+                "units would probably tell."
             )
         if len(unstable) == len(self.results):
             lines.append("No policy is stable here.")
         elif self.winner is not None:
             lines.append(f"Best: {self.winner}{self._among()}")
+        elif (best := self._best_ranked) is not None:
+            rivals = " and ".join(self._rivals_of(best))
+            lines.append(f"No winner: {rivals} may be better than {best.policy}.")
         elif len(self.ranked) > 1:
             lines.append("No policy beats all others beyond noise.")
         return tuple(lines)
@@ -200,6 +211,13 @@ def difference(first: Result, second: Result, metric: str) -> Difference:
     elif found.low > 0 or found.high < 0:
         winner = more if metric in first.more_is_better else less
     return Difference(str(first.policy), str(second.policy), metric, found, winner)
+
+
+def may_be_better(other: Result, best: Result, metric: str) -> bool:
+    """Tell whether a policy is undecided, and has not more than another beyond noise."""
+    if other.stable is not None:
+        return False
+    return not estimate(other.values(metric) - best.values(metric)).low > 0
 
 
 def _named(results: Sequence[Result]) -> str:

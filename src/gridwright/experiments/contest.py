@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import InputError, System
-from .compare import Comparison, Difference, compare, difference
+from .compare import Comparison, Difference, compare, difference, may_be_better
 from .simulate import PolicyGiven, SystemGiven, resolve
 
 __all__ = ["Bout", "Contest", "Standing", "contest"]
@@ -39,7 +39,8 @@ class Bout(NamedTuple):
     def against_best(self) -> Difference | None:
         """How much more the best stable one of the others has in the system than the first policy.
 
-        None where the first or all of the others are unstable or undecided.
+        None where the first or all of the others are unstable or undecided. Undecided ones do not
+        count here; the verdict counts them.
         """
         first, *others = self.comparison.results
         ranked = [result for result in others if result.stable]
@@ -52,17 +53,20 @@ class Bout(NamedTuple):
     def verdict(self) -> str:
         """How the first policy did against the best of the others: better, same or worse.
 
-        A stable policy is better than unstable ones. "unranked" if the runs do not tell, or if no
-        policy is stable.
+        A stable policy is better than unstable ones. "unranked" if no policy is stable, if the
+        first is undecided, or if an undecided one may be better than the first, which is not worse
+        than the stable ones.
         """
+        first, *others = self.comparison.results
         found = self.against_best
-        if found is not None:
-            words = {None: "same", found.first: "better", found.second: "worse"}
-            return words[found.winner]
-        first, *others = (result.stable for result in self.comparison.results)
-        if first and not any(stable is None for stable in others):
-            return "better"
-        return "worse" if first is False and any(others) else "unranked"
+        if found is not None and found.winner == found.second:
+            return "worse"
+        if not first.stable:
+            beaten = first.stable is False and any(other.stable for other in others)
+            return "worse" if beaten else "unranked"
+        if any(may_be_better(other, first, "mean_number") for other in others):
+            return "unranked"
+        return "same" if found is not None and found.winner is None else "better"
 
     @property
     def ratios(self) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import long_run_load, variance_rate
+from ..allocation import long_run
 from ..model import System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
@@ -18,6 +18,9 @@ from ..statistics import EDGE, Estimate, Stability, estimate, stability
 __all__ = ["ClassResult", "Result", "in_words"]
 
 Floats = NDArray[np.float64]
+
+GROWING = ("mean_number", "mean_response")
+"""Figures that grow with the horizon if a policy is unstable."""
 
 
 class ClassResult(NamedTuple):
@@ -77,6 +80,22 @@ class Result:
             found = estimate(self.values(name))
         return found
 
+    def written(self, name: str) -> str:
+        """Write a figure with its interval, or without one where it would mislead.
+
+        The number in system and the response of an unstable policy grow with the horizon.
+        """
+        found = self.figure(name)
+        if np.isnan(found.mean):
+            return "–"
+        if self.has_interval(name):
+            return str(found)
+        return f"{found.mean:,.0f}" if found.mean >= 1000 else f"{found.mean:.4g}"
+
+    def has_interval(self, name: str) -> bool:
+        """Tell whether a longer run would give about the same figure."""
+        return self.stable is not False or name not in GROWING
+
     def values(self, name: str) -> Floats:
         """Return a figure by its name, one value a replication."""
         if name == "mean_number":
@@ -123,17 +142,20 @@ class Result:
         It is the same for every policy; at 1 or more no policy is stable. None where the
         allocation LP does not apply.
         """
-        return long_run_load(self.system)
+        return long_run(self.system).load
 
     @cached_property
     def stability(self) -> Stability:
         """Whether the number in system settles, grows without end, or the run cannot tell."""
+        known = long_run(self.system)
         return stability(
             self.replications[0].times,
             np.array([r.number for r in self.replications]),
             float(self.system.arrival_rates.sum()),
             load=self.long_run_load,
-            variance=variance_rate(self.system),
+            variance=known.variance,
+            settling=known.settling,
+            waiting=known.queue,
             machines=len(self.system.machines),
             busy=float(self._stack("utilisation").sum(axis=1).mean()),
         )
@@ -162,7 +184,7 @@ class Result:
         """The verdict on stability in words.
 
         For example "stable", "unstable: grows by 10.2 tasks per time unit", or "undecided: a
-        horizon of 12,000 time units would tell".
+        horizon of 12,000 time units would probably tell".
         """
         found = self.stability
         if found.stable is False and self.is_overloaded:
@@ -170,7 +192,7 @@ class Result:
         if found.stable is False:
             return f"unstable: grows by {found.growth:.3g} tasks per time unit"
         if found.needed is not None:
-            return f"undecided: a horizon of {found.needed:,g} time units would tell"
+            return f"undecided: a horizon of {found.needed:,g} time units would probably tell"
         return found.word
 
     @property

@@ -83,11 +83,16 @@ def _draw_on_time(axes: Any, outcomes: tuple[Outcome, ...]) -> None:
     axes.legend(frameon=False)
 
 
+def _mark(outcome: Outcome) -> str:
+    """Return what follows the name of a policy that is unstable or undecided."""
+    if outcome.stable is False:
+        return "\n(unstable)"
+    return "\n(undecided)" if outcome.undecided else ""
+
+
 def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
     shown = [each for each in outcomes if each.ours is not None]
-    names = [
-        each.cell["policy"] + ("\n(unstable)" if each.stable is False else "") for each in shown
-    ]
+    names = [each.cell["policy"] + _mark(each) for each in shown]
     reference, what = "Gcmu", "mean response time"
     if any(each.cell["metric"] == "messages_relative" for each in shown):
         words = {"W_relative": "response time", "messages_relative": "messages"}

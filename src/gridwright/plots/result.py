@@ -53,7 +53,7 @@ def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
     metric = results[0].criteria[-1]
     estimates = [result.figure(metric) for result in results]
     heights = [each.mean for each in estimates]
-    errors = np.nan_to_num([each.half_width for each in estimates])
+    errors = [_error(r, metric, each) for r, each in zip(results, estimates, strict=True)]
     colours = [f"C{k}" for k in range(len(results))]
     axes.bar(_names(results), heights, yerr=errors, color=colours, capsize=4)
     axes.set_ylabel(in_words(metric))
@@ -67,7 +67,8 @@ def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
     width = 0.8 / len(results)
     for k, result in enumerate(results):
         estimates = _by_class(result)
-        errors = np.nan_to_num([each.half_width for each in estimates])
+        metric = "on_time_fraction" if _has_deadlines(result) else "mean_response"
+        errors = [_error(result, metric, each) for each in estimates]
         heights = [each.mean for each in estimates]
         at = places + (k - (len(results) - 1) / 2) * width
         axes.bar(at, heights, width, yerr=errors, color=f"C{k}", capsize=2)
@@ -89,6 +90,11 @@ def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
     axes.set_ylabel("pairs (class, machine) in which\ntwo machines' plans differ, %")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
+
+
+def _error(result: Result, metric: str, found: Estimate) -> float:
+    """Return the half width of an interval, 0 where there is none or where it would mislead."""
+    return float(np.nan_to_num(found.half_width)) if result.has_interval(metric) else 0.0
 
 
 def _has_deadlines(result: Result) -> bool:

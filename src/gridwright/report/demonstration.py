@@ -51,7 +51,7 @@ def _parts(
     )
     first = comparison.results[0]
     rows = [
-        (str(each.policy), str(each.mean_number), str(each.mean_response), each.verdict)
+        (str(each.policy), each.written("mean_number"), each.written("mean_response"), each.verdict)
         for each in comparison.results
     ]
     heads = ["policy", ">tasks in the system", ">mean response", "stability"]

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocation import long_run
 from ..catalogue import Cell, experiment_names
-from ..model import InputError
+from ..model import InputError, System
 from ..statistics import Estimate, estimate, stability
 from ..testbed import Experiment, Run, actual_rates, runs
 from .question import POLICIES, Answer, entry_of, exact
@@ -44,6 +45,9 @@ class _Measured(NamedTuple):
     rates: Floats
     arrivals: Floats
     classes: tuple[str, ...]
+    system: System
+    busy: float
+    """Machines that are busy on average."""
 
 
 def sighting(cell: Cell) -> Sighting:
@@ -114,6 +118,8 @@ def _measure(run: Run) -> _Measured:
         actual_rates(run),
         np.array([each.arrival_rate for each in statistics.classes.values()]),
         run.system.classes,
+        run.system,
+        sum(job.ended - job.started for job in done) / run.until,
     )
 
 
@@ -143,7 +149,17 @@ def _is_stable(found: list[_Measured]) -> bool | None:
         for run in found
     ]
     arrivals, machines = float(found[0].arrivals.sum()), found[0].rates.shape[1]
-    return stability(times, np.array(number), arrivals, machines=machines).stable
+    known = long_run(found[0].system)
+    return stability(
+        times,
+        np.array(number),
+        arrivals,
+        load=known.load,
+        settling=known.settling,
+        waiting=known.queue,
+        machines=machines,
+        busy=min(float(np.mean([run.busy for run in found])), machines),
+    ).stable
 
 
 def _rate(cell: Cell, found: list[_Measured]) -> Answer:

@@ -46,6 +46,7 @@ MARKS = {
     Verdict.differs: "✗",
     Verdict.errata: "erratum",
     Verdict.not_printed: "·",
+    Verdict.undecided: "?",
     Verdict.not_run: "–",
 }
 

@@ -112,8 +112,11 @@ def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
         def answer(results: tuple[Result, ...]) -> Answer:
             own = read(results[0], cell)
             if "kbar_below" in cell:
-                calm = [str(result.policy) for result in results if result.stable is not False]
-                return Answer(None, bool(calm), detail=f"under {', '.join(calm)}")
+                verdicts = [result.stable for result in results]
+                stable = True if any(verdicts) else None if None in verdicts else False
+                calm = [str(result.policy) for result in results if result.stable]
+                detail = f"under {', '.join(calm)}" if calm else ""
+                return Answer(None, stable, detail=detail, undecided=stable is None)
             if cell.get("status") == "blank":
                 unstable = results[0].stable is False
                 worse = unstable or own.mean >= WORSE * read(results[1], cell).mean

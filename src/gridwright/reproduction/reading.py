@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..model import InputError
 from .page import MARKS, label
 from .reproduce import Reproduction
-from .verdict import Verdict
+from .verdict import Verdict, tally
 
 __all__ = ["Row", "Section", "read_page", "section_of", "shipped_page"]
 
@@ -37,8 +37,7 @@ class Section(NamedTuple):
 
     def summary(self) -> dict[str, int]:
         """Count the verdicts."""
-        found = [row.verdict for row in self.rows]
-        return {str(each): found.count(str(each)) for each in Verdict}
+        return tally(row.verdict for row in self.rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the table with all its rows."""

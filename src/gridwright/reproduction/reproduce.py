@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from .laboratory import Laboratory, Run
 from .printed import allowed, contradictions, words
 from .question import Answer, is_of_testbed
 from .target import Target, choose
-from .verdict import Judgement, Verdict, judge, judge_stability
+from .verdict import Judgement, Verdict, judge, judge_stability, tally
 
 __all__ = ["Outcome", "Reproduction", "reproduce", "runs_of", "summary"]
 
@@ -103,8 +102,7 @@ def runs_of(targets: Sequence[Target]) -> list[Run]:
 
 def summary(found: Iterable[Reproduction]) -> dict[str, int]:
     """Count the verdicts."""
-    counts = Counter(str(o.judgement.verdict) for each in found for o in each.outcomes)
-    return {str(verdict): counts[str(verdict)] for verdict in Verdict}
+    return tally(o.judgement.verdict for each in found for o in each.outcomes)
 
 
 def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
@@ -141,6 +139,8 @@ def _judgement(cell: Cell, found: Answer) -> Judgement:
     if status == "blank":
         if found.worse:
             return Judgement(Verdict.agrees, "unstable" if found.stable is False else "")
+        if found.undecided:
+            return judge_stability(None, status)
         return Judgement(Verdict.differs, "ours is neither unstable nor ten times worse than Gcmu")
     if status is not None:
         judgement = judge_stability(found.stable, status, remarks)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import isnan
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from ..catalogue import Remark
 from ..statistics import Estimate
 
-__all__ = ["Judgement", "Range", "Verdict", "counted", "judge", "judge_stability"]
+__all__ = ["Judgement", "Range", "Verdict", "counted", "judge", "judge_stability", "tally"]
 
 
 class Verdict(StrEnum):
@@ -20,7 +21,22 @@ class Verdict(StrEnum):
     differs = "differs"
     errata = "errata"
     not_printed = "not printed"
+    undecided = "undecided"
     not_run = "not run"
+
+
+def tally(verdicts: Iterable[str]) -> dict[str, int]:
+    """Count the cells by verdict; undecided ones are named where there are any.
+
+    >>> tally(["agrees", "agrees"])
+    {'agrees': 2, 'differs': 0, 'errata': 0, 'not printed': 0, 'not run': 0}
+    """
+    counts = Counter(map(str, verdicts))
+    return {
+        str(each): counts[str(each)]
+        for each in Verdict
+        if each != Verdict.undecided or counts[str(each)]
+    }
 
 
 ONE = {"errata": "erratum"}
@@ -87,15 +103,17 @@ def judge(
 def judge_stability(stable: bool | None, printed: str, remarks: Sequence[Remark] = ()) -> Judgement:
     """Judge a word in place of a number: ``stable`` or ``unstable``.
 
-    A run of the published length that is undecided agrees with ``stable``: it does not contradict.
+    A run that is too short to tell neither agrees nor differs.
 
     >>> judge_stability(True, "unstable").verdict
     <Verdict.differs: 'differs'>
     """
-    if (stable is not False) == (printed == "stable"):
+    if stable is None:
+        return Judgement(Verdict.undecided, "our runs are too short to tell")
+    if stable == (printed == "stable"):
         return Judgement(Verdict.agrees)
     known = [remark.text for remark in remarks]
-    found = {True: "stable", False: "unstable", None: "undecided"}[stable]
+    found = "stable" if stable else "unstable"
     return Judgement(Verdict.differs, "; ".join([f"ours is {found}", *known]))
 
 

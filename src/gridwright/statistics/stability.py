@@ -15,7 +15,8 @@ Undecided, if any of these holds:
 
 - The run is short for the load ρ. Near ρ = 1 the number in system settles after a few times
   variance / 2 / (arrivals × (1 − ρ))², or 1 / (arrivals × (1 − ρ)²) if all times are exponential.
-  A run has to last RELAXATIONS of them.
+  A run has to last RELAXATIONS of them. Of a system whose parts share no machine, the part that
+  takes longest counts, with its own arrivals, load and variance.
 - The queue is long. A critically loaded system has a mean of 0.53 × √(variance × horizon) over the
   run. MOST allows half of it, which a critically loaded system seldom stays below. If the queue is
   no more than EXPLAINED times what one machine with this load would have, EXPLAINED_MOST allows
@@ -72,6 +73,8 @@ def stability(
     *,
     load: float | None = None,
     variance: float | None = None,
+    settling: float | None = None,
+    waiting: float | None = None,
     machines: int = 0,
     busy: float = 0.0,
 ) -> Stability:
@@ -88,6 +91,9 @@ def stability(
     variance
         By how much the variance of the number in system grows per time unit at full load: 2 ×
         arrivals unless given.
+    settling, waiting
+        In how many time units the slowest part of the system settles, and how many tasks would
+        wait if every part were one machine. Unless given, the system counts as one part.
     machines, busy
         How many machines there are, and how many of them are busy on average.
 
@@ -112,8 +118,9 @@ def stability(
     settles, most = 0.0, MOST
     if load is not None and arrivals > 0:
         slack = arrivals * (1 - load)
-        settles = RELAXATIONS * variance / 2 / slack**2
-        if queue <= EXPLAINED * load * variance / 2 / slack:
+        settles = RELAXATIONS * (variance / 2 / slack**2 if settling is None else settling)
+        usual = load * variance / 2 / slack if waiting is None else waiting
+        if queue <= EXPLAINED * usual:
             most = EXPLAINED_MOST
     level = (queue / most) ** 2 / variance if variance > 0 else 0.0
     if horizon >= max(settles, level) and not _still_rises(second, last):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..allocation import long_run, time_limit
 from ..experiments import Comparison, Result, compare, simulate
 from ..experiments.results import result_of
 from ..model import System
@@ -15,6 +16,7 @@ from ..policies import Policy
 from ..simulation import Replication
 from ..statistics import estimate
 from .background import Background, StoppedError
+from .solving import SECONDS
 
 __all__ = ["Simulation", "Wanted"]
 
@@ -72,6 +74,8 @@ class Simulation(Background):
 
     def _simulate(self) -> None:
         self._note(self.policies[0], 0.0, [])
+        with time_limit(SECONDS):  # the LP of the verdicts: it is kept, and solved once
+            long_run(self.system)
         system, wanted = self.system, self.wanted
         rest = (self.horizon, wanted.replications, wanted.seed)
         if len(self.policies) == 1:
@@ -83,12 +87,12 @@ class Simulation(Background):
                 warmup=wanted.warmup,
                 progress=lambda done, runs: self._note(only, done, runs),
             )
-            self.results[str(only)] = found
+            self.results[str(only)] = _judged(found)
             return
         self.comparison = compare(
             system, self.policies, *rest, warmup=wanted.warmup, progress=self._note
         )
-        self.results = {str(each.policy): each for each in self.comparison.results}
+        self.results = {str(each.policy): _judged(each) for each in self.comparison.results}
 
     def _note(self, policy: Policy, done: float, runs: list[Replication]) -> None:
         """Keep what there is so far, or end."""
@@ -97,7 +101,7 @@ class Simulation(Background):
         self.shares[name] = done
         if runs and (known is None or len(known.replications) < len(runs)):
             wanted = (self.horizon, self.wanted.warmup, self.wanted.seed)
-            self.results[name] = result_of(self.system, policy, *wanted, tuple(runs))
+            self.results[name] = _judged(result_of(self.system, policy, *wanted, tuple(runs)))
 
     def progress(self) -> dict[str, Any]:
         """Say how far it is, with the intervals so far."""
@@ -147,3 +151,9 @@ class Simulation(Background):
         if self.comparison is not None:
             return self.comparison.as_json()
         return {"results": [found.as_json() for found in list(self.results.values())]}
+
+
+def _judged(result: Result) -> Result:
+    """Find the verdict on a result here, so that pages that show it need not solve anything."""
+    _ = result.stability, result.long_run_load  # both are kept with the result
+    return result

@@ -15,7 +15,14 @@ from .frame import frame, tell
 __all__ = ["published_page"]
 
 EVERY = "all tables"
-MARKS = {"agrees": "✓", "differs": "✗", "errata": "!", "not printed": "·", "not run": "–"}
+MARKS = {
+    "agrees": "✓",
+    "differs": "✗",
+    "errata": "!",
+    "not printed": "·",
+    "undecided": "?",
+    "not run": "–",
+}
 """A mark beside the word, for whom colours tell nothing."""
 BADGE = """
 <q-td :props="props">

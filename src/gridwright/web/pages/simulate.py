@@ -149,16 +149,17 @@ def _row(line: dict[str, Any]) -> dict[str, str]:
     return {
         "policy": line["policy"],
         "replications": str(line["replications"]),
-        "number in system": _interval(line.get("mean_number")),
-        "response time": _interval(line.get("mean_response")),
+        "number in system": _interval(line.get("mean_number"), line.get("stable")),
+        "response time": _interval(line.get("mean_response"), line.get("stable")),
         "long-run load": "" if load is None else f"{100 * load:.1f} %",
         "stability": line.get("verdict", ""),
     }
 
 
-def _interval(found: dict[str, Any] | None) -> str:
+def _interval(found: dict[str, Any] | None, stable: bool | None) -> str:
+    """Write a mean and its interval; without one if the policy is unstable, as it would mislead."""
     if found is None:
         return ""
-    if found["low"] is None:
+    if found["low"] is None or stable is False:
         return figure(found["mean"])
     return f"{figure(found['mean'])} ({figure(found['low'])}, {figure(found['high'])})"

@@ -1,0 +1,15 @@
+"""The rows of the page that shows simulations."""
+
+import pytest
+
+from gridwright.web.pages.simulate import _row
+
+
+@pytest.mark.parametrize(
+    ("stable", "words"), [(True, "5 (4, 6)"), (None, "5 (4, 6)"), (False, "5")]
+)
+def test_an_unstable_policy_has_no_interval(stable: bool | None, words: str) -> None:
+    five = {"mean": 5.0, "low": 4.0, "high": 6.0}
+    line = {"policy": "mct", "replications": 2, "mean_number": five, "mean_response": five}
+    row = _row({**line, "stable": stable})
+    assert (row["number in system"], row["response time"]) == (words, words)
