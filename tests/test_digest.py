@@ -322,7 +322,7 @@ SAME_BUT = [
     (
         "class VALUE(IntEnum):\n    one = 1\n    two = 2\n    chosen = 1\n",
         "class VALUE(IntEnum):\n    one = 1\n    two = 2\n    chosen = 2\n",
-        "int(VALUE.chosen)",
+        "VALUE.chosen.value",
     ),
 ]
 
