@@ -13,16 +13,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba.core import base, cgutils, errors, ir, types
+from numba.core import base, cgutils, errors, ir
+from numba.core import types as numba_types
 from numba.core.callconv import RETCODE_USEREXC, errcode_t
 from numba.core.lowering import Lower
 
 __all__ = ["located_checks"]
 
+kinds: Any = numba_types
 SAID = ("index is out of bounds",)
 OUT_OF_BOUNDS = errcode_t(RETCODE_USEREXC.constant + 1)
 """The code of this error; Numba takes any code from ``RETCODE_USEREXC`` on for an exception."""
-INPUTS = {np.dot: 2, np.outer: 2}
+INPUTS: dict[Any, int] = {np.dot: 2, np.outer: 2}
 """How many arrays functions of NumPy read; the next one is written to."""
 
 
@@ -76,9 +78,9 @@ def _refuse_results(lower: Any, inst: Any) -> None:
     call: Any = getattr(inst, "value", None)
     if not (isinstance(call, ir.Expr) and call.op == "call"):
         return
-    called = getattr(lower.typeof(call.func.name), "typing_key", None)
+    called: Any = getattr(lower.typeof(call.func.name), "typing_key", None)
     most = called.nin if isinstance(called, np.ufunc) else INPUTS.get(called)
-    absent = types.Omitted, types.NoneType
+    absent = kinds.Omitted, kinds.NoneType
     given = [each for each in lower.fndesc.calltypes[call].args if not isinstance(each, absent)]
     if most is not None and len(given) > most:
         raise errors.TypingError(

@@ -103,8 +103,8 @@ class Policy:
         The planner works on a copy of the situation, so it cannot change the arrays of its caller.
         """
         assert self.planner is not None
-        shape, shown = situation.rates.shape, Situation(*(each.copy() for each in situation))
-        made = self.planner(shown, **self.planning)
+        copies: Any = (part.copy() for part in situation)
+        made, shape = self.planner(Situation(*copies), **self.planning), situation.rates.shape
         try:
             plan = np.asarray(made, dtype=float)
             is_whole = plan.shape == shape and not np.isnan(plan).any()
