@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cfunc
 
 import gridwright.link as link_module
 from gridwright import load
-from gridwright.digest import SOURCES
+from gridwright.digest import SOURCES, digest_of
 from gridwright.link import bind, link
 from gridwright.simulation import replicate
 
@@ -303,12 +304,45 @@ def test_an_array_changed_in_place_is_seen() -> None:
 
 
 def test_what_cannot_be_digested_is_not_kept_on_disk(workshop: Workshop) -> None:
-    text = "from numba import vectorize\n@vectorize\ndef grow(x):\n    return x + {}\n"
-    workshop.write(outer="from helper import grow\ndef outer(x):\n    return grow(x)\n")
+    text = "DEEP, K = (), {}\nfor _ in range(60):\n    DEEP = (DEEP,)\n"
+    outer = "import helper\ndef outer(x):\n    return x + helper.K + len(helper.DEEP) - 1\n"
+    workshop.write(outer=outer)
     for k in (2.0, 5.0):
         workshop.write(helper=text.format(k))
         assert workshop.results(1.0) == (1.0 + k, 1.0 + k)
     assert list(workshop.cache.iterdir()) == []
+
+
+SAME_BUT = [
+    (
+        "class Pair(NamedTuple):\n    a: float\n    b: float\nVALUE = Pair(1.0, 2.0)\n",
+        "class Pair(NamedTuple):\n    b: float\n    a: float\nVALUE = Pair(1.0, 2.0)\n",
+        "VALUE.a",
+    ),
+    (
+        "class VALUE(IntEnum):\n    one = 1\n    two = 2\n    chosen = 1\n",
+        "class VALUE(IntEnum):\n    one = 1\n    two = 2\n    chosen = 2\n",
+        "VALUE.chosen.value",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "read"), SAME_BUT)
+def test_names_within_a_value_count(workshop: Workshop, before: str, after: str, read: str) -> None:
+    head = "from enum import IntEnum\nfrom typing import NamedTuple\n"
+    workshop.write(outer=f"from helper import VALUE\ndef outer(x):\n    return x + {read}\n")
+    for text, right in ((before, 2.0), (after, 3.0)):
+        workshop.write(helper=head + text)
+        assert workshop.results(1.0) == (right, right)
+
+
+def test_objects_that_numba_makes_are_not_known() -> None:
+    @cfunc("f8(f8)")
+    def grow(x: float) -> float:
+        return x + 1.0
+
+    program: Any = {looked_up: {("grow",): grow}}
+    assert digest_of(program).unknown == (grow,)
 
 
 def test_a_module_as_a_value_is_refused(workshop: Workshop) -> None:

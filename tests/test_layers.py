@@ -10,7 +10,7 @@ import gridwright
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
     {"computer", "digest", "index_check", "readonly", "reference", "remembering"},
-    {"inner"},
+    {"inner", "refusal"},
     {"model", "statistics", "link"},
     {"catalogue"},
     {"allocation"},

@@ -11,11 +11,17 @@ from gridwright.policies.view import MACHINE, records
 from gridwright.readonly import readonly
 
 PROGRAM = """
+import numpy as np
+from numba import objmode
 from gridwright.readonly import readonly
+
+__name__ = "gridwright.program"  # only this package may use readonly
 
 def show(machines, rate):
     change(readonly(machines, len(machines)), readonly(rate, len(rate), rate.shape[1]))
     return machines[0].backlog + rate[0, 1]
+
+__name__ = "users"
 
 def change(machines, rate):
     {statement}
@@ -53,6 +59,28 @@ def test_writing_is_refused(statement: str, tmp_path: Path) -> None:
     assert (machines[0].backlog, rate[0, 1]) == (0, 0.0)
 
 
+LEADING_AROUND = [
+    "np.ascontiguousarray(rate)[0, 1] = 5.0",
+    "np.fill_diagonal(rate[:, 1:], 5.0)",
+    "np.dot(np.ones((2, 2)), np.ones(2), rate[0])",
+    "np.dot(np.ones((2, 2)), np.ones(2), out=rate[0])",
+    "np.add(np.ones(2), np.ones(2), rate[0])",
+    "np.nan_to_num(rate, False)[0, 1] = 5.0",
+    "readonly(rate, 2, 2)",
+    "with objmode():\n        rate.setflags(write=True)",
+]
+
+
+@pytest.mark.parametrize("statement", LEADING_AROUND)
+def test_functions_that_lead_around_it_are_refused(statement: str, tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM.format(statement=statement))
+    machines, rate = records(2, MACHINE), np.array([[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(Exception, match=f"{REFUSED}|which is not checked"):
+        link(load_module(file).show)(machines, rate)
+    assert rate[0, 1] == 0.0
+
+
 def read(machines: np.recarray, rate: np.ndarray) -> float:
     seen, rates = readonly(machines, len(machines)), readonly(rate, len(rate), rate.shape[1])
     total = 0.0
@@ -60,6 +88,9 @@ def read(machines: np.recarray, rate: np.ndarray) -> float:
         total += seen[j].work * rates[1, j] + seen.backlog[j]
     machines[0].work += 1.0
     return total + seen[0].work
+
+
+read.__module__ = "gridwright.program"  # only this package may use readonly
 
 
 def test_reading_sees_what_the_owner_writes() -> None:

@@ -21,12 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
+    "DEEPEST",
     "Digest",
     "Program",
     "Route",
     "attributes",
     "digest_of",
     "is_known",
+    "numba_settings",
     "processor",
     "toolchain",
     "used",
@@ -41,6 +43,7 @@ SOURCES = (
     "link.py",
     "readonly.py",
     "reference.py",
+    "refusal.py",
     "remembering.py",
 )
 """The compiler's own files."""
@@ -89,7 +92,7 @@ def digest_of(program: Program, *settings: Any) -> Digest:
             unknown.append(value)
             return f"object at {id(value)}"
 
-    made_by = f"{toolchain()} {processor()} {_settings()} {settings!r}"
+    made_by = f"{toolchain()} {processor()} {numba_settings()} {settings!r}"
     digest = blake2b(made_by.encode(), digest_size=12)
     for function, uses in program.items():
         values = {path: described(uses[path]) for path in sorted(uses)}
@@ -169,7 +172,8 @@ def processor() -> str:
     return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 
-def _settings() -> str:
+def numba_settings() -> str:
+    """Return the settings of Numba that change machine code."""
     import numba
 
     return repr([getattr(numba.config, name, None) for name in SETTINGS])
@@ -260,7 +264,7 @@ def _described(value: Any, depth: int) -> str:
     if isinstance(value, np.ndarray | np.generic):
         return f"{name} {_of_array(value)}"
     if isinstance(value, tuple | list):
-        return f"{name} {all_of(value)}"
+        return f"{name} {getattr(kind, '_fields', '')} {all_of(value)}"
     if isinstance(value, set | frozenset):
         return f"{name} {sorted(all_of(value))}"
     if isinstance(value, dict):
@@ -282,7 +286,8 @@ def _of_class(value: type, depth: int) -> str:
     if _is_foreign(value.__module__):
         return name
     if issubclass(value, Enum):
-        return f"{name} {[(each.name, _described(each.value, depth + 1)) for each in value]}"
+        members = value.__members__.items()  # aliases too
+        return f"{name} {[(key, _described(each.value, depth + 1)) for key, each in members]}"
     if issubclass(value, tuple) and hasattr(value, "_fields"):
         return f"{name} {value._fields}"
     raise _UnknownError
@@ -299,7 +304,7 @@ def _of_code(value: Any) -> str:
     elif isinstance(value, FunctionType):
         is_sure = is_known(value)
     else:
-        is_sure = _is_foreign(where) and (callable(value) or isinstance(value, ModuleType))
+        is_sure = isinstance(value, ModuleType) and _is_foreign(where)
     if is_sure and name is not None:
         return f"{type(value).__name__} {where} {name}"
     if _is_type_of_numba(value):

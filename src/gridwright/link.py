@@ -23,7 +23,8 @@ from threading import Lock, RLock
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from .digest import Digest, Program, Route, attributes, digest_of, is_known, used
+from .digest import Digest, Program, Route, digest_of, is_known, used
+from .refusal import is_dispatcher, refuse_unchecked
 
 __all__ = ["bind", "hook", "link", "point", "rare", "shared"]
 
@@ -35,15 +36,6 @@ _OURS: dict[Any, tuple[Program, Digest]] = {}
 """Programs of this package alone, which do not change while it is loaded."""
 _LINKED: dict[str, tuple[Any, Digest]] = {}
 """What is linked, with its digest: the objects that are known by identity must live as long."""
-UNCHECKED = (
-    "builtins.getattr",
-    "builtins.setattr",
-    "numba.np.numpy_support.carray",
-    "numba.np.numpy_support.farray",
-    "numpy.lib.stride_tricks.as_strided",
-    "numpy.nditer",
-)
-UNCHECKED_ATTRIBUTES = {"ctypes", "flat", "view"}
 
 Function = Callable[..., Any]
 Shared = TypeVar("Shared")
@@ -336,7 +328,7 @@ def _program(function: Function, hooks: dict[str, Function]) -> Program:
             raise TypeError(f"{inner.__name__} uses variables of a function around it")
         uses = used(inner)
         if not _is_ours(inner):
-            _refuse_unchecked(inner, uses)
+            refuse_unchecked(inner, uses)
         for path, value in uses.items():
             if getattr(value, "is_hook", False) and path[-1] in hooks:
                 filled.add(path[-1])
@@ -355,18 +347,6 @@ def _program(function: Function, hooks: dict[str, Function]) -> Program:
     return program
 
 
-def _refuse_unchecked(function: FunctionType, uses: dict[Route, Any]) -> None:
-    """Refuse ways into an array that Numba neither checks nor protects from writing."""
-    names = [".".join(path) for path, value in uses.items() if _named(value) in UNCHECKED]
-    names += [f".{name}" for name in attributes(function) & UNCHECKED_ATTRIBUTES]
-    if names:
-        raise TypeError(f"{function.__name__} uses {names[0]}, which is not checked; use an index")
-
-
-def _named(value: Any) -> str:
-    return f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
-
-
 def _is_ours(function: FunctionType) -> bool:
     """Tell whether a function is part of this package, and not a user's."""
     return (function.__module__ or "").partition(".")[0] == __package__
@@ -379,8 +359,7 @@ def _is_plain(value: Any) -> bool:
 
 def _is_jitted(value: Any) -> bool:
     """Tell whether a value is a user's function that ``numba.njit`` compiles."""
-    made_by = type(value).__module__ or ""
-    return made_by.startswith("numba.") and _is_plain(getattr(value, "py_func", None))
+    return is_dispatcher(value) and _is_plain(value.py_func)
 
 
 def _rebound(

@@ -3,11 +3,18 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from gridwright import InputError, System, load, simulate
+from gridwright.allocation import Situation
+from gridwright.policies import find
+from gridwright.simulation import Delays, replicate
+from gridwright.simulation.setup import Streams, make_state
 
 LATE = """
 import helper
@@ -86,6 +93,35 @@ def test_an_index_out_of_range_late_in_a_run_ends_it(
     write(own, statement)
     said = said_by_the_command(own, "--horizon", "300", "--replications", "2")
     assert said == f"gridwright: {file}, line {line}: IndexError: index is out of bounds"
+
+
+@pytest.mark.parametrize(
+    ("statement", "line", "said"),
+    [
+        ("raise ValueError('too late')", LINE, "ValueError: too late"),
+        ("return int(np.argmin(view.rate[0, :0]))", LINE - 4, "ValueError: attempt to get argmin"),
+    ],
+)
+def test_any_error_late_in_a_run_names_its_line(
+    own: Path, statement: str, line: int, said: str
+) -> None:
+    write(own, statement)
+    with pytest.raises(InputError, match=rf"own\.py, line {line}: {said}"):
+        replicate(load("2.B"), find(str(own)), horizon=300.0, seed=np.random.SeedSequence(1))
+
+
+def scribbling(situation: Situation) -> np.ndarray:
+    plan = (situation.rates > 0).astype(float)
+    for part in situation:
+        part[:] = 0
+    return plan
+
+
+def test_a_planner_cannot_change_the_engine() -> None:
+    policy = replace(find("lpas"), planner=scribbling, planning=MappingProxyType({}))
+    streams = Streams.spawn(np.random.SeedSequence(1))
+    state, _ = make_state(load("2.B"), policy, streams, Delays(), trace=False)
+    assert all(part.all() for part in (state.nominal, state.present, state.plan))
 
 
 @pytest.mark.parametrize(

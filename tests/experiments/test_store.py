@@ -1,6 +1,8 @@
 """Replications kept on disk: the same bytes, found by their content only."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from gridwright import InputError, load, push, simulate
 from gridwright.experiments import Store
+from gridwright.experiments.parcel import pack, unpack
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
 from gridwright.simulation import Delays
@@ -65,6 +68,22 @@ def test_what_a_user_wrote_and_traces_are_not_kept(tmp_path: Path) -> None:
     assert key_of(load("2.D"), find(mine), SEED, OPTIONS) is None
     assert key_of(load(str(tmp_path / "own.toml")), find("mct"), SEED, OPTIONS) is None
     assert key_of(load("2.D"), find("mct"), SEED, {**OPTIONS, "trace": True}) is None
+
+
+def test_a_users_planner_does_not_share_the_key_of_a_shipped_one() -> None:
+    def mine(situation: Any) -> Any:
+        return situation.rates > 0
+
+    planned = replace(find("lpas"), planner=mine, planning=MappingProxyType({}))
+    assert key_of(load("2.D"), find("lpas"), SEED, OPTIONS) is not None
+    assert key_of(load("2.D"), planned, SEED, OPTIONS) is None
+    assert unpack(pack(planned)).decide is planned.decide
+
+
+def test_keys_depend_on_the_settings_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key_of(load("2.D"), find("mct"), SEED, OPTIONS)
+    monkeypatch.setattr("numba.config.OPT", 0)
+    assert key_of(load("2.D"), find("mct"), SEED, OPTIONS) != before
 
 
 def test_a_damaged_replication_is_simulated_again(tmp_path: Path) -> None:

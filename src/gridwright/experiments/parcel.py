@@ -54,7 +54,7 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
     """Say where a policy's function is found, and what was changed of its parameters."""
     module = policy.decide.__module__
     where: Any = policy.decide
-    if policy.is_shipped:
+    if policy.original.is_shipped:
         where = policy.name
     elif file := contents_of(module):
         where = (*file, policy.name)

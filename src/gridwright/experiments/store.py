@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache, lru_cache
 from hashlib import blake2b
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..digest import processor, toolchain
+from ..digest import numba_settings, processor, toolchain
 from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
@@ -138,10 +139,15 @@ LOADED = _digest()
 """Taken when the code is loaded: what is edited later does not run yet."""
 
 
-@cache
 def engine() -> str:
-    """Name the code that simulates, what compiles it, and the kind of processor."""
-    return f"{LOADED} {toolchain()} {platform.machine()}"
+    """Name the code that simulates, what compiles it, what solves, and the kind of processor."""
+    return f"{LOADED} {toolchain()} {numba_settings()} {_solvers()} {platform.machine()}"
+
+
+@cache
+def _solvers() -> list[str]:
+    """Return the versions of the packages that solve for planners."""
+    return [version(name) for name in ("highspy", "scipy")]
 
 
 def _default_path() -> Path:

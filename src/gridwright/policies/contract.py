@@ -98,9 +98,13 @@ class Policy:
         )
 
     def plan(self, situation: Situation) -> Floats:
-        """Ask the planner, in Python, for a plan [class, machine]; what is none is refused."""
+        """Ask the planner, in Python, for a plan [class, machine]; what is none is refused.
+
+        The planner works on a copy of the situation, so it cannot change the arrays of its caller.
+        """
         assert self.planner is not None
-        made, shape = self.planner(situation, **self.planning), situation.rates.shape
+        copies: Any = (part.copy() for part in situation)
+        made, shape = self.planner(Situation(*copies), **self.planning), situation.rates.shape
         try:
             plan = np.asarray(made, dtype=float)
             is_whole = plan.shape == shape and not np.isnan(plan).any()
@@ -116,8 +120,10 @@ class Policy:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether its function, and so its planner, is part of the package, not a user's own."""
-        return self.decide.__module__.startswith(f"{__package__}.")
+        """Whether its function and its planner are part of the package, not a user's own."""
+        parts = [each for each in (self.decide, self.planner) if each is not None]
+        own = __package__.partition(".")[0]
+        return all(getattr(each, "__module__", "").partition(".")[0] == own for each in parts)
 
     @property
     def pairs(self) -> set[str]:

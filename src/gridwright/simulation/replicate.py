@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
@@ -24,8 +25,10 @@ MECHANISMS: dict[str, ModuleType] = {
     "chain": chain,
 }
 """By kind of policy: a module that checks whether a system suits, and runs one replication."""
-PACKAGES = (Path(__file__).parents[1], Path(np.__file__).parent)
-"""Where the code of this package and of NumPy is."""
+OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]
+NUMBA = INSTALLED / "numba"
+PACKAGES = (OWN, INSTALLED, Path(os.__file__).parent)
+"""Where the code of this package is, of those that it uses, and of Python itself."""
 
 
 def check_system(system: System, policy: Policy) -> None:
@@ -56,27 +59,38 @@ def replicate(
 ) -> Replication:
     """Simulate one replication; the other conditions are those of ``Conditions``.
 
-    An index out of range in a user's policy is an ``InputError`` that names its line.
+    An error in a user's policy or planner is an ``InputError`` that names its line.
     """
     chosen = Conditions(float(horizon), seed, float(warmup), **conditions)
     try:
         replication: Replication = MECHANISMS[policy.kind].run(system, policy, chosen)
         return replication
-    except IndexError as error:
+    except InputError:
+        raise
+    except Exception as error:
         where = line_of(error, policy)
         if where is None:
             raise
-        raise InputError(f"{where}: IndexError: {error}") from None
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{where}: {said}") from None
 
 
 def line_of(error: Exception, policy: Policy) -> str | None:
     """Name the line of a user's code that an error comes from; None where there is none.
 
-    Compiled code that meets an index out of range adds its own line to the traceback.
+    Compiled code that raises adds its own line to the traceback. Where that is a line of Numba,
+    all that is known is that the policy called it.
     """
-    for frame in reversed(extract_tb(error.__traceback__)):
-        file = Path(frame.filename)
-        if not any(file.is_relative_to(package) for package in PACKAGES):
-            name = file.name if file.is_file() else f"policy {policy.name}"
-            return f"{name}, line {frame.lineno}"
+    frames = [(Path(each.filename), each.lineno) for each in extract_tb(error.__traceback__)]
+    for file, line in reversed(frames):
+        if not _is_in(file, *PACKAGES):
+            return f"{file.name if file.is_file() else f'policy {policy.name}'}, line {line}"
+    *_, (caller, _), (file, _) = [(Path(), 0), (Path(), 0), *frames]
+    if _is_in(caller, OWN) and _is_in(file, NUMBA) and not policy.is_shipped:
+        code = policy.decide.__code__
+        return f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
     return None
+
+
+def _is_in(file: Path, *folders: Path) -> bool:
+    return any(map(file.is_relative_to, folders))
