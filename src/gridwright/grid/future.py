@@ -49,7 +49,7 @@ class JobFuture(Future[Any]):
         """Have a function called with this future when it is done, at once if it is.
 
         The callbacks of a future are called one after the other, in the order in which they were
-        added, in a thread that does nothing else meanwhile: they may wait for other futures.
+        added. They may wait for other futures: the thread that calls them does nothing else.
         """
         with ADDING:
             if self._calls is not None:

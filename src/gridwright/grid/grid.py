@@ -70,19 +70,20 @@ class Grid:
         Execution rates [class, machine] to begin with; all alike unless given. Measured ones take
         their place.
     journal
-        The file that remembers everything; one that is there already is gone on with: jobs that
-        have not ended are run again.
+        The file that remembers everything. An existing journal is continued: jobs that have not
+        ended are run again.
     timeout
         A job times out when it takes this many times what is expected; 0: never. Every time-out
         doubles the job's next limit.
     on_timeout
-        What happens then. ``fail``: the job is stopped and fails. ``resubmit``: it is stopped and
+        What happens then. ``fail``: the job is stopped and fails; one that has not even started is
+        tried again. ``resubmit``: it is stopped and
         tried again. ``duplicate``: it goes on, a copy of it is started elsewhere, and the first
         answer counts. ``wait``: it goes on.
     retries
-        How often a job is tried again after its process died, or after it timed out; then its
-        future raises `JobLostError`. Jobs that an operator or a worker that leaves interrupts are
-        always tried again.
+        How often a job is tried again because its process died or it timed out. After the last
+        attempt its future raises `JobLostError`. A job whose machine was taken away by an operator,
+        or has left the cluster, is always tried again.
     corrections
         Which beliefs follow the measurements: ``True``, ``False``, or `Corrections`.
     resolution

@@ -156,9 +156,9 @@ class Ledger:
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.out: list[Instruction] = []
         self.changed: dict[int, Job] = {}
-        """Jobs that were sent, have started or ended, until somebody clears it,"""
+        """Jobs that were sent, have started or ended, until the driver clears it."""
         self.moved: dict[int, Job] = {}
-        """and those that were only moved between queues."""
+        """Jobs that were only moved between queues, until the driver clears it."""
         self._shown: View | None = None
         """What policies are shown but for the time, until arrays are replaced by larger ones."""
         self.pending = False
