@@ -4,7 +4,7 @@ from .allocation import Allocation, allocate, groups_of, situation
 from .change import Change, change
 from .description import as_json, kinds_of
 from .highs import time_limit
-from .long_run import LongRun, long_run, long_run_load, variance_rate
+from .long_run import LongRun, long_run_load, long_run_of, variance_rate
 from .planner import grouped, interior, prices, vertex, weights
 from .room import Room, Situation, make_room
 from .verdict import Verdict, verdict
@@ -23,8 +23,8 @@ __all__ = [
     "groups_of",
     "interior",
     "kinds_of",
-    "long_run",
     "long_run_load",
+    "long_run_of",
     "make_room",
     "prices",
     "situation",

@@ -11,7 +11,7 @@ from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
 from .room import Floats, Integers, Situation, make_room
 
-__all__ = ["LongRun", "long_run", "long_run_load", "variance_rate"]
+__all__ = ["LongRun", "long_run_load", "long_run_of", "variance_rate"]
 
 
 class LongRun(NamedTuple):
@@ -42,7 +42,7 @@ def long_run_load(system: System) -> float | None:
     >>> round(long_run_load(System(**machine, failures=failures)), 6)
     1.125
     """
-    return long_run(system).load
+    return long_run_of(system).load
 
 
 def variance_rate(system: System) -> float:
@@ -57,11 +57,11 @@ def variance_rate(system: System) -> float:
     ...                            failures={"mean_uptime": 8, "mean_repair": 2})), 3)
     2.312
     """
-    return long_run(system).variance
+    return long_run_of(system).variance
 
 
 @lru_cache(maxsize=256)
-def long_run(system: System) -> LongRun:
+def long_run_of(system: System) -> LongRun:
     """Return the load of a system, how much its number of tasks strays and how soon it settles.
 
     Classes and machines that the best allocation keeps apart settle apart: a slow part may take
@@ -69,7 +69,7 @@ def long_run(system: System) -> LongRun:
     so that a few long tasks weigh as much as the many short ones that they delay.
 
     >>> apart = System(arrivals=[0.5, 50], rates=[[1, 0], [0, 200]])
-    >>> found = long_run(apart)
+    >>> found = long_run_of(apart)
     >>> found.load, round(found.settling, 6)  # that of the first class: 1 / (0.5 × (1 − 0.5)²)
     (0.5, 8.0)
     """

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import long_run
+from ..allocation import long_run_of
 from ..model import System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
@@ -142,12 +142,12 @@ class Result:
         It is the same for every policy; at 1 or more no policy is stable. None where the
         allocation LP does not apply.
         """
-        return long_run(self.system).load
+        return long_run_of(self.system).load
 
     @cached_property
     def stability(self) -> Stability:
         """Whether the number in system settles, grows without end, or the run cannot tell."""
-        known = long_run(self.system)
+        known = long_run_of(self.system)
         return stability(
             self.replications[0].times,
             np.array([r.number for r in self.replications]),

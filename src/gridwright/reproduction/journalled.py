@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import long_run
+from ..allocation import long_run_of
 from ..catalogue import Cell, experiment_names
 from ..model import InputError, System
 from ..statistics import Estimate, estimate, stability
@@ -149,7 +149,7 @@ def _is_stable(found: list[_Measured]) -> bool | None:
         for run in found
     ]
     arrivals, machines = float(found[0].arrivals.sum()), found[0].rates.shape[1]
-    known = long_run(found[0].system)
+    known = long_run_of(found[0].system)
     return stability(
         times,
         np.array(number),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..allocation import long_run, time_limit
+from ..allocation import long_run_of, time_limit
 from ..experiments import Comparison, Result, compare, simulate
 from ..experiments.results import result_of
 from ..model import System
@@ -75,7 +75,7 @@ class Simulation(Background):
     def _simulate(self) -> None:
         self._note(self.policies[0], 0.0, [])
         with time_limit(SECONDS):  # the LP of the verdicts: it is kept, and solved once
-            long_run(self.system)
+            long_run_of(self.system)
         system, wanted = self.system, self.wanted
         rest = (self.horizon, wanted.replications, wanted.seed)
         if len(self.policies) == 1:
