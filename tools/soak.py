@@ -215,6 +215,8 @@ class Soak:
                 self._start()
                 self._disturb(left)
                 left -= self.lives[-1][1] - self.lives[-1][0]
+                if self.client is not None and self.client.returncode == 0:
+                    break  # every job has ended
             self._drain()
         finally:
             self._end()
@@ -233,7 +235,7 @@ class Soak:
     def _launch(self, action: str) -> bool:
         """Start a client; return whether its grid got ready."""
         self._keep_cluster()
-        options, pace = self.options, 48 * self.options.minutes / self.options.jobs
+        options, pace = self.options, 56 * self.options.minutes / self.options.jobs
         given = ("jobs", "seed", "executor", "machines", "policy")
         words = [f"--{name}={getattr(options, name)}" for name in given]
         words += [f"--folder={self.folder}", f"--action={action}", f"--begin={self.begin}"]
