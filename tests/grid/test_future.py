@@ -47,19 +47,20 @@ def test_a_callback_may_ask_things_of_the_grid(tmp_path: Path) -> None:
 
 
 def test_callbacks_that_wait_for_other_futures_hold_nobody_up(tmp_path: Path) -> None:
-    mark, count = tmp_path / "go on", 50
+    begin, mark, count = tmp_path / "begin", tmp_path / "go on", 50
 
-    def after_all() -> str:
-        while not mark.exists():
+    def after(file: Path, result: object) -> object:
+        while not file.exists():
             time.sleep(0.01)
-        return "late"
+        return result
 
-    seen: list[str] = []
+    seen: list[object] = []
     with Grid("fcfs", machines=2, journal=tmp_path / "j.sqlite") as grid:
-        first = grid.map(abs, range(count))
-        second = [grid.submit(after_all) for _ in range(count)]
+        first = [grid.submit(after, begin, k) for k in range(count)]
+        second = [grid.submit(after, mark, "late") for _ in range(count)]
         for one, other in zip(first, second, strict=True):
             one.add_done_callback(lambda done, other=other: seen.append(other.result(WAIT)))  # type: ignore[misc]
+        begin.touch()
         assert [each.result(WAIT) for each in first] == list(range(count))
         assert not seen
         mark.touch()
