@@ -67,13 +67,14 @@ KINDS = {
 
 def said_by_the_command(file: Path, *options: str) -> str:
     """Simulate in a process of its own, which must end with status 2 and one line."""
+    path = os.pathsep.join([str(file.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "gridwright", "simulate", "2.B", "--policy", file.name, *options],
         capture_output=True,
         text=True,
         check=False,
         cwd=file.parent,
-        env={**os.environ, "PYTHONPATH": f"{file.parent}{os.pathsep}{os.environ['PYTHONPATH']}"},
+        env={**os.environ, "PYTHONPATH": path},
     )
     assert (done.returncode, done.stdout) == (2, ""), done
     *_, last = done.stderr.replace("\r", "\n").strip().split("\n")

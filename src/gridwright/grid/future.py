@@ -69,7 +69,7 @@ def _call_all(callbacks: tuple[Callback, ...], done: Future[Any]) -> None:
     for each in callbacks:
         try:
             each(done)
-        except BaseException:  # it is the user's, and must not end a thread of ours
+        except (Exception, SystemExit):  # Ctrl-C is for whoever runs in this thread
             LOGGER.exception("a callback of %r failed", done)
 
 
@@ -171,7 +171,10 @@ class _Callbacks:
     def _work(self) -> None:
         self._local.own = True
         while (call := self._taken.get()) is not None:
-            call()
+            try:
+                call()
+            except BaseException:  # it is the user's, and must not end a thread of ours
+                LOGGER.exception("a callback failed")
             with self._returned:
                 self._left -= 1
                 self._returned.notify_all()
