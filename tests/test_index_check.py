@@ -211,7 +211,7 @@ def fails(k: int) -> int:
     return int(TABLE[k])
 
 
-fails.__module__ = "gridwright.program"
+fails.__module__ = "gridwright.readonly"
 
 
 def calls(k: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from numba import objmode
 from gridwright.readonly import readonly
 
-__name__ = "gridwright.program"  # only this package may use readonly
+__name__ = "gridwright.readonly"  # only this package may use it; cached code imports its module
 
 def show(machines, rate):
     change(readonly(machines, len(machines)), readonly(rate, len(rate), rate.shape[1]))
@@ -90,7 +90,9 @@ def read(machines: np.recarray, rate: np.ndarray) -> float:
     return total + seen[0].work
 
 
-read.__module__ = "gridwright.program"  # only this package may use readonly
+read.__module__ = (
+    "gridwright.readonly"  # only this package may use it; cached code imports its module
+)
 
 
 def test_reading_sees_what_the_owner_writes() -> None:
