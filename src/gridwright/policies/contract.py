@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation
+from ..compiler.readonly import readonly
 from ..model import InputError, did_you_mean
-from ..readonly import readonly
 from .parameter import PLANNERS, checked, checked_pairs, of_pairs, word
 from .registry import register
 from .view import Pairs, Table

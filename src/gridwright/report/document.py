@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from .. import __version__
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 
 __all__ = ["details", "made", "paragraph", "picture", "section", "table", "write_document"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..catalogue import Cell, cite
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 from .laboratory import Laboratory, Scale
 from .question import entry_of

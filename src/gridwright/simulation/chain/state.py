@@ -8,11 +8,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ...link import shared
+from ...compiler.link import shared
+from ...compiler.readonly import readonly
 from ...model import InputError
 from ...policies.chain_view import JOB, ChainView
 from ...policies.view import records
-from ...readonly import readonly
 
 __all__ = ["COUNT", "SERVER", "SOURCE", "STREAM", "TICKET", "ChainState", "grow", "shown"]
 
