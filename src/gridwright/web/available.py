@@ -6,7 +6,7 @@ import os
 import socket
 from typing import NamedTuple
 
-from ..grid.executors.scheduler import check_address, find_workers, security_of
+from ..grid.executors.connection import check_address, find_workers, security_of
 from ..model import InputError
 
 __all__ = ["Available", "available_machines"]

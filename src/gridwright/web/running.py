@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from ..catalogue import experiment_names
 from ..grid import request
-from ..grid.executors.scheduler import check_address
+from ..grid.executors.connection import check_address
 from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
 from ..model.explanation import explain

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING
 from .job import Decision
 
 if TYPE_CHECKING:
-    from .ledger import Ledger
+    from .state import GridState
 
-__all__ = ["MECHANISMS", "Pull", "Push"]
+__all__ = [
+    "MECHANISMS",
+    "Pull",
+    "Push",
+]
 
 
 class Pull:
     """Jobs wait centrally; a machine that is free asks for one."""
 
-    def __init__(self, book: Ledger) -> None:
+    def __init__(self, book: GridState) -> None:
         self.book = book
         self.idle: dict[int, None] = {
             j: None for j in range(len(book.machines)) if book.machines[j].up
@@ -129,7 +133,7 @@ class Pull:
 class Push:
     """A job is sent to a machine when it arrives, and queues there."""
 
-    def __init__(self, book: Ledger) -> None:
+    def __init__(self, book: GridState) -> None:
         self.book = book
         self.held: set[int] = set()
         """Classes that the policy has held back since the offers began."""

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from ..grid import Journal, Mapper, Statistics, request, statistics
-from ..grid.executors import Executor
+from ..grid import Journal, Statistics, request, statistics
 from ..grid.journal import home
-from ..grid.virtual import Stop, run_apart
 from ..model import InputError, System
-from .adjuster import Adjuster, real_rates, warnings
-from .calibrate import calibrate
-from .conduct import Conduct
 from .experiment import Experiment
-from .faults import Fault
-from .generator import JobList
+from .workload import Fault, JobList
 
-__all__ = ["Run", "conduct", "new_run", "runs"]
+__all__ = [
+    "Overview",
+    "Run",
+    "new_run",
+    "overview",
+    "runs",
+]
 
 LONGEST_NUMBER = 10
 """Digits that no run's number has."""
@@ -42,7 +38,7 @@ class Run:
         self.journal = Journal(path, new=False)
         try:
             with self.journal.blamed():
-                self.about = _about(self.journal)
+                self.about = self.read_about()
                 if self.about.get("kind") != "run":
                     raise InputError(f"{path} is the journal of a grid, not of an experiment")
                 for key in ("experiment", "policy", "unit", "origin", "machines", "faults"):
@@ -52,6 +48,11 @@ class Run:
         except BaseException:
             self.journal.close()
             raise
+
+    def read_about(self) -> dict[str, Any]:
+        """Read the description of the run, without its long list of jobs."""
+        keys = [key for (key,) in self.journal.select("key FROM about") if key != "jobs"]
+        return self.journal.told(*keys) if keys else {}
 
     @cached_property
     def jobs(self) -> JobList:
@@ -153,72 +154,6 @@ def runs() -> list[Path]:
     return sorted(found, key=lambda path: int(path.stem))
 
 
-def conduct(
-    experiment: Experiment | Run,
-    *,
-    path: Path | None = None,
-    watch: Callable[[Mapper], None] = lambda mapper: None,
-    jobs: JobList | None = None,
-    faults: tuple[Fault, ...] | None = None,
-    executor: Executor | None = None,
-    adjuster: Adjuster | None = None,
-    warn: Callable[[str], None] = lambda line: None,
-) -> Run:
-    """Conduct an experiment on real machines; given a run that was stopped, go on with it.
-
-    Jobs, faults, machines and what is run on them are those of the experiment, unless others are
-    given. ``warn`` is told of rates that are imposed on machines which are in truth much slower.
-    """
-    run = experiment
-    if isinstance(run, Experiment):
-        run = new_run(run, path=path, jobs=jobs, faults=faults)
-    elif run.state != "stopped":
-        raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
-    adjuster = adjuster or _adjuster(run.experiment)
-    if run.experiment.iterations is not None:
-        given = run.experiment.iterations
-        rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
-        real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
-        for line in warnings(run.system, real):
-            warn(line)
-    run.journal.claim()
-    chosen = executor or _executor(run)
-    run.journal.describe(machines=chosen.machines)  # a cluster's have names of their own
-    run.about = _about(run.journal)
-    parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
-    conducting = Conduct(*parts)
-    try:
-        stop = Stop()
-        run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    except TimeoutError:
-        raise InputError("the machines of the experiment did not come up") from None
-    finally:
-        run.journal.release()
-    if conducting.broken:
-        raise InputError(f"the run has stopped: {conducting.broken}")
-    run.journal.describe(ended=run.experiment.duration)
-    return run
-
-
-async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
-    """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
-    task = asyncio.create_task(conducting.run())
-    loop = asyncio.get_running_loop()
-    stop.cancels(task)
-    if threading.current_thread() is threading.main_thread():
-        pressed = iter([task.cancel])
-        loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
-    await task
-
-
-def _about(journal: Journal) -> dict[str, Any]:
-    """Return what a run is, but for its jobs."""
-    keys = [key for (key,) in journal.select("key FROM about") if key != "jobs"]
-    return journal.told(*keys) if keys else {}
-
-
 def _folder() -> Path:
     return home() / "runs"
 
@@ -270,27 +205,62 @@ def _next_path() -> Path:
         ) from None
 
 
-def _executor(run: Run) -> Executor:
-    experiment = run.experiment
-    names = experiment.machine_names()
-    if experiment.executor == "local":
-        from ..grid.executors.local import LocalExecutor
+class Overview(NamedTuple):
+    """What there is to say of a run in a line."""
 
-        return LocalExecutor(names, prediction=experiment.prediction)
-    from ..grid.executors.dask import DaskExecutor
+    run: int
+    state: str
+    """``running``, ``paused``, ``done``, ``stopped`` before its end, or ``unreadable``."""
+    name: str
+    system: str = ""
+    policy: str = ""
+    time_unit: float = 1.0
+    duration: float = 0.0
+    time_units: float = 0.0
+    """How far it has come."""
+    began: float = 0.0
+    """By the clock, in seconds since 1970."""
+    arrived: int = 0
+    finished: int = 0
+    mean_response: float | None = None
 
-    wanted: int | list[str] = names if experiment.listed() else len(names)
-    if run.journal.count():  # it goes on where it was
-        wanted = run.about["machines"]
-    security = experiment.tls.security() if experiment.tls is not None else None
-    prediction = experiment.prediction
-    return DaskExecutor(experiment.address, wanted, security=security, prediction=prediction)
+
+def overview(path: Path) -> Overview:
+    """Glance at a run."""
+    number = int(path.stem) if path.stem.isdigit() else 0
+    try:
+        journal = Journal(path, new=False)
+    except InputError as error:
+        return Overview(number, "unreadable", str(error))
+    try:
+        with journal.blamed():
+            about = journal.told("kind", "experiment", "policy", "origin", "ended", "paused")
+            if about.get("kind") != "run":
+                return Overview(number, "unreadable", "not the journal of an experiment")
+            return _overview(number, journal, about)
+    except InputError as error:
+        return Overview(number, "unreadable", str(error))
+    finally:
+        journal.close()
 
 
-def _adjuster(experiment: Experiment) -> Adjuster:
-    """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
-    calibrations = list(experiment.known_speeds())
-    if experiment.job == "spin" and not calibrations and experiment.executor == "local":
-        (measured,) = calibrate(1, repeats=3).calibrations()
-        calibrations = [measured] * len(experiment.system.machines)
-    return Adjuster(experiment.system, experiment.time_unit, experiment.job, calibrations)
+def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
+    words, fields = about["experiment"], Experiment.model_fields
+    arrived, finished, mean = journal.tally()
+    left = "done" if "ended" in about else "stopped"
+    there = "paused" if about.get("paused") else "running"
+    state = there if journal.is_claimed() else left
+    return Overview(
+        number,
+        state,
+        str(words.get("name", "")),
+        str(words["system"].get("name", "")),
+        str(about.get("policy", "")),
+        float(words.get("time_unit", fields["time_unit"].default)),
+        float(words.get("duration", fields["duration"].default)),
+        float(about.get("ended") or journal.last()),
+        float(about.get("origin", 0.0)),
+        arrived,
+        finished,
+        mean,
+    )

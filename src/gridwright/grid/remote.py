@@ -10,7 +10,13 @@ from ..model import InputError
 from .journal import UNUSUAL, Journal
 from .ownership import home, signed
 
-__all__ = ["MachineState", "away_times", "find_running", "machine_states", "request"]
+__all__ = [
+    "MachineState",
+    "away_times",
+    "find_running",
+    "machine_states",
+    "request",
+]
 
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
 """What an event makes of a machine."""

@@ -7,7 +7,15 @@ from typing import NamedTuple, Protocol
 
 from ..prediction import Prediction
 
-__all__ = ["Ended", "Event", "Executor", "MachineDown", "MachineUp", "Reading", "Started"]
+__all__ = [
+    "Ended",
+    "Event",
+    "Executor",
+    "MachineDown",
+    "MachineUp",
+    "Reading",
+    "Started",
+]
 
 
 class MachineUp(NamedTuple):

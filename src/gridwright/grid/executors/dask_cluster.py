@@ -13,10 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..model import InputError
-from .executors.scheduler import check_address, find_workers, probe, quiet, security_of, unreachable
+from ...model import InputError
+from .connection import Tls, check_address, find_workers, probe, quiet, security_of, unreachable
 
-__all__ = ["Tls", "join", "serve"]
+__all__ = [
+    "Tls",
+    "join",
+    "serve",
+]
 
 AGAIN = 0.5
 """Seconds after which a worker that has lost its scheduler looks for it again."""
@@ -29,23 +33,6 @@ FRUGAL = {
     "distributed.admin.tick.interval": "500ms",  # many workers share a computer
     "distributed.admin.system-monitor.interval": "5s",
 }
-
-
-@dataclass(frozen=True)
-class Tls:
-    """The files of a credential: who we trust, who we are."""
-
-    ca_file: str
-    cert: str
-    key: str
-
-    def options(self) -> dict[str, str]:
-        """Return them as Dask has them, for every part of a cluster."""
-        parts = ("scheduler", "worker", "client")
-        found = {"tls_ca_file": self.ca_file}
-        for part in parts:
-            found |= {f"tls_{part}_cert": self.cert, f"tls_{part}_key": self.key}
-        return found
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ import pytest
 
 from gridwright.grid import Journal, Mapper, statistics
 from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started
-from gridwright.grid.executors.fake import FakeExecutor
-from gridwright.grid.virtual import run_virtually
+from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.testbed import Experiment
 from gridwright.testbed.conduct import Conduct
-from gridwright.testbed.standstill import Standstill
+from gridwright.testbed.pause import PausableExecutor
 
 
 def conducted(path: Path, pauses: tuple[tuple[float, float], ...], **words: Any) -> Journal:
@@ -79,7 +78,7 @@ def test_work_goes_on_and_is_told_later() -> None:
     async def go() -> list[Any]:
         told: list[Any] = []
         loop = asyncio.get_running_loop()
-        executor = Standstill(FakeExecutor(["a", "b"], lambda *_: 3.0))
+        executor = PausableExecutor(FakeExecutor(["a", "b"], lambda *_: 3.0))
         await executor.open(lambda event: told.append((loop.time(), event)))
         executor.start(7, 0, 1, b"")
         for wait, length in ((1.0, 10.0), (1.0, 5.0)):
@@ -115,7 +114,7 @@ def test_a_machine_that_is_away_is_known_to_be_so() -> None:
         told: list[Any] = []
         loop = asyncio.get_running_loop()
         inner = FakeExecutor(["a"], lambda *_: 30.0)
-        executor = Standstill(inner)
+        executor = PausableExecutor(inner)
         await executor.open(lambda event: told.append((loop.time(), event)))
         executor.start(7, 0, 1, b"")
         await asyncio.sleep(1)

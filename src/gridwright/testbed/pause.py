@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from ..grid.executors import Ended, Event, Executor, MachineDown, Reading, Started
 from ..grid.prediction import Prediction
 
-__all__ = ["Standstill"]
+__all__ = [
+    "PausableExecutor",
+]
 
 
 @dataclass
@@ -28,7 +30,7 @@ class _Word:
     timer: asyncio.TimerHandle | None = None
 
 
-class Standstill:
+class PausableExecutor:
     """An executor around another one, which can be made to stand still.
 
     Parameters

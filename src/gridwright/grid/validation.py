@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from ..model import InputError
 from .executors import Executor
 from .executors.local import LocalExecutor
-from .ledger import SLOWEST
+from .state import SLOWEST
 from .worker import LARGEST
 
-__all__ = ["check_name", "check_retries", "executor_of", "names_of", "pickled", "rates_of"]
+__all__ = [
+    "check_name",
+    "check_retries",
+    "executor_of",
+    "names_of",
+    "pickled",
+    "rates_of",
+]
 
 MACHINES = 2
 """Processes of a grid that is not told how many."""

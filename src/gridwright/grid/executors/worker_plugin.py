@@ -20,9 +20,18 @@ from distributed import WorkerPlugin, get_worker
 from ..agent import Agent
 from ..prediction import Prediction
 from .process import Pauses, Process
-from .seam import Ended, Started
+from .protocol import Ended, Started
 
-__all__ = ["Machines", "clock", "farewell", "forget", "hello", "ping", "run", "stop"]
+__all__ = [
+    "Machines",
+    "clock",
+    "farewell",
+    "forget",
+    "hello",
+    "ping",
+    "run",
+    "stop",
+]
 
 SOON = 0.05
 """Seconds after which a job that has not ended is said to have started; short ones say it as they

@@ -16,7 +16,12 @@ from ..policies.view import CLASS, MACHINE, TALLIES, records
 from ..readonly import readonly
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
-__all__ = ["SLOWEST", "Floats", "Ledger", "Line"]
+__all__ = [
+    "SLOWEST",
+    "Floats",
+    "GridState",
+    "Line",
+]
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +76,7 @@ class Line:
             self._gone = 0
 
 
-class Ledger:
+class GridState:
     """Jobs and machines as they stand, and how they are moved.
 
     Parameters
@@ -108,7 +113,7 @@ class Ledger:
         seed: int = 1,
         retries: int | None = None,
     ) -> None:
-        from .asking import MECHANISMS
+        from .mechanism import MECHANISMS
 
         if policy.kind not in MECHANISMS:
             raise InputError(
