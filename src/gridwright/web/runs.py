@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,24 +18,25 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from ..catalogue import experiment_names
 from ..grid import request
-from ..grid.executors.scheduler import check_address
+from ..grid.executors.scheduler import check_address, find_workers, security_of
 from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
 from ..model.explanation import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
-from .definition import check_failures
-from .draft import check_policy, system_of
-from .own import load_own
+from .documents import check_failures, check_policy, system_of
+from .saved import load_own
 
 __all__ = [
     "CLUSTERS",
+    "Available",
     "Runs",
+    "available_machines",
     "check_cluster",
     "check_size",
     "experiment_of",
@@ -255,3 +257,22 @@ def zipped(run: Run) -> bytes:
         for path in export(run, Path(folder)):
             out.write(path, f"run-{run.number}/{path.name}")
     return page.getvalue()
+
+
+class Available(NamedTuple):
+    """A machine, or a computer that has room for many."""
+
+    name: str
+    address: str
+    processors: int | None = None
+    """How many it has, where that is known."""
+
+
+def available_machines(address: str = "") -> list[Available]:
+    """List the workers of the Dask scheduler at an address; of none: this computer."""
+    if not address:
+        return [Available(socket.gethostname(), "local", os.cpu_count())]
+    if check_address(address)[0] == "tls":
+        raise InputError(f"{address} asks for TLS, whose files an experiment file names")
+    found = find_workers(address, security_of(address, None), 0)
+    return [Available(name, where) for where, name in found.items()]

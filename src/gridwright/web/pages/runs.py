@@ -1,4 +1,4 @@
-"""The form that a run is started with."""
+"""Run: an experiment on real processes, started, watched, stepped into, stopped."""
 
 from __future__ import annotations
 
@@ -9,16 +9,84 @@ from nicegui import ui
 
 from ...catalogue import experiment_names
 from ...model import InputError
-from ...testbed import Experiment
-from ..available import available_machines
-from ..desk import Desk
-from ..draft import document_of
-from ..own import load_own, own_experiments
-from ..running import CLUSTERS, check_cluster, experiment_of
-from .frame import system_choices, system_named, tell, whole
+from ...testbed import Experiment, Overview
+from ..documents import document_of
+from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
+from ..saved import load_own, own_experiments
+from ..services import Services
+from .frame import figure, frame, system_choices, system_named, tell, whole
+from .live import Live
 from .policy_form import PolicyForm
 
-__all__ = ["Starter"]
+__all__ = [
+    "RunList",
+    "Starter",
+    "run_page",
+    "watch_page",
+]
+
+
+def run_page(services: Services, *, trusted: bool) -> None:
+    """Show what can be run, and the runs that there are."""
+    with frame("Run"):
+        with ui.card().classes("w-full"):
+            Starter(services, trusted=trusted)
+        ui.label("Runs").classes("text-lg").props("role=heading aria-level=2")
+        RunList(services, "/run", "No runs yet: choose an experiment and press Start.")
+
+
+def watch_page(services: Services, number: int) -> None:
+    """Show a run as it goes on."""
+    with frame("Run"):
+        if not path_of(number).is_file():
+            ui.label(f"There is no run {number}.")
+            ui.link("All runs", "/run")
+        else:
+            Live(services, number)
+
+
+HEADS = ("run", "state", "experiment", "system", "policy", "time units", "jobs", "mean response")
+
+
+class RunList:
+    """The runs, each with a link; looked at every now and then, beside all else."""
+
+    def __init__(self, services: Services, where: str, empty: str) -> None:
+        self.services, self.where, self.empty = services, where, empty
+        self.shown: list[Overview] | None = None
+        self.place = ui.column().classes("w-full")
+        ui.timer(2.0, self.show)
+
+    async def show(self) -> None:
+        """Show the runs, if anything has changed."""
+        found = await background.io_bound(self.services.runs.all)
+        if found is None or found == self.shown:
+            return
+        self.shown = found
+        self.place.clear()
+        with self.place:
+            self._table(found) if found else ui.label(self.empty)
+
+    def _table(self, found: list[Overview]) -> None:
+        with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
+            with ui.element("tr"):
+                for head in HEADS:
+                    _cell(head, "th")
+            for each in found:
+                with ui.element("tr"):
+                    with ui.element("td"):
+                        ui.link(f"run {each.run}", f"{self.where}/{each.run}")
+                    for text in (each.state, each.name, each.system, each.policy):
+                        _cell(text)
+                    _cell(f"{each.time_units:.1f} of {each.duration:g}")
+                    _cell(f"{each.finished:,}")
+                    _cell(figure(each.mean_response))
+
+
+def _cell(text: str, kind: str = "td") -> None:
+    with ui.element(kind):
+        ui.label(text)
+
 
 SYSTEM, SAVED = "system ", "saved "
 """How the choices begin that are no experiments of the catalogue."""
@@ -28,8 +96,8 @@ AS_IT_SAYS = {"": "as the experiment says"}
 class Starter:
     """What is to be run, on what, and what is to be different from what the experiment says."""
 
-    def __init__(self, desk: Desk, *, trusted: bool) -> None:
-        self.desk, self.trusted = desk, trusted
+    def __init__(self, services: Services, *, trusted: bool) -> None:
+        self.services, self.trusted = services, trusted
         own = own_experiments()
         choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
@@ -115,7 +183,7 @@ class Starter:
         """Start a run, and go where it can be watched."""
         try:
             experiment = check_cluster(self._experiment(), self.trusted)
-            number = await background.io_bound(self.desk.runs.start, experiment)
+            number = await background.io_bound(self.services.runs.start, experiment)
         except InputError as error:
             tell(error)
             return

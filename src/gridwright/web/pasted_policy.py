@@ -12,7 +12,12 @@ from ..model import InputError
 from ..model.source import load_module
 from ..policies import Policy
 
-__all__ = ["LONGEST_CODE", "NAME", "line_of", "paste"]
+__all__ = [
+    "LONGEST_CODE",
+    "NAME",
+    "line_of",
+    "paste",
+]
 
 NAME = "pasted.py"
 """How the code is called in what is said of it."""

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from gridwright.plots import draw_reproduction
-from gridwright.plots.chains import draw_perturbed
+from gridwright.plots.reproduction import draw_perturbed
 from gridwright.reproduction import (
     Laboratory,
     Outcome,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .calibrating import Calibrator
-from .reproducing import Reruns
-from .running import Runs
+from .runs import Runs
 from .simulations import Simulations
+from .tasks import Calibrator, Reruns
 
-__all__ = ["Desk"]
+__all__ = [
+    "Services",
+]
 
 
 @dataclass
-class Desk:
+class Services:
     """What the API and the pages work on; both show the same."""
 
     simulations: Simulations = field(default_factory=Simulations)

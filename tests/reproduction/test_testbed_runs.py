@@ -8,14 +8,14 @@ import pytest
 
 from gridwright.grid import Journal
 from gridwright.grid.job import Job, Stage
-from gridwright.reproduction import journalled, reproduce
+from gridwright.reproduction import reproduce, testbed_runs
 from gridwright.testbed import Experiment, new_run
 
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
-    journalled._known.cache_clear()
+    testbed_runs._known.cache_clear()
 
 
 def keep_a_run(policy: str, responses: np.ndarray, **parts: object) -> None:
