@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..model import InputError, System
-from ..model.explanation import Mistake, explain, mistakes
+from ..model.record import Mistake, explain, mistakes
 from ..testbed import Experiment, Fault, draw_faults
 from .draft import check_policy, document_of, find_mistakes, read_text, system_of
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ..catalogue import find
 from ..model import InputError, System
-from ..model.explanation import Mistake, explain, mistakes
+from ..model.record import Mistake, explain, mistakes
 from ..model.toml import parse_toml
 from ..testbed import parse_rates
 

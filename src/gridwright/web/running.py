@@ -26,7 +26,7 @@ from ..grid import request
 from ..grid.executors.scheduler import check_address
 from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
-from ..model.explanation import explain
+from ..model.record import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
 from .definition import check_failures
 from .draft import check_policy, system_of

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from ...policies import Policy, policies
-from ...policies.parameter import CHOICES, word
+from ...policies.policy import CHOICES, word
 
 __all__ = ["describe_policy", "policy_routes"]
 
