@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ..catalogue import find
 from ..model import InputError, System
-from ..model.explanation import Mistake, explain, mistakes
+from ..model.record import Mistake, explain, mistakes
 from ..model.toml import parse_toml
 from ..testbed import Experiment, Fault, draw_faults, parse_rates
 

@@ -9,7 +9,7 @@ from threading import Thread
 
 from ..grid.journal import home
 from ..model import InputError
-from ..model.source import load_module
+from ..model.user_file import load_module
 from ..policies import Policy
 
 __all__ = [

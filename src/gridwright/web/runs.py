@@ -27,7 +27,7 @@ from ..grid import request
 from ..grid.executors.scheduler import check_address, find_workers, security_of
 from ..grid.journal import Journal, home
 from ..model import InputError, did_you_mean
-from ..model.explanation import explain
+from ..model.record import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
 from .documents import check_failures, check_policy, system_of
 from .saved import load_own

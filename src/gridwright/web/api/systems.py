@@ -12,7 +12,7 @@ from ...allocation import allocate, as_json, change
 from ...catalogue import entries, find
 from ...model import InputError
 from ...policies import Policy, policies
-from ...policies.parameter import CHOICES, word
+from ...policies.policy import CHOICES, word
 from ..documents import (
     LONGEST_TEXT,
     MOST_MACHINES,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from nicegui import events, ui
 
 from ...model import InputError, System
-from ...model.explanation import Mistake
+from ...model.record import Mistake
 from ...testbed import Experiment
 from ..documents import experiment_from, experiment_mistakes, system_of
 from ..form import Form, Place

@@ -1,4 +1,4 @@
-"""A user's own Python file, loaded as a module."""
+"""Load a user's own Python file as a module."""
 
 import sys
 from hashlib import blake2b
@@ -9,7 +9,10 @@ from types import ModuleType
 
 from .error import InputError
 
-__all__ = ["contents_of", "load_module"]
+__all__ = [
+    "contents_of",
+    "load_module",
+]
 
 
 def load_module(path: Path) -> ModuleType:
