@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, ValidationError, model_validator
 
 from ..model import InputError, did_you_mean
-from ..model.explanation import explain, shortened
-from ..model.record import NonNegative, PositiveOrInfinite, Record
+from ..model.record import NonNegative, PositiveOrInfinite, Record, explain, shortened
 from .journal import home
 
 __all__ = [

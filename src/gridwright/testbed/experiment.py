@@ -15,9 +15,8 @@ from ..grid import Corrections, Settings, corrections_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..model import InputError, System, did_you_mean
-from ..model.explanation import explain
 from ..model.file import document, read
-from ..model.record import NonNegative, OneOrList, Positive, Record
+from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
 from ..policies import Policy
 from ..policies import find as find_policy

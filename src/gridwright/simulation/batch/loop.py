@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ...link import hook
-from ...policies.batch_view import BatchView
+from ...policies.view import BatchView
 from ...readonly import readonly
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from .state import State
