@@ -11,7 +11,7 @@ from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
 from ..compiler.link import rare, shared
-from ..policies.fastest import fastest, mark_fastest
+from ..policies.choice import fastest, mark_fastest
 from .state import State
 
 __all__ = ["PLANS", "Planning", "plan_in_python", "situation"]

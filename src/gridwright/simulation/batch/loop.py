@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from ...compiler.link import hook
 from ...compiler.readonly import readonly
-from ...policies.batch_view import BatchView
+from ...policies.view import BatchView
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from .state import State
 from .transition import GRAIN, arrive, complete_task, forget_expired, join, take_next

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ...compiler.link import bind, link
 from ...model import BatchRun, InputError, MarkovChain, System
 from ...policies import Policy
-from ...policies.batch_view import BatchView
-from ...policies.view import records
+from ...policies.view import BatchView, records
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from ..replication import Conditions, Replication, slice_ends
 from ..setup import Streams

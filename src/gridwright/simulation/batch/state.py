@@ -9,8 +9,17 @@ from numpy.typing import NDArray
 
 from ...compiler.link import shared
 from ...model import InputError, System
-from ...policies.batch_view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, WAITING, BatchView
-from ...policies.view import TALLIES, records
+from ...policies.view import (
+    CHOSEN,
+    HELD,
+    KIND,
+    MOST_TOP,
+    SLOT,
+    TALLIES,
+    WAITING,
+    BatchView,
+    records,
+)
 from ..state import EVENT
 from .table import Tables
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ...compiler.link import hook
-from ...policies.chain_view import ChainView
+from ...policies.view import ChainView
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from ..shape import low, shape_draw
 from ..trace import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ...model import Distribution, Exponential, InputError, System
 from ...policies import Policy
-from ...policies.chain_view import JOB, NODE, TEMPLATE
-from ...policies.view import TALLIES, records
+from ...policies.view import JOB, NODE, TALLIES, TEMPLATE, records
 from ..setup import Streams
 from ..shape import Shapes
 from ..state import EVENT

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...compiler.link import shared
 from ...compiler.readonly import readonly
 from ...model import InputError
-from ...policies.chain_view import JOB, ChainView
-from ...policies.view import records
+from ...policies.view import JOB, ChainView, records
 
 __all__ = ["COUNT", "SERVER", "SOURCE", "STREAM", "TICKET", "ChainState", "grow", "shown"]
 
