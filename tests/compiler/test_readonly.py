@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gridwright.compiler.link import bind, link
+from gridwright.compiler.readonly import readonly
 from gridwright.model.user_file import load_module
 from gridwright.policies.view import MACHINE, records
 
