@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, groups_of, make_room
+from ..allocation import Situation, groups_of, make_workspace
 from ..allocation.allocation import limiting_classes
 from ..allocation.planner import solve
 from ..allocation.price import set_prices
@@ -48,7 +48,7 @@ def lower_bound(system: System) -> float:
 def _prices(arrivals: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the prices of the classes that limit the capacity, worth 1 a time unit together."""
     now = Situation(rates, arrivals, np.ones(rates.shape[1]), groups_of(rates))
-    room = make_room(now)
+    room = make_workspace(now)
     solve(now, room)
     set_prices(now, room)
     limiting = limiting_classes(room)

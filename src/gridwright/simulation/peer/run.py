@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...allocation import make_room
+from ...allocation import make_workspace
 from ...compiler.link import bind, link, point
 from ...model import InputError, System
 from ...policies import Policy
@@ -123,7 +123,7 @@ def _planner(policy: Policy, p: PeerState, interpreted: bool) -> tuple[Any, Plan
     if policy.planner in PLANS:
         plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
     now = situation(p, 0)
-    planning = Planning(make_room(now), numbers, p.load)
+    planning = Planning(make_workspace(now), numbers, p.load)
     if interpreted:
         return plan, planning
     import numba
