@@ -29,7 +29,15 @@ from .mapper import Mapper
 from .operators import Operators
 from .settings import Corrections, Settings, corrections_of
 from .turn import Receipt, Submission, patiently
-from .validation import check_name, check_retries, executor_of, names_of, pickled, rates_of
+from .validation import (
+    check_name,
+    check_retries,
+    executor_of,
+    names_of,
+    pickled,
+    rates_of,
+    renamed_place,
+)
 
 __all__ = ["Grid"]
 
@@ -56,12 +64,11 @@ class Grid:
     policy
         A push or pull policy, by name, file or itself.
     machines
-        How many machines, or their names: a process each, two unless told; or those workers of a
-        cluster, all unless told.
-    executor
-        ``local``: processes of this computer; ``dask``: workers of a cluster; or one of your own.
-    address
-        That of the cluster's scheduler, ``tcp://HOST:PORT``.
+        How many machines to use, or their names. By default two local processes, or all workers of
+        a cluster.
+    on
+        Where jobs run: by default in processes of this computer; at ``tcp://HOST:PORT`` or
+        ``tls://HOST:PORT``, on the workers of that Dask scheduler; or an executor of your own.
     classes
         Names of the task classes; further ones are added as they come. A job without a class
         belongs to the first of these, or to ``1`` if there are none.
@@ -90,6 +97,8 @@ class Grid:
     durable
         Whether ``submit`` and ``map`` return only after the jobs are in the journal, so that they
         survive a kill of every process. Without it they return sooner, and a kill may lose them.
+    executor, address
+        Deprecated names for ``on``.
 
     Examples
     --------
@@ -104,8 +113,7 @@ class Grid:
         policy: Policy | str = "pas_dg",
         machines: int | Sequence[str] | None = None,
         *,
-        executor: Executor | str = "local",
-        address: str = "",
+        on: Executor | str | None = None,
         classes: Sequence[str] = (),
         rates: Any = None,
         journal: str | Path | None = None,
@@ -115,7 +123,10 @@ class Grid:
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
         durable: bool = True,
+        executor: Executor | str | None = None,
+        address: str = "",
     ) -> None:
+        on = renamed_place(on, executor, address, "Grid")
         chosen = find_policy(policy)
         check_retries(retries)
         names = names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
@@ -127,7 +138,7 @@ class Grid:
             resolution=resolution,
             retries=retries,
         )
-        executor = executor_of(executor, machines, address)
+        executor = executor_of(on, machines)
         prior = rates_of(rates, names, len(executor.machines))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
