@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from ..link import hook, rare
+from ..compiler.link import hook, rare
 from . import pull
 from .calendar import settle
 from .event import placed

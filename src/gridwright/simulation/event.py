@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook, rare
+from ..compiler.link import hook, rare
 from .calendar import settle
 from .plan import situation
 from .queue import append, release, take

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook, rare
+from ..compiler.link import hook, rare
 from ..policies.view import View
 from .calendar import settle
 from .event import begin, interrupt

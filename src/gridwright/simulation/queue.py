@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..link import rare
+from ..compiler.link import rare
 from .state import State
 
 __all__ = ["append", "insert", "pop", "release", "take"]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ...link import hook
+from ...compiler.link import hook
+from ...compiler.readonly import readonly
 from ...policies.view import BatchView
-from ...readonly import readonly
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from .state import State
 from .transition import GRAIN, arrive, complete_task, forget_expired, join, take_next

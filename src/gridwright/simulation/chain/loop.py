@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ...link import hook
+from ...compiler.link import hook
 from ...policies.view import ChainView
 from ..reason import DRAWS, POOL, SLICE, TRACE
 from ..shape import low, shape_draw

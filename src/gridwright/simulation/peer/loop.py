@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from ...link import hook
+from ...compiler.link import hook
 from ...policies.view import View
 from ..reason import DRAWS, PLAN, POOL, SLICE, TRACE
 from ..shape import low, shape_draw

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ...link import shared
+from ...compiler.link import shared
+from ...compiler.readonly import readonly
 from ...policies.view import View
-from ...readonly import readonly
 from ..state import State
 
 __all__ = ["DIARY", "PeerState", "known"]
