@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..model import InputError, System
-from ..policies import Policy
+from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from .batch_result import batch_result
 from .chain_result import ChainResult
 from .peer_result import PeerResult
@@ -14,12 +14,12 @@ from .result import Result
 
 __all__ = ["check_alike", "result_of"]
 
-RESULTS: dict[str, Callable[..., Result]] = {
-    "push": Result,
-    "pull": Result,
-    "peer": PeerResult,
-    "batch": batch_result,
-    "chain": ChainResult,
+RESULTS: dict[Kind, Callable[..., Result]] = {
+    PUSH: Result,
+    PULL: Result,
+    PEER: PeerResult,
+    BATCH: batch_result,
+    CHAIN: ChainResult,
 }
 
 
