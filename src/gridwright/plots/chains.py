@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..simulation.chain.loop import perturbed
+from ..simulation.chain_loop import perturbed
 
 if TYPE_CHECKING:
     from ..reproduction import Outcome

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..allocation import long_run_of, time_limit
 from ..experiments import Comparison, Result, compare, simulate
-from ..experiments.results import result_of
+from ..experiments.results_by_kind import result_of
 from ..model import System
 from ..policies import Policy
 from ..simulation import Replication

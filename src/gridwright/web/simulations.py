@@ -6,7 +6,7 @@ from itertools import count
 from threading import Lock, Thread, Timer
 
 from ..catalogue import find
-from ..experiments.results import check_alike
+from ..experiments.results_by_kind import check_alike
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
