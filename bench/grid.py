@@ -15,7 +15,7 @@ from time import perf_counter
 import psutil
 
 from gridwright.grid import Grid
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 
 MACHINES = 2
 ROUND = 2_000

@@ -13,7 +13,7 @@ from time import perf_counter, sleep, thread_time
 import psutil
 
 from gridwright.grid import Grid
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 
 QUEUED = 10_000
 CLASSES = 200

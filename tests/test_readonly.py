@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridwright.link import bind, link
-from gridwright.model.source import load_module
+from gridwright.model.user_file import load_module
 from gridwright.policies.view import MACHINE, records
 from gridwright.readonly import readonly
 

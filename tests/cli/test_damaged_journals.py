@@ -11,7 +11,7 @@ import pytest
 from gridwright import InputError
 from gridwright.cli.main import run
 from gridwright.grid import Grid, Journal
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.testbed import Experiment, conduct
 
 from .conftest import Command, written

@@ -89,9 +89,9 @@ def test_wrong_usage(arguments: list[str], message: str, gw: Command) -> None:
 
 
 def test_nobody_answers(gw: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridwright.grid.executors import scheduler
+    from gridwright.grid.executors import connection
 
-    monkeypatch.setattr(scheduler, "PATIENCE", 1.0)
+    monkeypatch.setattr(connection, "PATIENCE", 1.0)
     wrong = gw.fails("run", "MGST-1", "--address", "tcp://127.0.0.1:1")
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in wrong
     assert "no runs yet" in gw("runs")

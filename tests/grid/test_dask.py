@@ -14,15 +14,8 @@ import pytest
 
 from gridwright import InputError
 from gridwright.grid import Grid, JobFailedError, Journal, Stage
-from gridwright.grid.executors import (
-    Ended,
-    MachineDown,
-    MachineUp,
-    Started,
-    scheduler,
-)
-from gridwright.grid.executors.dask import DaskExecutor
-from gridwright.grid.executors.member import Worker
+from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started, connection
+from gridwright.grid.executors.dask import DaskExecutor, Worker
 
 from .conftest import (
     COMMAND,
@@ -242,7 +235,7 @@ def test_wrong_use(cluster: Cluster) -> None:
 def test_nobody_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*"):
         DaskExecutor("tcp://127.0.0.1:1")
-    monkeypatch.setattr(scheduler, "PATIENCE", 0.5)
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
     with pytest.raises(InputError, match=r"has 2 workers \(1, 2\); expected at least 3"):
         DaskExecutor(cluster.address, 3)
 

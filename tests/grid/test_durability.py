@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from gridwright.grid import Grid
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 
 from .conftest import WAIT, journalled, until
 
 SUBMIT = """
 import sys
 from gridwright.grid import Grid
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 
 how, path, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)

@@ -25,8 +25,8 @@ from gridwright.grid import (
     machine_states,
     mapper,
 )
+from gridwright.grid.beliefs import FEW
 from gridwright.grid.executors.local import LocalExecutor
-from gridwright.grid.learning import FEW
 from gridwright.grid.worker import LARGEST
 from gridwright.model import JournalError
 from gridwright.policies import policy_of

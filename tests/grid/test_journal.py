@@ -14,7 +14,7 @@ import pytest
 
 from gridwright import GridClosedError
 from gridwright.grid import Grid, Journal, ownership
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 
 
 def test_a_look_at_the_lock_keeps_nobody_from_claiming(tmp_path: Path) -> None:

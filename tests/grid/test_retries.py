@@ -20,8 +20,8 @@ from gridwright.grid import (
     time_limit,
 )
 from gridwright.grid.executors import Ended, MachineDown
-from gridwright.grid.executors.fake import FakeExecutor
 from gridwright.grid.executors.local import LocalExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.worker import LONGEST
 
 from .conftest import WAIT, all_up, journalled, until, where

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gridwright.grid import Book, Grid, Stage, mapper, turn
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.future import JobFuture
 from gridwright.policies import Policy, find, policy_of
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from gridwright import InputError, System, batch, simulate
 from gridwright.model import GridPmf, robustness
 from gridwright.policies import assign, find
-from gridwright.policies.batch_view import CHOSEN, HELD, KIND, SLOT, WAITING, BatchView
 from gridwright.policies.on_time import (
     best_first,
     condition,
@@ -22,7 +21,7 @@ from gridwright.policies.on_time import (
     weigh,
     worth_of,
 )
-from gridwright.policies.view import records
+from gridwright.policies.view import CHOSEN, HELD, KIND, SLOT, WAITING, BatchView, records
 from gridwright.simulation.batch_state import make_view
 from gridwright.simulation.batch_tables import table_of
 

@@ -16,7 +16,7 @@ from gridwright.cli.main import run
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.plots import draw_calibration
 from gridwright.testbed import Calibrations, Measured, calibrate, read_machines
-from gridwright.testbed.measured import Point
+from gridwright.testbed.calibration import Point
 
 SHORT = ("--repeats", "3", "--longest", "0.05")
 

@@ -140,7 +140,7 @@ def mine(task_class, view):
 
 
 def test_code_is_told_of_by_its_line(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridwright.web.pasted.PATIENCE", 0.5)
+    monkeypatch.setattr("gridwright.web.pasted_policy.PATIENCE", 0.5)
 
     def wrong(code: str) -> str:
         body = {"system": TWO, "code": code}

@@ -21,7 +21,7 @@ def policies(json: Json = False) -> None:
     from rich.markup import escape
 
     from ..policies import policies as registered
-    from ..policies.parameter import word
+    from ..policies.policy import word
     from .output import console, print_json, show, table
 
     known = sorted(registered().values(), key=lambda policy: list(KINDS).index(policy.kind))

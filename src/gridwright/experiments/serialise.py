@@ -18,7 +18,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 from ..model import InputError
-from ..model.source import contents_of, load_module
+from ..model.user_file import contents_of, load_module
 from ..policies import Policy, find
 
 __all__ = [

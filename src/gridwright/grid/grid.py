@@ -20,17 +20,16 @@ import numpy as np
 from ..model import GridClosedError, InputError
 from ..policies import Policy
 from ..policies import find as find_policy
-from .corrections import Corrections, corrections_of
 from .executors import Executor
 from .future import Answers, JobFuture
-from .given import check_name, check_retries, executor_of, names_of, pickled, rates_of
 from .job import Instruction, Stage
 from .journal import Entry, Journal, home
+from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .operators import Operators
-from .settings import Settings
-from .statistics import Statistics, statistics
+from .settings import Corrections, Settings, corrections_of
 from .turn import Receipt, Submission, patiently
+from .validation import check_name, check_retries, executor_of, names_of, pickled, rates_of
 
 __all__ = ["Grid"]
 

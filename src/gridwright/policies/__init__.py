@@ -6,12 +6,9 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .batch_view import BatchView, assign
-from .chain_view import ChainView
-from .contract import Policy, batch, chain, peer, policy_of, pull, push
-from .parameter import IDLE, ORDER, PLANNERS
+from .policy import IDLE, ORDER, PLANNERS, Policy, batch, chain, peer, policy_of, pull, push
 from .registry import find, policies
-from .view import EXCLUDED, INFORMED, Pairs, Table, View
+from .view import EXCLUDED, INFORMED, BatchView, ChainView, Pairs, Table, View, assign
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

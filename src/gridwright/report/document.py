@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .. import __version__
 from ..computer import computer
 from ..model import InputError
 
@@ -142,7 +141,7 @@ def made(more: Iterable[tuple[str, str]] = ()) -> str:
     """Return with what a report was made: versions, machine, day."""
     rows = [
         *more,
-        ("gridwright", __version__),
+        ("gridwright", version("gridwright")),
         ("Python", platform.python_version()),
         ("with", ", ".join(filter(None, map(_version, PARTS)))),
         ("machine", f"{computer()}, {platform.system()}"),

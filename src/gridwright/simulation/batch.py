@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ..link import bind, link
 from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, System, robustness
 from ..policies import Policy
-from ..policies.batch_view import BatchView
-from ..policies.view import records
+from ..policies.view import BatchView, records
 from .batch_loop import loop, trace_needs
 from .batch_state import ARRIVAL, State, grow, make_state, make_view
 from .batch_tables import Pmfs, allowances, believed_pmfs, table_of, true_pmfs

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..link import hook
-from ..policies.batch_view import BatchView
+from ..policies.view import BatchView
 from ..readonly import readonly
 from .batch_state import State
 from .event_log import ARRIVE, ASSIGN, DISCARD, FINISH, START, note

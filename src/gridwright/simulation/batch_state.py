@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ..link import shared
 from ..model import InputError, System
-from ..policies.batch_view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, WAITING, BatchView
-from ..policies.view import TALLIES, records
+from ..policies.view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, TALLIES, WAITING, BatchView, records
 from .batch_tables import Tables
 from .central_state import EVENT
 

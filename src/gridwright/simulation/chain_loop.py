@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..link import hook
-from ..policies.chain_view import ChainView
+from ..policies.view import ChainView
 from .chain_state import ChainState, shown
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..model import Distribution, Exponential, InputError, RandomTemplates, System
 from ..policies import Policy
-from ..policies.chain_view import JOB, NODE, TEMPLATE
-from ..policies.view import TALLIES, records
+from ..policies.view import JOB, NODE, TALLIES, TEMPLATE, records
 from .central_setup import Streams
 from .central_state import EVENT
 from .chain_state import COUNT, SERVER, SOURCE, STREAM, TICKET, ChainState

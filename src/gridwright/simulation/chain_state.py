@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..link import shared
 from ..model import InputError
-from ..policies.chain_view import JOB, ChainView
-from ..policies.view import records
+from ..policies.view import JOB, ChainView, records
 from ..readonly import readonly
 
 __all__ = [

@@ -11,7 +11,7 @@ from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
 from ..link import rare, shared
-from ..policies.fastest import fastest, mark_fastest
+from ..policies.choice import fastest, mark_fastest
 from .central_state import State
 
 __all__ = [

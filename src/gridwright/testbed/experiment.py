@@ -12,19 +12,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from ..catalogue import experiment_names, experiment_path, load
 from ..grid import Corrections, Settings, corrections_of
+from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..model import InputError, System, did_you_mean
-from ..model.explanation import explain
 from ..model.file import document, read
-from ..model.record import NonNegative, OneOrList, Positive, Record
+from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
 from ..policies import Policy
 from ..policies import find as find_policy
 from .adjuster import Calibration
-from .faults import Fault, FaultsGiven, check_faults, draw_faults, read_faults
-from .generator import JobList
-from .machines import Listed, read_machines
-from .tls import Tls
+from .machine_list import Listed, read_machines
+from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
 
 __all__ = ["Experiment"]
 
