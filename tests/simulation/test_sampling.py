@@ -17,7 +17,7 @@ from gridwright import (
     Uniform,
     Weibull,
 )
-from gridwright.link import link
+from gridwright.compiler.link import link
 from gridwright.simulation.sampling import Shapes, draw
 
 SHAPES: list[Distribution] = [

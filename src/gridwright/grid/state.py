@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
+from ..compiler.readonly import readonly
 from ..model import InputError
 from ..policies import Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records
-from ..readonly import readonly
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
 __all__ = [

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, grouped, interior, prices, vertex, weights
+from ..compiler.readonly import readonly
 from ..model import InputError, did_you_mean
-from ..readonly import readonly
 from .registry import register
 from .view import Pairs, Table
 

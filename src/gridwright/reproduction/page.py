@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ..catalogue import Cell, cite
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 from .laboratory import Laboratory, Scale
 from .question import entry_of

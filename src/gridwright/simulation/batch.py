@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..link import bind, link
+from ..compiler.link import bind, link
 from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, System, robustness
 from ..policies import Policy
 from ..policies.view import BatchView, records

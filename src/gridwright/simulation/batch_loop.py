@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook
+from ..compiler.link import hook
+from ..compiler.readonly import readonly
 from ..policies.view import BatchView
-from ..readonly import readonly
 from .batch_state import State
 from .event_log import ARRIVE, ASSIGN, DISCARD, FINISH, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE

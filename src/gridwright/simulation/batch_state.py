@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..link import shared
+from ..compiler.link import shared
 from ..model import InputError, System
 from ..policies.view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, TALLIES, WAITING, BatchView, records
 from .batch_tables import Tables

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of, make_room
-from ..link import bind, link, point
+from ..compiler.link import bind, link, point
 from ..model import Distribution, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records

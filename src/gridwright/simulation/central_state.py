@@ -8,10 +8,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..link import shared
+from ..compiler.link import shared
+from ..compiler.readonly import readonly
 from ..model import InputError
 from ..policies.view import View
-from ..readonly import readonly
 
 __all__ = [
     "COUNT",

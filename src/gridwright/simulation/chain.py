@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..link import bind, link
+from ..compiler.link import bind, link
 from ..model import Customer, InputError, System
 from ..policies import Policy
 from ..policies.view import records

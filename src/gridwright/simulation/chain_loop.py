@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook
+from ..compiler.link import hook
 from ..policies.view import ChainView
 from .chain_state import ChainState, shown
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note

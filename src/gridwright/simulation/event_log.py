@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..link import rare
+from ..compiler.link import rare
 
 __all__ = [
     "ARRIVE",

@@ -6,7 +6,7 @@ that may serve its class, not at every machine.
 
 import numpy as np
 
-from ..link import rare
+from ..compiler.link import rare
 from .central_state import State
 
 __all__ = [

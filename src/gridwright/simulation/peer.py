@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import groups_of, make_room
-from ..link import bind, link, point
+from ..compiler.link import bind, link, point
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, records

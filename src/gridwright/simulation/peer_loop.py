@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..link import hook
+from ..compiler.link import hook
 from ..policies.view import View
 from .central_state import State
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note

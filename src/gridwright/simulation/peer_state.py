@@ -9,9 +9,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..allocation import Situation
-from ..link import shared
+from ..compiler.link import shared
+from ..compiler.readonly import readonly
 from ..policies.view import View
-from ..readonly import readonly
 from .central_state import State
 
 __all__ = [

@@ -10,7 +10,7 @@ from ..allocation import Room, Situation, grouped, prices, vertex, weights
 from ..allocation.optimum import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
-from ..link import rare, shared
+from ..compiler.link import rare, shared
 from ..policies.choice import fastest, mark_fastest
 from .central_state import State
 

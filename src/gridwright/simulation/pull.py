@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from ..link import hook, rare
+from ..compiler.link import hook, rare
 from ..policies.view import View
 from .central_state import State, shown
 from .event_log import ASSIGN, note

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..link import hook
+from ..compiler.link import hook
 from ..model import (
     Deterministic,
     Distribution,

@@ -4,7 +4,7 @@ import os
 import platform
 from pathlib import Path
 
-from gridwright.computer import computer, processor_model
+from gridwright.compiler.computer import computer, processor_model
 
 
 def test_the_model_is_read_where_it_is_told(tmp_path: Path) -> None:

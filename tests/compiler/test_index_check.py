@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numba import cfunc, guvectorize, njit
 
-from gridwright.link import bind, link
+from gridwright.compiler.link import bind, link
+from gridwright.compiler.readonly import readonly
 from gridwright.policies.choice import least_completion
 from gridwright.policies.view import View
-from gridwright.readonly import readonly
 from gridwright.simulation.push import retire
 
 TABLE = np.arange(3.0)
@@ -86,7 +86,7 @@ def test_a_wrong_index_given_to_a_function_of_the_package_is_the_callers() -> No
 
 
 def test_the_loops_of_the_package_are_not_checked() -> None:
-    from gridwright.link import _checked, _program
+    from gridwright.compiler.link import _checked, _program
 
     assert _checked(_program(retire, {})) == set()
     assert least_completion in _checked(_program(ask, {}))
@@ -211,7 +211,7 @@ def fails(k: int) -> int:
     return int(TABLE[k])
 
 
-fails.__module__ = "gridwright.readonly"
+fails.__module__ = "gridwright.compiler.readonly"
 
 
 def calls(k: int) -> int:

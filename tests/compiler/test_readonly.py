@@ -5,17 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridwright.link import bind, link
+from gridwright.compiler.link import bind, link
+from gridwright.compiler.readonly import readonly
 from gridwright.model.user_file import load_module
 from gridwright.policies.view import MACHINE, records
-from gridwright.readonly import readonly
 
 PROGRAM = """
 import numpy as np
 from numba import objmode
-from gridwright.readonly import readonly
+from gridwright.compiler.readonly import readonly
 
-__name__ = "gridwright.readonly"  # only this package may use it; cached code imports its module
+# Only this package may use readonly, and cached code imports its module.
+__name__ = "gridwright.compiler.readonly"
 
 def show(machines, rate):
     change(readonly(machines, len(machines)), readonly(rate, len(rate), rate.shape[1]))
@@ -91,7 +92,7 @@ def read(machines: np.recarray, rate: np.ndarray) -> float:
 
 
 read.__module__ = (
-    "gridwright.readonly"  # only this package may use it; cached code imports its module
+    "gridwright.compiler.readonly"  # only this package may use it; cached code imports its module
 )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from hashlib import blake2b
-from importlib.resources import files
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -36,17 +36,6 @@ __all__ = [
 
 FOREIGN = ("builtins", "cmath", "math", "numba", "numpy", "operator", "random")
 """Modules whose contents are known by the versions of Python, NumPy and Numba."""
-SOURCES = (
-    "digest.py",
-    "index_check.py",
-    "inner.py",
-    "link.py",
-    "readonly.py",
-    "reference.py",
-    "refusal.py",
-    "remembering.py",
-)
-"""The compiler's own files."""
 SETTINGS = (
     "BOUNDSCHECK",
     "CPU_FEATURES",
@@ -180,9 +169,9 @@ def numba_settings() -> str:
 
 
 def _loaded() -> str:
-    root, digest = files(__package__), blake2b(digest_size=16)
-    for name in SOURCES:
-        digest.update((root / name).read_bytes() + b"\0")
+    digest = blake2b(digest_size=16)
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

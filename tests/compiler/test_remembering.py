@@ -3,8 +3,8 @@ import pytest
 from numba.core.errors import NumbaError
 from numba.core.types.functions import BaseFunction
 
-from gridwright.link import link, point
-from gridwright.remembering import remembered_calls
+from gridwright.compiler.link import link, point
+from gridwright.compiler.quick import remembered_calls
 
 
 def add(x: float, y: float) -> float:

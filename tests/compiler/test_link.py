@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gridwright.link as link_module
-from gridwright.link import bind, hook, link, rare
+import gridwright.compiler.link as link_module
+from gridwright.compiler.link import bind, hook, link, rare
 
 OUTER = """
 import inner
@@ -33,7 +33,10 @@ def run(folder: Path, cache: Path, code: str) -> str:
     return done.stdout.strip()
 
 
-CALL = "from gridwright.link import link; import outer; f = link(outer.outer); print(f(2.0)); "
+CALL = (
+    "from gridwright.compiler.link import link; import outer; "
+    "f = link(outer.outer); print(f(2.0)); "
+)
 HITS = "print(sum(f.stats.cache_hits.values()))"
 
 
@@ -41,10 +44,10 @@ def test_compiled_code_is_cached_and_never_stale(tmp_path: Path) -> None:
     folder, cache = tmp_path / "code", tmp_path / "cache"
     folder.mkdir()
     (folder / "outer.py").write_text(OUTER)
-    (folder / "inner.py").write_text("def grow(x):\n    return 10.0 * x\n")
+    (folder / "compiler/quick.py").write_text("def grow(x):\n    return 10.0 * x\n")
     assert run(folder, cache, CALL + HITS).split() == ["21.0", "0"]
     assert run(folder, cache, CALL + HITS).split() == ["21.0", "1"]
-    (folder / "inner.py").write_text("def grow(x):\n    return 20.0 * x\n")
+    (folder / "compiler/quick.py").write_text("def grow(x):\n    return 20.0 * x\n")
     assert run(folder, cache, CALL + HITS).split() == ["41.0", "0"]
 
 
@@ -52,7 +55,7 @@ def test_an_unwritable_home_falls_back(tmp_path: Path) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "outer.py").write_text(OUTER)
-    (folder / "inner.py").write_text("def grow(x):\n    return 10.0 * x\n")
+    (folder / "compiler/quick.py").write_text("def grow(x):\n    return 10.0 * x\n")
     not_a_folder = tmp_path / "file"
     not_a_folder.write_text("")
     assert run(folder, not_a_folder, CALL) == "21.0"
@@ -194,7 +197,7 @@ def test_what_cannot_be_compiled_says_so() -> None:
 LONG = "\n".join(f"        x = x * 1.0{k} - sin(x * {k}.5) + choose(x, {k})" for k in range(1, 60))
 PROGRAM = f"""
 from math import sin
-from gridwright.link import hook
+from gridwright.compiler.link import hook
 
 @hook
 def choose(x, k):
@@ -215,7 +218,7 @@ def outer(x):
     return middle(x, 3) + middle(x + 1.0, 4)
 """
 BOTH = """
-from gridwright.link import link
+from gridwright.compiler.link import link
 from program import one, outer, two
 for choose in ({}):
     print(link(outer, choose=choose)(0.5))

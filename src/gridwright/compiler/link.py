@@ -26,7 +26,14 @@ from typing import Any, TypeVar
 from .digest import Digest, Program, Route, digest_of, is_known, used
 from .refusal import is_dispatcher, refuse_unchecked
 
-__all__ = ["bind", "hook", "link", "point", "rare", "shared"]
+__all__ = [
+    "bind",
+    "hook",
+    "link",
+    "point",
+    "rare",
+    "shared",
+]
 
 KEPT_FOLDERS = 256
 _LOCK = Lock()
@@ -179,7 +186,7 @@ def _compiled(
     number their functions alike, and then one of them would run the other's function of the same
     name, with another policy in it.
     """
-    from .inner import OuterCompiler
+    from .quick import OuterCompiler
 
     _register_shared()
     checked = _checked(program)
@@ -205,7 +212,7 @@ def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
     import numba
     from numba.core.types.misc import unliteral
 
-    from .inner import InnerCompiler
+    from .quick import InnerCompiler
 
     function.__qualname__ += f"_{tag}"
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -349,7 +356,7 @@ def _program(function: Function, hooks: dict[str, Function]) -> Program:
 
 def _is_ours(function: FunctionType) -> bool:
     """Tell whether a function is part of this package, and not a user's."""
-    return (function.__module__ or "").partition(".")[0] == __package__
+    return (function.__module__ or "").partition(".")[0] == __package__.partition(".")[0]
 
 
 def _is_plain(value: Any) -> bool:

@@ -17,7 +17,9 @@ from numba.core.types.containers import BaseTuple
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.core.typing.typeof import typeof_impl
 
-__all__ = ["register"]
+__all__ = [
+    "register",
+]
 
 
 class Reference(types.Type):

@@ -7,7 +7,10 @@ records, does not compile.
 
 from typing import Any
 
-__all__ = ["readonly", "register"]
+__all__ = [
+    "readonly",
+    "register",
+]
 
 
 def readonly(array: Any, *shape: int) -> Any:

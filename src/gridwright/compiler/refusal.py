@@ -14,7 +14,10 @@ import numpy as np
 
 from .digest import DEEPEST, Route, attributes, is_known
 
-__all__ = ["is_dispatcher", "refuse_unchecked"]
+__all__ = [
+    "is_dispatcher",
+    "refuse_unchecked",
+]
 
 REFUSED = ("builtins.getattr", "builtins.setattr", f"{__package__}.readonly.readonly")
 REFUSED_ATTRIBUTES = {"ctypes", "flat", "itemset", "view"}

@@ -3,7 +3,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gridwright.link import link, shared
+from gridwright.compiler.link import link, shared
 
 
 @shared

@@ -4,7 +4,10 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["computer", "processor_model"]
+__all__ = [
+    "computer",
+    "processor_model",
+]
 
 
 def computer() -> str:
