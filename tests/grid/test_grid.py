@@ -29,7 +29,7 @@ from gridwright.grid.beliefs import FEW
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.worker import LARGEST
 from gridwright.model import JournalError
-from gridwright.policies import policy_of
+from gridwright.policies import PULL, policy_of
 
 from .conftest import WAIT, journalled, until
 
@@ -161,7 +161,7 @@ def confused(machine: int, view: Any) -> int:
 
 
 def test_a_policy_that_fails_stops_the_grid_and_says_so(tmp_path: Path) -> None:
-    with Grid(policy_of(confused, "pull"), machines=1, journal=tmp_path / "j.sqlite") as grid:
+    with Grid(policy_of(confused, PULL), machines=1, journal=tmp_path / "j.sqlite") as grid:
         until(lambda: grid.status()["machines"]["1"]["up"])
         with pytest.raises(InputError, match="stopped: policy confused: ValueError: what now"):
             grid.submit(abs, -1).result(WAIT)

@@ -15,7 +15,7 @@ import pytest
 from gridwright.grid import Book, Grid, Stage, mapper, turn
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.future import JobFuture
-from gridwright.policies import Policy, find, policy_of
+from gridwright.policies import PUSH, Policy, find, policy_of
 
 from .conftest import WAIT, until
 
@@ -63,7 +63,7 @@ def shy(task_class: int, view: Any) -> int:
 
 
 def test_offers_that_are_broken_off_go_on_with_the_next_class() -> None:
-    book = Book(policy_of(shy, "push"), np.ones((2, 1)), [1.0, 1.0])
+    book = Book(policy_of(shy, PUSH), np.ones((2, 1)), [1.0, 1.0])
     book.closed[0] = True
     book.submit(0.0, 0, 0)
     book.submit(1.0, 1, 1)

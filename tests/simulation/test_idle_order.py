@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridwright import System, simulate
-from gridwright.policies import IDLE, View, find, policy_of
+from gridwright.policies import IDLE, PULL, View, find, policy_of
 from gridwright.simulation import KINDS, Replication, replicate
 
 SEED = np.random.SeedSequence(3)
@@ -67,7 +67,7 @@ def test_every_idle_machine_hears_of_every_event() -> None:
     options: dict[str, Any] = {"horizon": 300.0, "seed": SEED}
     options |= {"trace": True, "interpreted": True}
     found = {
-        idle: replicate(system, policy_of(only_one, "pull", idle=idle), **options)
+        idle: replicate(system, policy_of(only_one, PULL, idle=idle), **options)
         for idle in ("longest", "every")
     }
     # when machine 1 has taken the last task but one, machine 2 may take the last

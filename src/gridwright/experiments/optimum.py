@@ -15,7 +15,7 @@ from ..allocation.allocation import limiting_classes
 from ..allocation.planner import solve as solve_allocation
 from ..allocation.price import set_prices
 from ..model import Exponential, InputError, MarkovChain, System
-from ..policies import Policy, Table, View, policies, policy_of
+from ..policies import PULL, Policy, Table, View, policies, policy_of
 from ..policies import find as find_policy
 from ..simulation import check_system
 from ..statistics import Estimate
@@ -246,7 +246,7 @@ def _tabulated(model: Pull, actions: Any) -> Policy:
     counts = np.indices((most + 1,) * classes).reshape(classes, -1)
     rows = model.queues.nearest(counts)
     table = np.stack([chosen[rows] for chosen in actions], axis=-1)
-    return policy_of(optimal, "pull", idle="every")(table=Table(table.ravel()), most=most)
+    return policy_of(optimal, PULL, idle="every")(table=Table(table.ravel()), most=most)
 
 
 def optimal(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -> int:  # noqa: B008

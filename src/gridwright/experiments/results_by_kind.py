@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..model import InputError, System
-from ..policies import Policy
+from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from ..statistics import Estimate, Stability, estimate
 from .result import Floats, Result
 
@@ -221,12 +221,12 @@ class ChainResult(Result):
         return {**super().as_json(), "customers": customers, "adequate": self.adequate}
 
 
-RESULTS: dict[str, Callable[..., Result]] = {
-    "push": Result,
-    "pull": Result,
-    "peer": PeerResult,
-    "batch": batch_result,
-    "chain": ChainResult,
+RESULTS: dict[Kind, Callable[..., Result]] = {
+    PUSH: Result,
+    PULL: Result,
+    PEER: PeerResult,
+    BATCH: batch_result,
+    CHAIN: ChainResult,
 }
 
 

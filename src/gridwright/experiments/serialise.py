@@ -66,16 +66,14 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
         for field in (
             "kind",
             "planner",
-            "informed",
             "own",
             "planning",
+            "options",
             "use_availability",
-            "idle",
-            "order",
-            "immediate",
+            "allocating",
         )
     }
-    return where, {**parts, "allocating": policy.allocating}
+    return where, parts
 
 
 def _restored(where: Any, parts: dict[str, Any]) -> Policy:

@@ -74,9 +74,9 @@ def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
     view = make_view(believed, allowed, settings.queue_limit)
     if trace:
         state = state._replace(trace=records(PAGE, EVENT))
-    limit = 0 if policy.immediate else settings.queue_limit
+    limit = 0 if policy.options["immediate"] else settings.queue_limit
     rule = system.deadlines.discard if system.deadlines is not None else "never"
-    discard = 0 if policy.immediate else DISCARD[rule]
+    discard = 0 if policy.options["immediate"] else DISCARD[rule]
     if conditions.interpreted:
         go = bind(loop, decide=policy.decide)
     else:

@@ -168,7 +168,7 @@ def choose_loop(
     if lazy:
         return _made(push.loop, policy, interpreted, hooks)
     if policy.kind == "pull":
-        hooks |= {"returned": pull.returned, **ORDERS[policy.idle]}
+        hooks |= {"returned": pull.returned, **ORDERS[policy.options["idle"]]}
     else:
         for name in ("placed", "freed", "returned", "recalled"):
             hooks[name] = getattr(push_event, name)

@@ -43,7 +43,7 @@ def make_state(
     ticket["left"] = np.append(np.arange(1, POOL), -1)
     window, size = _windows(system, horizon)
     count = records(1, COUNT)
-    count["by_age"], count["spare"] = policy.order == "oldest_job", POOL
+    count["by_age"], count["spare"] = policy.options["order"] == "oldest_job", POOL
     disturbed = system.perturbation
     if disturbed is not None and not (disturbed.reading == "printed" and disturbed.variation == 0):
         count["reading"] = 1 + READINGS.index(disturbed.reading)
