@@ -6,7 +6,7 @@ import pytest
 
 import gridwright
 from gridwright import InputError
-from gridwright.computer import computer
+from gridwright.compiler.computer import computer
 from gridwright.reproduction import (
     Laboratory,
     data_of,

@@ -13,8 +13,7 @@ from .argument import Json, listed, plot_path
 
 if TYPE_CHECKING:
     from ..grid.agent import Measurement
-    from ..grid.history import History
-    from ..grid.prediction import Prediction
+    from ..grid.prediction import History, Prediction
 
 __all__ = ["availability"]
 
@@ -49,8 +48,7 @@ def availability(
     json: Json = False,
 ) -> None:
     """Measure how much of this computer's CPU others leave free, and predict it."""
-    from ..grid.history import History
-    from ..grid.prediction import MODES, Prediction
+    from ..grid.prediction import MODES, History, Prediction
     from ..model import InputError, did_you_mean
 
     words: dict[str, dict[str, Any]] = {

@@ -1,6 +1,6 @@
 """Plain data: systems, distributions, and the matrices that describe unequal machines."""
 
-from . import etc
+from . import etc, mode
 from .batch import BatchRun, Deadlines, ExecutionPmf
 from .chain import Customer, Perturbation, RandomTemplates, Template, by_application, scaled_chains
 from .distribution import (
@@ -68,6 +68,7 @@ __all__ = [
     "did_you_mean",
     "etc",
     "heterogeneity",
+    "mode",
     "robustness",
     "scaled_chains",
 ]

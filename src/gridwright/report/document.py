@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 
 __all__ = ["details", "made", "paragraph", "picture", "section", "table", "write_document"]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..catalogue import Cell, cite
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 from .laboratory import Laboratory, Scale
 from .question import entry_of

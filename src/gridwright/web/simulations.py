@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..allocation import long_run_of, time_limit
 from ..catalogue import find
 from ..experiments import Comparison, Result, compare, simulate
-from ..experiments.results import check_alike, result_of
+from ..experiments.results_by_kind import check_alike, result_of
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ...catalogue import experiment_names
 from ...grid import event_page, job_page, machine_states, queues, request
-from ...grid.statistics import statistics
+from ...grid.journal_queries import statistics
 from ...testbed import Experiment, Overview, Run, job_lengths
 from ...testbed.experiment import LONGEST, SHORTEST
 from ..documents import experiment_from, plain

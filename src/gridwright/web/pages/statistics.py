@@ -9,7 +9,7 @@ from nicegui import run as background
 from nicegui import ui
 
 from ...grid import Statistics, statistics
-from ...grid.statistics import Figures
+from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
 from ..documents import plain
