@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
-from ..compiler.readonly import readonly
+from ..compiler.checks import readonly
 from ..model import InputError
 from ..policies import Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records

@@ -23,8 +23,6 @@ __all__ = [
     "two_within",
 ]
 
-ALLOCATES_NOTHING = True  # what is compiled; the planner `fastest` is for Python
-
 ALIKE = 1e-12
 """Relative difference below which two times are a tie: sums kept step by step differ by rounding,
 which would otherwise break ties at random."""

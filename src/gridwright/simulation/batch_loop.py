@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook
-from ..compiler.readonly import readonly
+from ..compiler.checks import readonly
+from ..compiler.link import allocates_nothing, hook
 from ..policies.view import BatchView
 from .batch_state import State
 from .event_log import ARRIVE, ASSIGN, DISCARD, FINISH, START, note
@@ -26,9 +26,8 @@ __all__ = [
     "trace_needs",
 ]
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     s: State,
     v: BatchView,

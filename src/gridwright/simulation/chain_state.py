@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..compiler.checks import readonly
 from ..compiler.link import shared
-from ..compiler.readonly import readonly
 from ..model import InputError
 from ..policies.view import JOB, ChainView, records
 
@@ -23,8 +23,6 @@ __all__ = [
     "grow",
     "shown",
 ]
-
-ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
 
 MOST_JOBS = 1 << 23
 """Jobs in the system at once for which there is room."""

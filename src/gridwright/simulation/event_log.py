@@ -19,8 +19,6 @@ __all__ = [
     "note",
 ]
 
-ALLOCATES_NOTHING = True
-
 KINDS = (
     "arrival",
     "assignment",

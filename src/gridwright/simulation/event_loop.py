@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook, rare
+from ..compiler.link import allocates_nothing, hook, rare
 from .central_state import State
 from .event_log import ARRIVE, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
@@ -30,9 +30,8 @@ __all__ = [
     "take",
 ]
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     s: State,
     arguments: Any,

@@ -17,8 +17,6 @@ __all__ = [
     "relist",
 ]
 
-ALLOCATES_NOTHING = True
-
 
 def rejoin(s: State, j: int) -> None:
     """Put a machine that has become idle at the end of the lists."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook
+from ..compiler.link import allocates_nothing, hook
 from ..policies.view import View
 from .central_state import State
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
@@ -26,9 +26,8 @@ __all__ = [
     "settle",
 ]
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     p: PeerState,
     arguments: Any,

@@ -9,8 +9,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..allocation import Situation
+from ..compiler.checks import readonly
 from ..compiler.link import shared
-from ..compiler.readonly import readonly
 from ..policies.view import View
 from .central_state import State
 
@@ -23,8 +23,6 @@ __all__ = [
     "replan",
     "situation",
 ]
-
-ALLOCATES_NOTHING = True
 
 DIARY = np.dtype(
     [

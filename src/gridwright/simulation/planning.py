@@ -10,7 +10,7 @@ from ..allocation import Situation, Workspace, grouped, prices, vertex, weights
 from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
-from ..compiler.link import rare, shared
+from ..compiler.link import allocates_nothing, rare, shared
 from ..policies.choice import fastest, mark_fastest
 from .central_state import State
 
@@ -20,8 +20,6 @@ __all__ = [
     "plan_in_python",
     "situation",
 ]
-
-ALLOCATES_NOTHING = True
 
 Floats = NDArray[np.float64]
 
@@ -35,11 +33,13 @@ class Planning(NamedTuple):
     arrivals: Floats  # [class], scratch
 
 
+@allocates_nothing
 def plan_in_python(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Leave the planning to Python."""
     return False
 
 
+@allocates_nothing
 def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``vertex`` does."""
     if optimum(now, planning.room) == FAILED:
@@ -48,6 +48,7 @@ def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@allocates_nothing
 def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``grouped`` does."""
     if optimum(now, planning.room) == FAILED:
@@ -56,6 +57,7 @@ def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@allocates_nothing
 def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``prices`` does, and ``weights``, which has no power."""
     if optimum(now, planning.room) == FAILED:
@@ -65,6 +67,7 @@ def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@allocates_nothing
 def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``fastest`` does; how many that are was checked when the first plan was made."""
     machines = now.rates.shape[1]

@@ -23,8 +23,6 @@ __all__ = [
     "returned",
 ]
 
-ALLOCATES_NOTHING = True
-
 
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
     """Let a free machine ask; with nothing for it, it is idle."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook, rare
+from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
 from .central_state import State, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
@@ -31,9 +31,8 @@ __all__ = [
     "returned",
 ]
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     s: State,
     arguments: Any,
