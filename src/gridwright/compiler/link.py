@@ -120,7 +120,7 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
 
         compiled = _compiled(made_for, program, name, callback, _hows(program, [], False))
 
-        class Pointer(types.WrapperAddressProtocol):
+        class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc]
             def __wrapper_address__(self) -> Any:
                 return compiled.address
 

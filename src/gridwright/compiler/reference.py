@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class Reference(types.Type):
+class Reference(types.Type):  # type: ignore[misc]
     """The address of a named tuple.
 
     Its name is short, because it is part of the name of every function that is passed one.
