@@ -17,7 +17,7 @@ import numpy as np
 from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication, replicate
-from .parcel import pack, unpack
+from .serialise import pack, unpack
 from .store import engine
 
 __all__ = ["ClusterError", "run_on_cluster"]

@@ -32,7 +32,7 @@ def make_api(services: Services | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        services.close()  # else the process would wait for them to end
+        services.queue.close()  # else the process would wait for them to end
 
     api = FastAPI(
         lifespan=lifespan,
@@ -54,11 +54,11 @@ def make_api(services: Services | None = None) -> FastAPI:
     all_routes = (
         system_routes(),
         experiment_routes(),
-        calibration_routes(services.calibrator),
+        calibration_routes(services.queue),
         policy_routes(),
-        simulation_routes(services.simulations),
-        run_routes(services.runs),
-        published_routes(services.reruns),
+        simulation_routes(services.queue),
+        run_routes(services),
+        published_routes(services.queue),
     )
     for routes in all_routes:
         api.include_router(routes, prefix="/api")

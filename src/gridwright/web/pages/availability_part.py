@@ -11,10 +11,10 @@ from nicegui import ui
 from ...grid import request
 from ...grid.prediction import Prediction
 from ...model import GridwrightError, InputError
+from ..fields import as_number
 from ..form import Place
 from ..runs import open_journal
 from ..services import Services
-from ..sheet import as_number
 from .cells import Cells, Step
 from .frame import tell
 from .machine_part import machine_table, show_rows
