@@ -5,7 +5,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -197,50 +196,6 @@ def test_a_job_that_takes_too_long_may_be_waited_for(tmp_path: Path) -> None:
         grid.submit(time.sleep, 0.5).result(WAIT)
         assert grid.statistics().overall.timed_out == 1
         assert [each.state for each in machine_states(grid.journal)] == ["up"]
-
-
-def test_a_job_raises_its_own_exception(tmp_path: Path) -> None:
-    class Coded(Exception):  # noqa: N818
-        """An exception with a state of its own."""
-
-        def __init__(self, code: int) -> None:
-            super().__init__(f"code {code}")
-            self.code = code
-
-        def __reduce__(self) -> Any:
-            return Coded, (self.code,)
-
-    class Picky(Exception):  # noqa: N818
-        """An exception that can be pickled, but not unpickled."""
-
-        def __init__(self, first: int, second: int) -> None:
-            super().__init__(f"{first} and {second}")
-
-    class Locked(Exception):  # noqa: N818
-        """An exception that cannot be pickled."""
-
-        def __init__(self) -> None:
-            super().__init__("locked")
-            self.lock = threading.Lock()
-
-    def raises(kind: type[BaseException], *args: object) -> None:
-        error = kind(*args)
-        error.add_note("a note")
-        raise error
-
-    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
-        with pytest.raises(Coded) as coded:
-            grid.submit(raises, Coded, 7).result(WAIT)
-        assert coded.value.code == 7
-        assert "in raises" in str(coded.value.__cause__)
-        with pytest.raises(KeyError, match="missing") as known:
-            grid.submit(raises, KeyError, "missing").result(WAIT)
-        assert known.value.__notes__ == ["a note"]
-        for kind, args in ((Picky, (1, 2)), (Locked, ()), (KeyboardInterrupt, ())):
-            with pytest.raises(JobFailedError, match=kind.__name__):
-                grid.submit(raises, kind, *args).result(WAIT)
-        with pytest.raises(JobFailedError, match="the result cannot be pickled"):
-            grid.submit(eval, "(each for each in [])").result(WAIT)
 
 
 def test_what_a_job_says_of_a_file_without_a_proper_name(tmp_path: Path) -> None:
