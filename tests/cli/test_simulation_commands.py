@@ -70,7 +70,7 @@ def test_a_file_gets_a_line_of_progress_now_and_then(
     words = ["simulate", "2.B", "--policy", "lpas", *SHORT]
     assert run(words) == 0
     assert capsys.readouterr().err == "", "a minute has not passed"
-    monkeypatch.setattr("gridwright.cli.run.SELDOM", 0.0)
+    monkeypatch.setattr("gridwright.cli.output.PROGRESS_INTERVAL", 0.0)
     assert run(words) == 0
     assert capsys.readouterr().err.splitlines()[-1] == "gridwright: lpas: 100 %"
 

@@ -98,7 +98,7 @@ def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved, table, picture = (tmp_path / name for name in ("m.txt", "c.csv", "c.png"))
     files = ("--save", str(saved), "--csv", str(table), "--plot", str(picture))
-    assert run(["calibrate", "--machines", "2", *SHORT, *files, "--json"]) == 0
+    assert run(["machines", "calibrate", "--machines", "2", *SHORT, *files, "--json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     found = json.loads(out)
@@ -128,7 +128,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_wrong_usage(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["calibrate", *arguments]) == 2
+    assert run(["machines", "calibrate", *arguments]) == 2
     said = capsys.readouterr()
     assert message in said.err
     assert said.err.count("\n") == 1

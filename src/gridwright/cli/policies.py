@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .argument import Json
+from rich.markup import escape
 
-__all__ = ["policies"]
+from .options import Json
+from .output import console, print_json, show, table
 
 KINDS = {
     "push": "a task is sent to a machine when it arrives",
@@ -18,11 +19,8 @@ KINDS = {
 
 def policies(json: Json = False) -> None:
     """List the policies, their parameters and what they do."""
-    from rich.markup import escape
-
     from ..policies import policies as registered
     from ..policies.parameter import word
-    from .output import console, print_json, show, table
 
     known = sorted(registered().values(), key=lambda policy: list(KINDS).index(policy.kind))
     if json:
