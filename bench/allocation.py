@@ -13,7 +13,7 @@ from gridwright.allocation.highs import solve_highs
 from gridwright.allocation.optimum import optimum
 from gridwright.allocation.room import make_room, tableau, totals
 from gridwright.allocation.simplex import solve
-from gridwright.link import link
+from gridwright.compiler.link import link
 
 from .measure import best_time
 

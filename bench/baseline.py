@@ -12,7 +12,7 @@ import numpy as np
 import simpy
 
 from gridwright import System
-from gridwright.link import link
+from gridwright.compiler.link import link
 
 __all__ = ["Run", "bare_draws", "best_of", "heapq_loop", "simpy_callbacks"]
 

@@ -13,7 +13,7 @@ from time import perf_counter, sleep, thread_time
 import psutil
 
 from gridwright.grid import Grid
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 
 QUEUED = 10_000
 CLASSES = 200
@@ -53,7 +53,7 @@ def main() -> None:
 
 def death(path: Path) -> None:
     executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
-    with Grid("mct", executor=executor, journal=path) as grid:
+    with Grid("mct", on=executor, journal=path) as grid:
         grid.pause("b")
         grid.map(abs, range(QUEUED))
         grid.resume("b")

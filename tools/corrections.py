@@ -19,9 +19,8 @@ import numpy as np
 from gridwright import load
 from gridwright.catalogue import results
 from gridwright.grid import Journal, statistics
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.journal import IN_MEMORY
-from gridwright.grid.virtual import run_virtually
 from gridwright.plots.figure import save
 from gridwright.statistics import estimate, ratio
 from gridwright.testbed import Experiment, virtually

@@ -14,7 +14,7 @@ from gridwright.allocation.planner import HUGE, fill, spread, steps
 from gridwright.allocation.room import Situation, make_room
 from gridwright.allocation.simplex import FAILED
 from gridwright.catalogue import Entry, entries
-from gridwright.link import link
+from gridwright.compiler.link import link
 
 METHODS = ["grouped", "vertex", "interior"]
 SOLVABLE = [entry for entry in entries() if entry.has_capacity]

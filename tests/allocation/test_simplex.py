@@ -12,7 +12,7 @@ from gridwright.allocation.highs import solve_highs
 from gridwright.allocation.room import tableau
 from gridwright.allocation.simplex import FAILED
 from gridwright.allocation.simplex import solve as solve_in_place
-from gridwright.link import link
+from gridwright.compiler.link import link
 
 Floats = NDArray[np.float64]
 

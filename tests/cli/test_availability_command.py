@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridwright.cli.main import run
-from gridwright.grid.history import History
+from gridwright.grid.prediction import History
 
 QUICK = ("--every", "0.02", "--for", "0.06")
 

@@ -8,7 +8,7 @@ import pytest
 
 from gridwright.cli.main import run
 from gridwright.cli.sweep import values_of
-from gridwright.reproduction import journalled, targets
+from gridwright.reproduction import targets, testbed_runs
 
 REPRODUCE = ["research", "reproduce"]
 
@@ -34,7 +34,7 @@ def test_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
-    journalled._known.cache_clear()
+    testbed_runs._known.cache_clear()
     found = json.loads(output(capsys, "reproduce", "LP", "K:7.3", "--json"))
     assert found["summary"]["differs"] == 0
     assert found["summary"]["not run"] == len(targets()["K:7.3"].cells)

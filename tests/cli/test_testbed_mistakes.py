@@ -50,10 +50,10 @@ def test_wrong_experiments(text: str, message: str, gw: Command, tmp_path: Path)
         (["run", "MGST-1", "--policy", "min_min"], ": min_min is a batch policy; a testbed runs"),
         (["run", "MGST-1", "--policy", "fcsf"], "no policy 'fcsf'; did you mean 'fcfs'"),
         (["run", "MGST-1", "--policy", "no.py"], "no.py cannot be read"),
-        (["run", "MGST-1", "--executor", "dask"], "expected the address of a scheduler: tcp://"),
+        (["run", "MGST-1", "--executor", "dask"], "needs the address of a scheduler: --on tcp://"),
         (["run", "MGST-1", "--executor", "slurm"], "expected 'local' or 'dask'"),
         (["run", "MGST-1", "--executor", "local", "--address", "tcp://h:1"], "for --executor dask"),
-        (["run", "MGST-1", "--on", "nowhere"], "'nowhere' is no address of a cluster"),
+        (["run", "MGST-1", "--on", "nowhere"], "'nowhere' is not the address of a cluster"),
         (["run", "MGST-1", "--time-unit", "0"], ": time_unit is 0.0; expected a number > 0"),
         (["run", "MGST-1", "--time-unit", "1e-9"], "a time unit of 1e-09 seconds; expected 0.001"),
         (["run", "MGST-1", "--time-unit", "1e20"], "a time unit of 1e+20 seconds; expected 0.001"),
@@ -89,9 +89,9 @@ def test_wrong_usage(arguments: list[str], message: str, gw: Command) -> None:
 
 
 def test_nobody_answers(gw: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridwright.grid.executors import scheduler
+    from gridwright.grid.executors import connection
 
-    monkeypatch.setattr(scheduler, "PATIENCE", 1.0)
+    monkeypatch.setattr(connection, "PATIENCE", 1.0)
     wrong = gw.fails("run", "MGST-1", "--on", "tcp://127.0.0.1:1")
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in wrong
     assert "no runs yet" in gw("runs")

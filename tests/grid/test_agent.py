@@ -11,12 +11,10 @@ import cloudpickle
 import pytest
 
 from gridwright import InputError
-from gridwright.grid.agent import Agent
-from gridwright.grid.cpu import Snapshot, availability, snapshot
+from gridwright.grid.agent import Agent, Snapshot, availability, snapshot
 from gridwright.grid.executors.local import LocalExecutor
-from gridwright.grid.executors.seam import Event, Reading
-from gridwright.grid.history import History
-from gridwright.grid.prediction import Prediction
+from gridwright.grid.executors.protocol import Event, Reading
+from gridwright.grid.prediction import History, Prediction
 from gridwright.testbed.load import Load
 
 WAIT = 60

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridwright.grid.cpu import LOAD, Process, Snapshot, availability, snapshot
+from gridwright.grid.agent import LOAD, Process, Snapshot, availability, snapshot
 
 SPIN = "import sys; print(flush=True)\nwhile True: pass"
 SPIN_AS_GRANDCHILD = f"""

@@ -9,10 +9,9 @@ import pytest
 
 from gridwright import System, load, simulate
 from gridwright.grid import Corrections, Journal, Mapper, Settings, statistics
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.mapper import Submission
-from gridwright.grid.virtual import run_virtually
 from gridwright.policies import find
 from gridwright.simulation import KINDS
 

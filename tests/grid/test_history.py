@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridwright import InputError
-from gridwright.grid.history import Extent, History, history_path
+from gridwright.grid.prediction import Extent, History, history_path
 
 NOON = datetime(2024, 3, 6, 12, 0)  # a Wednesday
 
@@ -103,7 +103,7 @@ def test_a_file_for_each_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 WRITER = """
 import sys
 from pathlib import Path
-from gridwright.grid.history import History
+from gridwright.grid.prediction import History
 history = History(Path(sys.argv[1]))
 for k in range(int(sys.argv[2])):
     history.add(86400.0 * 365 + 60 * k, 60, 0.5)

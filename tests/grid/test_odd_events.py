@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gridwright.grid import Corrections, Journal, Mapper, Send, Settings, statistics
 from gridwright.grid.executors import Ended, Event, MachineDown, MachineUp, Reading, Started
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.mapper import Submission
 from gridwright.grid.time_limit import Overdue

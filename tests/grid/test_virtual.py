@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gridwright.grid.virtual import Stop, run_apart, run_virtually
+from gridwright.grid.executors.virtual import Stop, run_apart, run_virtually
 
 
 def in_a_notebook(function: Callable[[], Any]) -> None:

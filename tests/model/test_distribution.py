@@ -18,8 +18,7 @@ from gridwright.model import (
     Uniform,
     Weibull,
 )
-from gridwright.model.distribution import KINDS
-from gridwright.model.kind import describe, parse
+from gridwright.model.distribution import KINDS, describe, parse
 
 EXAMPLES = [
     Exponential(),

@@ -1,6 +1,6 @@
 import pytest
 
-from gridwright.model.explanation import place, shortened
+from gridwright.model.record import place, shortened
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from gridwright.model import (
     Weibull,
     robustness,
 )
-from gridwright.model.cumulative import cumulative
-from gridwright.model.pmf import moved
+from gridwright.model.pmf import cumulative, moved
 
 weights = st.lists(st.floats(0, 1), min_size=1, max_size=12).filter(lambda w: sum(w) > 1e-3)
 widths = st.sampled_from([0.1, 1.0, 5.0])

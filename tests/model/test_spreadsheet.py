@@ -12,7 +12,7 @@ from gridwright import System
 from gridwright.cli.main import run
 from gridwright.model.spreadsheet import unquoted, write_table
 from gridwright.testbed import Fault
-from gridwright.testbed.faults import read_faults, write_faults
+from gridwright.testbed.workload import read_faults, write_faults
 
 FORMULA = '=HYPERLINK("http://evil.example")'
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gridwright.computer import computer
+from gridwright.compiler.computer import computer
 from gridwright.model import InputError
 from gridwright.report.document import (
     details,

@@ -1,7 +1,7 @@
 """Every cell that differs is explained, as far as anybody knows."""
 
 from gridwright.reproduction import explanations, read_page
-from gridwright.reproduction.differences import TABLES, _sections
+from gridwright.reproduction.data import TABLES, _sections
 
 
 def test_every_section_is_about_some_table() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gridwright.catalogue import results
-from gridwright.reproduction.printed import allowed, contradictions, words
+from gridwright.reproduction.verdict import allowed, contradictions, words
 
 
 def one(**wanted: object) -> dict[str, object]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gridwright import InputError
-from gridwright.computer import computer
+from gridwright.compiler.computer import computer
 from gridwright.reproduction import (
     Laboratory,
     label,

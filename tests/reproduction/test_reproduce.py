@@ -11,9 +11,9 @@ from gridwright.reproduction import (
     Target,
     Verdict,
     choose,
-    journalled,
     reproduce,
     summary,
+    testbed_runs,
 )
 from gridwright.reproduction.page import write_page
 
@@ -102,7 +102,7 @@ def test_errata_of_what_is_not_run_are_told() -> None:
 @pytest.fixture(autouse=True)
 def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
-    journalled._known.cache_clear()
+    testbed_runs._known.cache_clear()
 
 
 def test_a_difference_of_the_model_is_no_erratum_of_a_testbed_run() -> None:

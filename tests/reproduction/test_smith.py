@@ -5,11 +5,10 @@ from pathlib import Path
 
 from gridwright.plots import can_draw, draw_reproduction
 from gridwright.reproduction import Laboratory, reproduce, runs_of, targets
-from gridwright.reproduction.ask import ask
 from gridwright.reproduction.laboratory import Scale
 from gridwright.reproduction.page import label
-from gridwright.reproduction.smith import best_reading
-from gridwright.reproduction.target import Target
+from gridwright.reproduction.reproduce import ask
+from gridwright.reproduction.target import Target, best_reading
 
 
 def test_the_whole_grid() -> None:

@@ -9,9 +9,9 @@ from gridwright import InputError
 from gridwright.catalogue import results, tables
 from gridwright.policies import find
 from gridwright.reproduction import choose, runs_of, targets
-from gridwright.reproduction.ask import ask
 from gridwright.reproduction.page import label
 from gridwright.reproduction.question import is_of_testbed
+from gridwright.reproduction.reproduce import ask
 
 
 def test_every_printed_cell_belongs_to_just_one_target() -> None:

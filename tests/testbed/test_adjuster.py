@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gridwright import InputError, System
 from gridwright.testbed import Adjuster, Calibration, real_rates, warnings
-from gridwright.testbed.spin import carry_along, spin
+from gridwright.testbed.adjuster import carry_along, spin
 
 TWO = System(
     arrivals=[1, 1], rates=[[8, 2, 2], [4, 0, 0]], classes=["a", "b"], groups=["x", "y", "z"]

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from gridwright.grid import Journal
-from gridwright.grid.executors.fake import FakeExecutor
+from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.testbed import Experiment
 from gridwright.testbed.conduct import Conduct
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from gridwright import InputError
-from gridwright.grid.cpu import LOAD
+from gridwright.grid.agent import LOAD
 from gridwright.testbed.load import Load
 
 WAIT = 60

@@ -13,8 +13,7 @@ import pytest
 from gridwright import InputError
 from gridwright.grid import Journal, Mapper
 from gridwright.testbed import Experiment, Run, conduct, export, gap, report, runs, twin
-from gridwright.testbed.faults import Fault
-from gridwright.testbed.generator import JobList
+from gridwright.testbed.workload import Fault, JobList
 
 
 @pytest.fixture(autouse=True)

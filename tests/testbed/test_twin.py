@@ -5,9 +5,8 @@ import pytest
 
 from gridwright import simulate
 from gridwright.testbed import Experiment, virtually
-from gridwright.testbed.faults import Fault
-from gridwright.testbed.generator import JobList
 from gridwright.testbed.twin import Causes, Gap
+from gridwright.testbed.workload import Fault, JobList
 
 
 def test_virtual_runs_have_the_mean_of_the_simulator() -> None:

@@ -140,7 +140,7 @@ def mine(task_class, view):
 
 
 def test_code_is_told_of_by_its_line(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridwright.web.pasted.PATIENCE", 0.5)
+    monkeypatch.setattr("gridwright.web.pasted_policy.PATIENCE", 0.5)
 
     def wrong(code: str) -> str:
         body = {"system": TWO, "code": code}
@@ -182,7 +182,7 @@ def test_code_and_clusters_are_for_who_has_shown_the_token(api: Any) -> None:
     cluster = {"address": "tcp://127.0.0.1:1"}
     assert "log in" in api.get("/machines", 403, params=cluster)["detail"]
     assert "log in" in api.post("/runs", {"system": SMALL, **cluster}, 403)["detail"]
-    definition = {"system": SMALL, "policy": "fcfs", "executor": "dask", **cluster}
+    definition = {"system": SMALL, "policy": "fcfs", "on": "tcp://127.0.0.1:1"}
     assert "log in" in api.post("/runs", {"definition": definition}, 403)["detail"]
     assert api.get("/runs") == []
 
@@ -300,9 +300,9 @@ def test_a_cluster(api: Any) -> None:
         finally:
             process.terminate()
     for wrong in ("10.0.0.1", "tcp://x", "file:///etc/passwd"):
-        assert "no address" in api.get("/machines", 422, params={"address": wrong})["detail"]
+        assert "not the address" in api.get("/machines", 422, params={"address": wrong})["detail"]
         body = {"system": SMALL, "address": wrong}
-        assert "no address" in api.post("/runs", body, 422)["detail"]
+        assert "not the address" in api.post("/runs", body, 422)["detail"]
     assert "TLS" in api.get("/machines", 422, params={"address": "tls://127.0.0.1:1"})["detail"]
 
 

@@ -9,8 +9,8 @@ import pytest
 from gridwright import InputError, load
 from gridwright.allocation import long_run_of
 from gridwright.policies import find
-from gridwright.web.background import Background
-from gridwright.web.simulating import Simulation, Wanted
+from gridwright.web.queue import Background
+from gridwright.web.simulations import Simulation, Wanted
 
 
 @dataclass
@@ -101,7 +101,7 @@ def test_verdicts_are_found_in_the_thread_of_the_simulation() -> None:
 def test_a_system_whose_load_takes_too_long_is_not_simulated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gridwright.web.simulating.SECONDS", 0.0)
+    monkeypatch.setattr("gridwright.web.simulations.SECONDS", 0.0)
     long_run_of.cache_clear()
     simulation = Simulation(1, load("2.B"), (find("mct"),), 10.0, Wanted("2.B", []))
     simulation.run()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gridwright.web.running import experiment_of
+from gridwright.web.runs import experiment_of
 
 from .test_api import TWO, until
 from .test_form import WHOLE

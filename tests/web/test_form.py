@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from gridwright import InputError, load
 from gridwright.catalogue import experiment_names
 from gridwright.testbed import Experiment, Fault, Listed, parse_machines
-from gridwright.web.definition import definition_of, experiment_from
-from gridwright.web.draft import document_of, system_of
+from gridwright.web.documents import definition_of, document_of, experiment_from, system_of
 from gridwright.web.form import TRACE, FaultCells, Form
 
 WHOLE: dict[str, Any] = {

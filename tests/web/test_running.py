@@ -12,7 +12,7 @@ import pytest
 
 from gridwright import InputError
 from gridwright.testbed import Experiment, new_run
-from gridwright.web.running import Runs, path_of
+from gridwright.web.runs import Runs, path_of
 
 SYSTEM = {"arrivals": [1], "rates": [[2]]}
 HOLD = """

@@ -13,7 +13,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from gridwright.web.api import make_api
-from gridwright.web.desk import Desk
+from gridwright.web.services import Services
 
 CHECKS = [
     not_a_server_error,
@@ -27,8 +27,8 @@ CHECKS = [
 ]
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW")
 
-desk = Desk()
-app = make_api(desk)
+services = Services()
+app = make_api(services)
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
 
 
@@ -36,7 +36,7 @@ schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
     yield
-    desk.calibrator.close()  # else it would go on beside the other tests
+    services.calibrator.close()  # else it would go on beside the other tests
 
 
 @schema.parametrize()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gridwright import InputError, System
 from gridwright.catalogue import entries
-from gridwright.web.draft import document_of, find_mistakes, read_text, system_of
+from gridwright.web.documents import document_of, find_mistakes, read_text, system_of
 from gridwright.web.saved import load_saved, save, saved_names
 from gridwright.web.sheet import Sheet
 

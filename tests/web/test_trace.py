@@ -1,6 +1,6 @@
 """The bars of failures."""
 
-from gridwright.web.pages.trace import FUTURE, PAST, failure_trace
+from gridwright.web.pages.charts import FUTURE, PAST, failure_trace
 
 INFINITY = float("inf")
 

@@ -123,7 +123,7 @@ def suited(function: Function, room: Room, large: int = HUGE) -> Function:
     """Return a function, compiled if the room is large enough for that to pay."""
     if steps(room) <= large:
         return function
-    from ..link import link
+    from ..compiler.link import link
 
     return cast(Function, link(function))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..link import shared
+from ..compiler.link import shared
 from .recall import BASES
 from .tableau import ROW, Floats, Integers, Tableau
 

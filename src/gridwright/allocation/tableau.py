@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..link import shared
+from ..compiler.link import shared
 
 __all__ = [
     "ROW",

@@ -1,7 +1,6 @@
 """The published systems and every printed result, as data."""
 
-from .entry import Entry, cite, entries, find, find_or_read, load
-from .experiment import experiment_names, experiment_path
+from .entry import Entry, cite, entries, experiment_names, experiment_path, find, find_or_read, load
 from .result import Cell, Erratum, Remark, Table, errata, remarks_on, results, results_of, tables
 
 __all__ = [

@@ -10,7 +10,16 @@ from typing import Any
 
 from ..model import InputError, System, did_you_mean
 
-__all__ = ["Entry", "cite", "entries", "find", "find_or_read", "load"]
+__all__ = [
+    "Entry",
+    "cite",
+    "entries",
+    "experiment_names",
+    "experiment_path",
+    "find",
+    "find_or_read",
+    "load",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,3 +165,23 @@ def _entry(name: str, table: dict[str, Any]) -> Entry:
         expected_allocation=allocation and tuple(map(tuple, allocation)),
         **table,
     )
+
+
+@cache
+def experiment_names() -> tuple[str, ...]:
+    """List the experiments by name, in their order.
+
+    >>> experiment_names()[0], len(experiment_names())
+    ('MGST-1', 20)
+    """
+    found = [path.name.removesuffix(".toml") for path in _folder().iterdir()]
+    return tuple(sorted(found, key=lambda name: (int(name.split("-")[1]), name)))
+
+
+def experiment_path(name: str) -> Path:
+    """Return the file of an experiment."""
+    return _folder() / f"{name}.toml"
+
+
+def _folder() -> Path:
+    return Path(str(files(__package__))) / "experiments"

@@ -14,8 +14,7 @@ from .output import check_files, console, counted, finish, progress_bar, show, t
 
 if TYPE_CHECKING:
     from ..grid.agent import Measurement
-    from ..grid.history import History
-    from ..grid.prediction import Prediction
+    from ..grid.prediction import History, Prediction
 
 
 def availability(
@@ -52,8 +51,7 @@ def availability(
     json: Json = False,
 ) -> None:
     """Measure which share of this computer's CPU is free, and predict it."""
-    from ..grid.history import History
-    from ..grid.prediction import MODES, Prediction
+    from ..grid.prediction import MODES, History, Prediction
     from ..model import InputError, did_you_mean
     from ..plots import draw_availability
 

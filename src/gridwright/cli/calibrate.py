@@ -12,7 +12,6 @@ from .options import Json, On, path_option
 from .output import check_files, console, counted, finish, progress_bar, show, table, write_rows
 
 if TYPE_CHECKING:
-    from ..grid.executors import Executor
     from ..testbed import Calibrations
 
 
@@ -50,7 +49,8 @@ def calibrate(
         raise InputError("--machines starts local processes and --on uses a cluster; give one")
     with progress_bar() as report:
         found = run(
-            (2 if machines is None else machines) if on is None else _cluster(on),
+            machines,
+            on=on,
             repeats=repeats,
             longest=longest,
             together=together,
@@ -67,18 +67,6 @@ def calibrate(
             plot: lambda path: draw_calibration(found, path),
         },
     )
-
-
-def _cluster(address: str) -> Executor:
-    from importlib import import_module
-
-    from ..model import InputError
-
-    try:
-        made: Executor = import_module("...grid.executors.dask", __name__).DaskExecutor(address)
-    except ImportError:
-        raise InputError("--on needs Dask: pip install 'gridwright[grid]'") from None
-    return made
 
 
 def _show(found: Calibrations) -> None:

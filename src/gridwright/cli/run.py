@@ -100,15 +100,17 @@ def given_options(**options: Any) -> dict[str, Any]:
 
 
 def place(on: str | None, executor: str | None, address: str | None) -> dict[str, Any]:
-    """Return the keys of an experiment that say where it runs."""
+    """Return the key of an experiment that says where it runs."""
     from ..model import InputError
 
-    if address is not None and executor not in (None, "dask"):
+    if address and executor not in (None, "dask"):
         raise InputError(f"--address is for --executor dask, not {executor}")
-    on = on or address
-    if on is None or on == "local":
-        return given_options(executor=on or executor)
-    return {"executor": "dask", "address": on}
+    if executor == "dask" and not (on or address):
+        raise InputError("--executor dask needs the address of a scheduler: --on tcp://HOST:PORT")
+    if executor not in (None, "local", "dask"):
+        raise InputError(f"--executor is {executor!r}; expected 'local' or 'dask'")
+    where = on or address or executor
+    return {} if where is None else {"on": "" if where == "local" else where}
 
 
 def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json: bool) -> None:

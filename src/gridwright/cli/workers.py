@@ -45,7 +45,8 @@ def workers(
 
     Then use them: gridwright run EXPERIMENT --on ADDRESS, or Grid(on=ADDRESS) in Python.
     """
-    from ..grid.cluster import Tls, join, serve
+    from ..grid.executors.connection import Tls
+    from ..grid.executors.dask_cluster import join, serve
     from ..model import InputError
 
     on = on or connect
@@ -59,7 +60,7 @@ def workers(
     given = [each for each in (tls_ca_file, tls_cert, tls_key) if each is not None]
     if len(given) not in (0, 3):
         raise InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
-    tls = Tls(*given) if given else None
+    tls = Tls(ca_file=given[0], cert=given[1], key=given[2]) if given else None
     names = _names(count, name, joining=on is not None)
 
     def ready(address: str) -> None:

@@ -2,16 +2,14 @@
 
 from ..model import JobFailedError
 from .book import Book
-from .corrections import Corrections, corrections_of
 from .future import JobFuture
 from .grid import Grid
 from .job import Cancel, Job, Send, Stage
 from .journal import Journal
+from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, queues, statistics
 from .mapper import Mapper
-from .paging import JobPage, Queues, event_page, job_page, queues
-from .settings import Settings
-from .statistics import Statistics, statistics
-from .watching import MachineState, away_times, find_running, machine_states, request
+from .remote import MachineState, away_times, find_running, machine_states, request
+from .settings import Corrections, Settings, corrections_of
 
 __all__ = [
     "Book",

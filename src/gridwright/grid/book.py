@@ -15,12 +15,12 @@ import numpy as np
 from ..allocation import groups_of
 from ..model import InputError
 from .job import Cancel, Copy, Instruction, Job, Stage
-from .ledger import SLOWEST, Floats, Ledger
+from .state import SLOWEST, Floats, GridState
 
 __all__ = ["Book"]
 
 
-class Book(Ledger):
+class Book(GridState):
     """Jobs, machines, and what a policy decides about them when something happens."""
 
     def submit(self, now: float, number: int, task_class: int) -> list[Instruction]:

@@ -27,10 +27,9 @@ from .book import Book
 from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
 from .job import Cancel, Instruction, Job, Stage
 from .journal import IN_MEMORY, Entry, Journal
-from .planning import Planned, Planning
 from .settings import Settings
 from .time_limit import Overdue, TimeLimits
-from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Submission, Turn
+from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
 from .worker import cut
 
 __all__ = ["Mapper", "Submission"]

@@ -1,11 +1,8 @@
 """Plain data: systems, distributions, and the matrices that describe unequal machines."""
 
-from . import etc
-from .assumed import Assumed, Inaccuracy
-from .availability import MarkovChain
+from . import etc, mode
 from .batch import BatchRun, Deadlines, ExecutionPmf
-from .chain import Customer, Perturbation, RandomTemplates, Template, scaled_chains
-from .changes import Changes
+from .chain import Customer, Perturbation, RandomTemplates, Template, by_application, scaled_chains
 from .distribution import (
     Deterministic,
     Distribution,
@@ -28,12 +25,10 @@ from .error import (
     JournalError,
     did_you_mean,
 )
-from .expansion import by_application
-from .failures import Failures
-from .heterogeneity import Heterogeneity, heterogeneity
-from .pmf import GridPmf
-from .robustness import Robustness, robustness
+from .etc import Heterogeneity, heterogeneity
+from .pmf import GridPmf, Robustness, robustness
 from .system import System
+from .uncertainty import Assumed, Changes, Failures, Inaccuracy, MarkovChain
 
 __all__ = [
     "Assumed",
@@ -73,6 +68,7 @@ __all__ = [
     "did_you_mean",
     "etc",
     "heterogeneity",
+    "mode",
     "robustness",
     "scaled_chains",
 ]

@@ -1,23 +1,27 @@
-"""System files: what is read from one, and what a system looks like in one."""
+"""Read, complete, check and write the description of a system."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .chain import PLURAL
-from .distribution import Distribution
-from .error import InputError
-from .fit import with_defaults
-from .kind import describe
+from .chain import PLURAL, chain_defaults, check_chains, in_plural
+from .distribution import Distribution, describe
+from .error import InputError, did_you_mean
 from .record import Record, plain
 from .toml import parse_toml
 
 if TYPE_CHECKING:
     from .system import System
 
-__all__ = ["document", "read"]
+__all__ = [
+    "check_fit",
+    "document",
+    "numbered",
+    "read",
+    "with_defaults",
+]
 
 _SINGULAR = {many: one for one, many in PLURAL.items()}
 
@@ -82,3 +86,157 @@ def _words(value: Any, name: Callable[[Distribution], Any]) -> Any:
 
 def _differs(item: Any, default: Any) -> bool:
     return item is not None and not (type(item) is type(default) and item == default)
+
+
+MOST_MACHINES = 100_000
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Return the names of things that have none: their numbers from 1."""
+    return tuple(str(number) for number in range(1, count + 1))
+
+
+def with_defaults(values: Any) -> Any:
+    """Fill in names, counts and availability where a description leaves them out."""
+    values = in_plural(values)
+    if isinstance(values, dict) and "machines" in values:
+        raise ValueError("unknown key machines; the columns of rates are named in groups")
+    chains = chain_defaults(values) if isinstance(values, dict) else {}
+    rows = {**chains, **values}.get("rates") if isinstance(values, dict) else None
+    if not isinstance(rows, list | tuple) or not rows or not isinstance(rows[0], list | tuple):
+        return values
+    defaults = {
+        "classes": numbered(len(rows)),
+        "groups": numbered(len(rows[0])),
+        "counts": (1,) * len(rows[0]),
+        "availability": (1.0,) * len(rows[0]),
+        **chains,
+    }
+    return {**defaults, **values}
+
+
+def check_fit(system: System) -> None:
+    """Raise where parts of a system contradict each other."""
+    if system.rates.size == 0:
+        raise ValueError("rates is empty; expected a row for each class, a column for each machine")
+    check_chains(system)
+    classes, columns = system.rates.shape
+    _length("classes", system.classes, classes, "class")
+    _length("groups", system.groups, columns, "column of rates")
+    _length("counts", system.counts, columns, "column of rates")
+    _unique("classes", system.classes)
+    _unique("groups", system.groups)
+    if sum(system.counts) > MOST_MACHINES:
+        total = f"{sum(system.counts):,}"
+        raise ValueError(f"counts add up to {total} machines; expected at most {MOST_MACHINES:,}")
+    _unique("groups and counts give machines of which the name", system.machines)
+    _everything_runs("rates", system.rates, system.classes)
+    _arrivals_fit("arrivals", system.arrivals, system)
+    _availability_fits("availability", system.availability, system)
+    for key in ("execution", "interarrival"):
+        _length(key, getattr(system, key), classes, "class")
+    if system.failures is not None:
+        for key, value in system.failures.parts().items():
+            _length(f"[failures] {key}", value, columns, "column of rates")
+    _assumptions_fit(system)
+    _batches_fit(system)
+
+
+def _length(key: str, values: Any, expected: int, per: str) -> None:
+    if isinstance(values, tuple) and len(values) != expected:
+        raise ValueError(f"{key} has {len(values)} entries; expected {expected}, one per {per}")
+
+
+def _unique(key: str, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{key} has {name!r} twice; expected names that differ")
+        seen.add(name)
+
+
+def _everything_runs(key: str, rates: Any, classes: Sequence[str]) -> None:
+    for number, row in enumerate(rates, start=1):
+        if not row.any():
+            raise ValueError(
+                f"{key}, row {number} is all 0: no machine can run class {classes[number - 1]!r}; "
+                "expected a rate > 0 somewhere"
+            )
+    for number, column in enumerate(rates.T, start=1):
+        if not column.any():
+            raise ValueError(
+                f"{key}, column {number} is all 0: that machine can run no class; leave it out"
+            )
+
+
+def _arrivals_fit(key: str, arrivals: Any, system: System) -> None:
+    classes, machines = system.shape
+    if len(arrivals) != classes:
+        raise ValueError(
+            f"{key} has {len(arrivals)} entries; expected {classes}, one per row of rates"
+        )
+    if arrivals.ndim == 1:
+        return
+    if arrivals.shape[1] != machines:
+        raise ValueError(
+            f"{key} has {arrivals.shape[1]} columns; expected {machines}, one per machine"
+        )
+    for row, rates in enumerate(arrivals, start=1):
+        if not rates.any():
+            raise ValueError(f"{key}, row {row} is all 0; expected a rate > 0 somewhere")
+
+
+def _availability_fits(key: str, availability: Sequence[Any], system: System) -> None:
+    columns, machines = len(system.counts), sum(system.counts)
+    if len(availability) not in (columns, machines):
+        either = f"{columns}, one per column of rates"
+        if machines != columns:
+            either += f", or {machines}, one per machine"
+        raise ValueError(f"{key} has {len(availability)} entries; expected {either}")
+
+
+def _assumptions_fit(system: System) -> None:
+    assumed = system.assumed
+    if assumed is None:
+        return
+    if assumed.arrivals is not None:
+        _length("[assumed] arrivals", assumed.arrivals, len(system.classes), "class")
+    if assumed.rates is not None:
+        if assumed.rates.shape != system.rates.shape:
+            shapes = ["×".join(map(str, rates.shape)) for rates in (assumed.rates, system.rates)]
+            raise ValueError(f"[assumed] rates is {shapes[0]}; expected {shapes[1]}, as rates")
+        _everything_runs("[assumed] rates", assumed.rates, system.classes)
+    if assumed.availability is not None:
+        _availability_fits("[assumed] availability", assumed.availability, system)
+    _length("[assumed] execution", assumed.execution, len(system.classes), "class")
+
+
+def _batches_fit(system: System) -> None:
+    classes, columns = system.rates.shape
+    if system.deadlines is not None:
+        _length("[deadlines] allowance", system.deadlines.allowance, classes, "class")
+    if system.pmf is None:
+        return
+    if system.pmf.times:
+        _length("[pmf] times", system.pmf.times, classes, "class")
+        for number, row in enumerate(system.pmf.times, start=1):
+            _length(f"[pmf] times, row {number}", row, columns, "column of rates")
+    if system.pmf.measured:
+        _measurements_fit(system, system.pmf.measured)
+
+
+def _measurements_fit(system: System, measured: dict[str, dict[str, Any]]) -> None:
+    """Refuse names that the system has not, and pairs without a measured time."""
+    for name, row in measured.items():
+        if name not in system.classes:
+            raise ValueError(
+                f"[pmf] measured: no class {name!r}{did_you_mean(name, system.classes)}"
+            )
+        for group in row:
+            if group not in system.groups:
+                hint = did_you_mean(group, system.groups)
+                raise ValueError(f"[pmf] measured: no machine or group {group!r}{hint}")
+    for i, name in enumerate(system.classes):
+        for j, group in enumerate(system.groups):
+            if system.rates[i, j] > 0 and not measured.get(name, {}).get(group):
+                raise ValueError(f"[pmf] measured: no time of class {name!r} on {group!r}")

@@ -1,19 +1,38 @@
-"""Probability mass functions of times on a grid, and what is done with them."""
+"""Probability mass functions of times on a grid, and the robustness of schedules."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import lru_cache
+from math import gamma, log1p, sqrt
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cumulative import cumulative
-from .distribution import Distribution
+from .distribution import (
+    Deterministic,
+    Distribution,
+    Erlang,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lognormal,
+    Pmf,
+    Uniform,
+    Weibull,
+)
 from .error import InputError
 from .record import freeze
 
-__all__ = ["MOST_BINS", "GridPmf"]
+__all__ = [
+    "MOST_BINS",
+    "GridPmf",
+    "Robustness",
+    "cumulative",
+    "robustness",
+]
 
 MOST_BINS = 4096
 """Longest pmf made of a distribution: what would come later is gathered in the last bin."""
@@ -203,3 +222,96 @@ def moved(pmf: GridPmf, bins: int) -> GridPmf:
     mass = np.zeros(max(len(pmf.mass) + bins, 2))
     np.add.at(mass, np.maximum(np.arange(len(pmf.mass)) + bins, 1), pmf.mass)
     return GridPmf(pmf.width, mass)
+
+
+DRAWS = 100_000
+"""A user's own distribution, of which only draws are to be had, is known by so many of them."""
+
+
+def cumulative(distribution: Distribution, at: Any) -> Any:
+    """Return P(draw ≤ at), for a number or an array of them.
+
+    >>> cumulative(Uniform(low=1, high=3), 1.5)
+    np.float64(0.25)
+    """
+    x = np.asarray(at, dtype=float)
+    match distribution:
+        case Deterministic():
+            return (x >= 1.0).astype(float)[()]
+        case Hyperexponential():
+            phases = zip(*distribution.phases, strict=True)
+            return sum(p * -np.expm1(-x / mean) for p, mean in phases)
+        case Gamma(shape=shape) | Erlang(stages=shape):
+            from scipy.special import gammainc
+
+            return gammainc(shape, x * shape)
+        case Weibull(shape=shape):
+            return -np.expm1(-((x * gamma(1 + 1 / shape)) ** shape))
+        case Lognormal(scv=scv):
+            from scipy.special import ndtr
+
+            sigma = sqrt(log1p(scv))
+            return ndtr((np.log(np.maximum(x, 1e-300)) + sigma**2 / 2) / sigma)
+        case Uniform(low=low, high=high):
+            return np.clip((x - low) / (high - low), 0, 1)[()]
+        case Pmf(values=values, probabilities=probabilities):
+            order = np.argsort(values)
+            steps = np.concatenate([[0.0], np.cumsum(np.array(probabilities)[order])])
+            return steps[np.searchsorted(np.array(values)[order], x, side="right")]
+        case _ if type(distribution) is Exponential:
+            return -np.expm1(-x)
+        case _:
+            draws = _draws(distribution)
+            return np.searchsorted(draws, x, side="right") / len(draws)
+
+
+@lru_cache(maxsize=8)
+def _draws(distribution: Distribution) -> NDArray[np.float64]:
+    found = np.asarray(distribution.sample(np.random.default_rng(0), DRAWS), dtype=float)
+    return np.sort(found)
+
+
+NEVER = 1e-12
+"""A probability below this is none."""
+
+
+class Robustness(NamedTuple):
+    """How surely what machines hold is done on time."""
+
+    rho: float
+    """ρ, the probability that all of it is."""
+    counted: float
+    """The published count: Σ ρ_j (n_j − m_j), tasks that cannot be on time left out of both."""
+    expected: float
+    """The expected number on time, Σ P(finish ≤ deadline)."""
+
+
+def robustness(*machines: Sequence[tuple[GridPmf, float]]) -> Robustness:
+    """Judge an allocation: for each machine its tasks in order, each a pmf and a deadline.
+
+    The pmf of the first is that of its finish, in absolute time: ``pmf.shift(now)`` where the
+    machine is idle, ``pmf.shift(begun).after(now)`` where the task runs. Those of the others are
+    of their execution times.
+
+    >>> run = GridPmf(1, [0, 0.5, 0.5])
+    >>> robustness([(run.shift(10), 11), (run, 13)])
+    Robustness(rho=0.5, counted=1.0, expected=1.25)
+    """
+    rho, counted, expected = 1.0, 0.0, 0.0
+    for tasks in machines:
+        own, missed = 1.0, 0
+        given: GridPmf | None = None
+        free: GridPmf | None = None
+        for pmf, deadline in tasks:
+            given = pmf if given is None else given.convolve(pmf)
+            free = pmf if free is None else free.convolve(pmf)
+            expected += free.by(deadline)
+            chance = given.by(deadline)
+            if chance <= NEVER:
+                missed += 1
+            else:
+                own *= chance
+                given = given.truncate(deadline)
+        rho *= 0.0 if missed else own
+        counted += own * (len(tasks) - missed)
+    return Robustness(rho, counted, expected)

@@ -10,20 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
-from .assumed import Assumed
-from .availability import Availability, MarkovChain
 from .batch import BatchRun, Deadlines, ExecutionPmf
 from .chain import Customer, Perturbation, RandomTemplates, Template
-from .changes import Changes
-from .distribution import Exponential
+from .distribution import AnyDistribution, Exponential
 from .error import InputError
-from .explanation import explain
-from .failures import Failures
-from .file import document, read, unsaid
-from .fit import check_fit, numbered, with_defaults
-from .kind import AnyDistribution
-from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, freeze
+from .file import check_fit, document, numbered, read, unsaid, with_defaults
+from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
+from .uncertainty import Assumed, Availability, Changes, Failures, MarkovChain
 
 __all__ = ["System"]
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..reproduction.smith import best_reading
-from .chains import draw_performance, draw_perturbed
+from ..reproduction.target import best_reading
+from ..simulation.chain_loop import perturbed
 from .figure import save
 
 if TYPE_CHECKING:
     from ..reproduction import Outcome, Reproduction
 
-__all__ = ["can_draw", "draw_reproduction"]
+__all__ = [
+    "can_draw",
+    "draw_performance",
+    "draw_perturbed",
+    "draw_reproduction",
+    "draw_testbed",
+]
 
 
 def can_draw(found: Reproduction) -> bool:
@@ -102,3 +109,120 @@ def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
     errors = [*np.nan_to_num(means - low), 0.0]
     axes.bar([*names, reference], [*means, 1.0], yerr=errors, capsize=4)
     axes.set_ylabel(f"{what}, {reference} = 1")
+
+
+DRAWS = 40_000
+SPIKE = 10
+"""How many times the usual density is so much that nothing else could be seen beside it."""
+READINGS = ("printed", "halved", "mixture")
+
+
+def draw_performance(axes: Any, outcomes: list[Outcome]) -> None:
+    """Draw the performance by number of nodes, each way to draw templates beside the published."""
+    for k, variant in enumerate(dict.fromkeys(each.cell["variant"] for each in outcomes)):
+        mine = [each for each in outcomes if each.cell["variant"] == variant]
+        nodes = [each.cell["nodes"] for each in mine]
+        means, low, high = np.array([each.ours for each in mine], dtype=float).T
+        axes.plot(nodes, means, marker="o", markersize=3, color=f"C{k}", label=variant)
+        axes.fill_between(nodes, low, high, color=f"C{k}", alpha=0.15, linewidth=0)
+        if k == 0:
+            published = [each.cell["value"] for each in mine]
+            axes.plot(nodes, published, "kx", label="published", zorder=3)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(nodes, nodes)
+    axes.set_ylim(-0.03, 1.05)
+    axes.set_xlabel("nodes")
+    axes.set_ylabel("performance: OK / (OK + late)")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def draw_perturbed(axes: Any, outcomes: list[Outcome]) -> None:
+    """Draw how actual times spread around their estimates, in each reading."""
+    rng = np.random.default_rng(1)
+    normals = rng.standard_normal(2 * DRAWS)
+    normals = normals[np.abs(normals) < 1][:DRAWS]
+    uniform = rng.uniform(-1, 1, len(normals))
+    densities: list[float] = []
+    for each in outcomes:
+        reading, v = each.cell["reading"], each.cell["etcvar"]
+        number = 1 + READINGS.index(reading)
+        ratios = [perturbed(number, v, g, u) for g, u in zip(normals, uniform, strict=True)]
+        heights, _, _ = axes.hist(
+            ratios,
+            np.linspace(0, 2, 81),
+            density=True,
+            histtype="step",
+            label=reading,
+            linewidth=4 - number,  # readings may be the same: all are to be seen
+        )
+        densities += [height for height in heights if height > 0]
+    if max(densities) > SPIKE * np.median(densities):  # no perturbation at all is one
+        axes.set_yscale("symlog", linthresh=2)
+        axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("actual over estimated time")
+    axes.set_ylabel("density")
+    axes.legend(frameon=False)
+
+
+POLICIES = ("LPAS_DG", "Gcmu", "FCFS")
+PLATFORMS = ("simulation", "testbed")
+
+
+def draw_testbed(found: Sequence[Reproduction], path: Path) -> None:
+    """Draw the mean response in every experiment: simulated and measured, published and ours."""
+    from matplotlib.figure import Figure
+
+    cells: dict[tuple[int, str, str], Outcome] = {}
+    for outcome in (each for one in found for each in one.outcomes):
+        cell = outcome.cell
+        if cell.get("platform") in PLATFORMS and cell["metric"] == "W_mean" and "policy" in cell:
+            cells.setdefault((cell["case"], cell["policy"], cell["platform"]), outcome)
+    cases = sorted({case for case, _, _ in cells})
+    rows = max(1, -(-len(cases) // 4))
+    figure = Figure(figsize=(13, 2.6 * rows), layout="constrained")
+    panels = figure.subplots(rows, 4, squeeze=False).flat
+    for axes, case in zip(panels, cases, strict=False):
+        for k, (name, pick) in enumerate(
+            [(f"{p}, published", (p, _published)) for p in PLATFORMS]
+            + [(f"{p}, ours", (p, _ours)) for p in PLATFORMS]
+        ):
+            platform, value = pick
+            heights = [value(cells.get((case, policy, platform))) for policy in POLICIES]
+            at = np.arange(len(POLICIES)) + (k - 1.5) * 0.2
+            colour = f"C{PLATFORMS.index(platform)}"
+            hatch = "//" if k < len(PLATFORMS) else None
+            axes.bar(
+                at, heights, 0.2, label=name, color=colour, alpha=0.5 if hatch else 1, hatch=hatch
+            )
+        axes.set_xticks(range(len(POLICIES)), POLICIES, fontsize=8)
+        axes.set_title(f"experiment {case}", fontsize=9)
+        low = [
+            value(cells.get((case, p, q)))
+            for p in POLICIES
+            for q in PLATFORMS
+            for value in (_published, _ours)
+        ]
+        known = [each for each in low if each == each]
+        if known and max(known) > 20 * min(known):
+            axes.set_yscale("log")
+    for axes in list(figure.axes)[len(cases) :]:
+        axes.set_visible(False)
+    if figure.axes:
+        handles, names = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+    figure.supylabel("mean response, time units", fontsize=9)
+    save(figure, path)
+
+
+def _published(outcome: Outcome | None) -> float:
+    """Return the printed number, nan where none is printed."""
+    if outcome is None:
+        return float("nan")
+    cell = outcome.cell
+    if "lo" in cell:
+        return float(cell["lo"] + cell["hi"]) / 2
+    return float(cell.get("value", "nan"))
+
+
+def _ours(outcome: Outcome | None) -> float:
+    return float("nan") if outcome is None or outcome.ours is None else outcome.ours.mean

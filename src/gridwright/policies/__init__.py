@@ -6,18 +6,24 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .batch_view import BatchView, assign
-from .chain_view import ChainView
-from .contract import Policy, batch, chain, peer, policy_of, pull, push
-from .parameter import IDLE, ORDER, PLANNERS
+from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind, check_central
+from .policy import PLANNERS, Policy, batch, chain, peer, policy_of, pull, push
 from .registry import find, policies
-from .view import EXCLUDED, INFORMED, Pairs, Table, View
+from .view import EXCLUDED, INFORMED, BatchView, ChainView, Pairs, Table, View, assign
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 globals().update(policies())
 
 __all__ = [
+    "BATCH",
+    "CHAIN",
+    "KINDS",
+    "PEER",
+    "PULL",
+    "PUSH",
+    "Kind",
+    "check_central",
     "BatchView",
     "EXCLUDED",
     "IDLE",

@@ -1,7 +1,7 @@
 """First come, first served, by application."""
 
-from .chain_view import ChainView
-from .contract import chain
+from .policy import chain
+from .view import ChainView
 
 
 @chain

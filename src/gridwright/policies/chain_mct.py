@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .chain_view import ChainView
-from .contract import chain
+from .policy import chain
+from .view import ChainView
 
 
 @chain(order="oldest_job")

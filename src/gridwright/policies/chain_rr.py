@@ -2,8 +2,8 @@
 
 from enum import IntEnum
 
-from .chain_view import ChainView
-from .contract import chain
+from .policy import chain
+from .view import ChainView
 
 
 class By(IntEnum):

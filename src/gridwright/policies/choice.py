@@ -1,21 +1,29 @@
-"""Choices that several policies share. Plain functions: the simulator compiles them."""
+"""Choose a machine or a class: functions that several policies share and the simulator compiles."""
 
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .view import View
+from ..allocation import Situation
+from ..model import InputError
+from .view import INFORMED, Pairs, View
 
 __all__ = [
     "Tie",
     "drawn",
+    "fastest",
     "largest_index",
     "least_among",
     "least_completion",
+    "least_completion_within",
+    "mark_fastest",
     "permitted",
     "sooner",
+    "two_within",
 ]
+
+ALLOCATES_NOTHING = True  # what is compiled; the planner `fastest` is for Python
 
 ALIKE = 1e-12
 """Relative difference below which two times are a tie: sums kept step by step differ by rounding,
@@ -106,3 +114,87 @@ def largest_index(machine: int, view: View) -> int:
             if index > largest:
                 best, largest = i, index
     return best
+
+
+def fastest(situation: Situation, k: int = 2, percent: float = 0.0) -> np.ndarray:
+    """Permit the k machines fastest for each class, or that percentage of them, rounded down.
+
+    Only machines that are up and can run the class count; the lowest index wins a tie at the cut.
+    """
+    machines = situation.rates.shape[1]
+    if percent:
+        k = int(percent * machines / 100 + 1e-9)
+    if not 1 <= k <= machines:
+        given = f"percent={percent:g} gives k = {k}" if percent else f"k is {k:g}"
+        raise InputError(f"kpb: {given}; expected from 1 to {machines}, the number of machines")
+    plan = np.empty(situation.rates.shape)
+    mark_fastest(situation, int(k), plan)
+    return plan
+
+
+def mark_fastest(situation: Situation, k: int, plan: np.ndarray) -> None:
+    """Mark the k machines fastest for each class in a plan."""
+    classes, machines = situation.rates.shape
+    for i in range(classes):
+        for j in range(machines):
+            plan[i, j] = 0.0
+        for _ in range(k):
+            best, most = -1, 0.0
+            for j in range(machines):
+                rate = situation.rates[i, j] * situation.availability[j]
+                if rate > most and plan[i, j] == 0.0:
+                    best, most = j, rate
+            if best >= 0:
+                plan[i, best] = 1.0
+
+
+def routed(task_class: int, view: View) -> float:
+    """Return the work that the plan gives the class: what the routing shares are taken of."""
+    total = 0.0
+    for j in range(len(view.machines)):
+        total += view.plan[task_class, j] * view.nominal[task_class, j]
+    return total
+
+
+def within(task_class: int, view: View, machine: int, total: float, c: Pairs) -> bool:
+    """Tell whether a permitted machine is not yet ahead of its share."""
+    if view.plan[task_class, machine] <= 0.0 or not view.machines[machine].up:
+        return False
+    share = view.plan[task_class, machine] * view.nominal[task_class, machine] / total
+    allowed = share * view.classes[task_class].arrived + c[task_class, machine] * np.sqrt(view.now)
+    return bool(view.assigned[task_class, machine] < allowed)
+
+
+def least_completion_within(task_class: int, view: View, c: Pairs, tie: int) -> int:
+    """Return the machine that is within its share and would finish the task first, or −1."""
+    total = routed(task_class, view)
+    for j in range(len(view.machines)):
+        inside = within(task_class, view, j, total, c)
+        view.memory[task_class, j] = inside
+        view.tally[INFORMED] += inside
+    return least_among(task_class, view, view.memory, tie)
+
+
+def two_within(task_class: int, view: View, c: Pairs) -> tuple[int, int]:
+    """Draw two machines that are within their shares, in proportion to them; −1 where none is."""
+    total = routed(task_class, view)
+    first = drawn_within(task_class, view, total, c, -1)
+    second = drawn_within(task_class, view, total, c, first) if first >= 0 else -1
+    view.tally[INFORMED] += (first >= 0) + (second >= 0)
+    return first, second
+
+
+def drawn_within(task_class: int, view: View, total: float, c: Pairs, but: int) -> int:
+    """Draw a machine that is within its share, other than one."""
+    sum_within, last = 0.0, -1
+    for j in range(len(view.machines)):
+        if j != but and within(task_class, view, j, total, c):
+            sum_within += view.plan[task_class, j] * view.nominal[task_class, j]
+    left = view.rng.random() * sum_within
+    for j in range(len(view.machines)):
+        if j != but and within(task_class, view, j, total, c):
+            last = j
+            left -= view.plan[task_class, j] * view.nominal[task_class, j]
+            if left < 0.0:
+                break
+    return last

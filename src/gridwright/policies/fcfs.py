@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .contract import pull
+from .policy import pull
 from .view import View
 
 

@@ -1,9 +1,8 @@
 """Guided-LPAS: LPAS kept close to the allocation's routing, which makes it stable."""
 
 from ..allocation import grouped
-from .choice import Tie, least_completion
-from .contract import push
-from .guide import least_completion_within
+from .choice import Tie, least_completion, least_completion_within
+from .policy import push
 from .view import EXCLUDED, Pairs, View
 
 

@@ -1,9 +1,8 @@
 """Guided-LPAS-2/k: two machines that are within their shares are asked."""
 
 from ..allocation import grouped
-from .choice import sooner
-from .contract import push
-from .guide import two_within
+from .choice import sooner, two_within
+from .policy import push
 from .view import Pairs, View
 
 

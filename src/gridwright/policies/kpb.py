@@ -1,8 +1,7 @@
 """K-percent best."""
 
-from .choice import Tie, least_completion
-from .contract import push
-from .fastest import fastest
+from .choice import Tie, fastest, least_completion
+from .policy import push
 from .view import View
 
 

@@ -1,8 +1,7 @@
 """K-percent best on a decentralised grid."""
 
-from .choice import Tie, least_completion
-from .contract import peer
-from .fastest import fastest
+from .choice import Tie, fastest, least_completion
+from .policy import peer
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from ..allocation import grouped
 from .choice import drawn
-from .contract import push
+from .policy import push
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from ..allocation import grouped
 from .choice import Tie, least_completion
-from .contract import push
+from .policy import push
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from ..allocation import vertex
 from .choice import Tie, least_completion
-from .contract import peer
+from .policy import peer
 from .view import View
 
 

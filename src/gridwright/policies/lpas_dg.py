@@ -2,7 +2,7 @@
 
 from ..allocation import vertex
 from .choice import largest_index
-from .contract import pull
+from .policy import pull
 from .view import View
 
 

@@ -1,7 +1,7 @@
 """Minimum completion time."""
 
 from .choice import Tie, least_completion
-from .contract import push
+from .policy import push
 from .view import View
 
 

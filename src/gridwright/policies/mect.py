@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .batch_view import BatchView, assign
-from .contract import batch
+from .policy import batch
 from .two_phase import soonest
+from .view import BatchView, assign
 
 
 @batch(immediate=True)

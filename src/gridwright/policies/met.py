@@ -1,6 +1,6 @@
 """Minimum execution time."""
 
-from .contract import push
+from .policy import push
 from .view import View
 
 

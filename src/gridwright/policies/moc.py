@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from .batch_view import BatchView, assign
-from .candidate import pick_candidates
-from .contract import batch
-from .on_time import best_first, weigh
+from .on_time import best_first, pick_candidates, weigh
+from .policy import batch
+from .view import BatchView, assign
 
 
 @batch

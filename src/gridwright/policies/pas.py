@@ -4,7 +4,7 @@ import numpy as np
 
 from ..allocation import weights
 from .choice import ALIKE
-from .contract import push
+from .policy import push
 from .view import View
 
 

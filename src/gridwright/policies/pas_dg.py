@@ -2,7 +2,7 @@
 
 from ..allocation import prices
 from .choice import ALIKE
-from .contract import pull
+from .policy import pull
 from .view import View
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..model import InputError, did_you_mean
-from ..model.source import load_module
+from ..model.user_file import load_module
 
 if TYPE_CHECKING:
-    from .contract import Policy
+    from .policy import Policy
 
 __all__ = ["find", "policies", "register"]
 
@@ -37,7 +37,7 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
     >>> find("kpb:k=3")
     <push policy kpb:k=3>
     """
-    from .contract import Policy
+    from .policy import Policy
 
     if isinstance(policy, Policy):
         return policy
@@ -74,7 +74,7 @@ def _pair(policy: str, word: str) -> tuple[str, Any]:
 
 
 def _in_file(path: Path, function: str | None) -> Policy:
-    from .contract import Policy
+    from .policy import Policy
 
     module = load_module(path)
     found = {

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .batch_view import BatchView
-from .contract import batch
+from .policy import batch
 from .two_phase import REGRET, Full, greedy
+from .view import BatchView
 
 
 @batch

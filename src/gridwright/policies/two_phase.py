@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .batch_view import LEFT, BatchView, assign
+from .view import LEFT, BatchView, assign
 
 __all__ = ["DEADLINE", "LATEST", "REGRET", "SOONEST", "URGENT", "Full", "greedy", "soonest"]
 

@@ -1,4 +1,4 @@
-"""What a policy is shown: the same few arrays, filled alike by the simulator and the grid."""
+"""The views: arrays that a policy reads, filled alike by the simulator and the grid."""
 
 from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
@@ -8,14 +8,27 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 __all__ = [
+    "CHOSEN",
     "CLASS",
     "EXCLUDED",
+    "HELD",
     "INFORMED",
+    "JOB",
+    "KIND",
+    "LEFT",
     "MACHINE",
+    "MOST_TOP",
+    "NODE",
+    "SLOT",
     "TALLIES",
+    "TEMPLATE",
+    "WAITING",
+    "BatchView",
+    "ChainView",
     "Pairs",
     "Table",
     "View",
+    "assign",
     "records",
 ]
 
@@ -90,3 +103,134 @@ class View(NamedTuple):
 def records(size: int | tuple[int, ...], dtype: np.dtype[np.void]) -> Any:
     """Make records whose fields are attributes, in compiled and in plain code alike."""
     return np.zeros(size, dtype).view(np.recarray)
+
+
+MOST_TOP = 5
+"""Tasks whose orders a policy may weigh for one machine: there are 120 orders of so many."""
+LEFT = -2
+"""The machine of a task that a policy has set aside at this mapping event."""
+
+WAITING = np.dtype(
+    [
+        ("task_class", "i8"),
+        ("arrival", "f8"),
+        ("deadline", "f8"),  # infinite for none
+        ("machine", "i8"),  # where it is assigned now, −1 for nowhere
+        ("following", "i8"),  # the next of its class, −1 for none
+    ],
+    align=True,
+)
+KIND = np.dtype(
+    [
+        ("first", "i8"),  # the task of this class that has waited longest, −1 for none
+        ("left", "i8"),  # a policy's own: the first it has not dealt with
+        ("live", "i8"),  # a policy's own: the first of those that can still be on time
+    ],
+    align=True,
+)
+SLOT = np.dtype(
+    [
+        ("queued", "i8"),  # tasks there, the one that runs included
+        ("free", "i8"),  # how many more it takes
+        ("ready", "f8"),  # when it is expected to have done all of them
+        ("serving", "i8"),  # the class that runs, −1 for none
+        ("begun", "f8"),  # when that one began
+        ("anchor", "f8"),  # when the pmfs of ``done`` and ``given`` begin
+        ("bins", "i8"),  # how long the one of ``done`` is
+        ("given", "i8"),  # and that of ``given``
+        ("odds", "f8"),  # how likely all there are on time, those that cannot be left out
+        ("missed", "i8"),  # how many of them cannot be
+        ("picked", "i8"),  # a policy's own: candidates
+    ],
+    align=True,
+)
+HELD = np.dtype([("task_class", "i8"), ("deadline", "f8")], align=True)
+CHOSEN = np.dtype([("place", "i8"), ("machine", "i8")], align=True)
+
+
+class BatchView(NamedTuple):
+    """The machines and the pmfs of the execution times as the scheduler believes them to be."""
+
+    now: float
+    machines: Any  # SLOT records [machine]
+    classes: Any  # KIND records [class]
+    queue: Any  # HELD records [machine, place]: what each machine holds, in order
+    mean: NDArray[np.float64]  # mean execution time [class, machine]; infinite: cannot run it
+    mass: NDArray[np.float64]  # pmf of it [class, machine, bin]
+    cdf: NDArray[np.float64]  # [class, machine, bin]
+    bins: NDArray[np.int64]  # [class, machine], how many bins of it there are
+    after: NDArray[np.float64]  # [class, machine, bin]: mean of it, given that it is longer
+    width: float  # of a bin
+    chosen: Any  # CHOSEN records: the answer
+    chance: NDArray[np.float64]  # [place, machine], room for probabilities
+    done: NDArray[np.float64]  # [machine, bin], room: pmf of when all there is done
+    given: NDArray[np.float64]  # [machine, bin], room: the same, given that all are on time
+    room: NDArray[np.float64]  # [2, bin]
+    best: NDArray[np.int64]  # [machine, MOST_TOP], room for candidates
+    order: NDArray[np.int64]  # [MOST_TOP]
+    memory: NDArray[np.float64]  # the policy's own scratch pad [class, machine], 0 at the start
+    tally: NDArray[np.float64]  # what the policy counts for the result
+    rng: Generator
+
+
+def assign(waiting: Any, view: BatchView, count: int, place: int, machine: int) -> int:
+    """Assign a waiting task to a machine, after so many others; return how many there are now."""
+    task, m = waiting[place], view.machines[machine]
+    task.machine = machine
+    if m.queued < view.queue.shape[1]:
+        held = view.queue[machine, m.queued]
+        held.task_class = task.task_class
+        held.deadline = task.deadline
+    m.queued += 1
+    m.free -= 1
+    m.ready += view.mean[task.task_class, machine]
+    answer = view.chosen[count]
+    answer.place = place
+    answer.machine = machine
+    return count + 1
+
+
+NODE = np.dtype(
+    [
+        ("up", "?"),
+        ("serving", "i8"),  # the job whose application runs there, −1 for none
+        ("backlog", "i8"),  # applications there, the running one included
+        ("work", "f8"),  # their estimated times, each in full
+        ("availability", "f8"),  # share of the CPU
+    ],
+    align=True,
+)
+JOB = np.dtype(
+    [
+        ("number", "i8"),  # in the order of arrival
+        ("template", "i8"),
+        ("arrived", "f8"),
+        ("stage", "i8"),  # its application now, from 0
+        ("machine", "i8"),  # where its last application was sent, −1 at first
+    ],
+    align=True,
+)
+TEMPLATE = np.dtype(
+    [
+        ("first", "i8"),  # the row of its first application in ``times``
+        ("applications", "i8"),
+        ("rate", "f8"),  # as it is believed
+        ("latency", "f8"),  # acceptable
+        ("customer", "i8"),
+        ("arrived", "i8"),  # jobs so far, this one included
+    ],
+    align=True,
+)
+
+
+class ChainView(NamedTuple):
+    """The state of a grid that runs chains of applications."""
+
+    now: float
+    machines: Any  # NODE records [machine]
+    jobs: Any  # JOB records [job]
+    templates: Any  # TEMPLATE records [template]
+    times: NDArray[np.float64]  # estimated times to compute [row, machine]
+    memory: NDArray[np.float64]  # the policy's own scratch pad [template, machine], 0 at the start
+    tally: NDArray[np.float64]  # what the policy counts for the result
+    rng: Generator

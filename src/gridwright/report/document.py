@@ -11,8 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .. import __version__
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 
 __all__ = ["details", "made", "paragraph", "picture", "section", "table", "write_document"]
@@ -142,7 +141,7 @@ def made(more: Iterable[tuple[str, str]] = ()) -> str:
     """Return with what a report was made: versions, machine, day."""
     rows = [
         *more,
-        ("gridwright", __version__),
+        ("gridwright", version("gridwright")),
         ("Python", platform.python_version()),
         ("with", ", ".join(filter(None, map(_version, PARTS)))),
         ("machine", f"{computer()}, {platform.system()}"),

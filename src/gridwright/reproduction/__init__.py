@@ -1,9 +1,8 @@
 """How each published table and figure is computed, and what comes of it."""
 
-from .differences import Explanation, explanations
+from .data import Explanation, Row, Section, explanations, read_page, section_of, shipped_page
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import label, picture_of, shortened, write_page
-from .reading import Row, Section, read_page, section_of, shipped_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict, counted

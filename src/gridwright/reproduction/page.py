@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
-from .. import __version__
 from ..catalogue import Cell, cite
-from ..computer import computer
+from ..compiler.computer import computer
 from ..model import InputError
 from .laboratory import Laboratory, Scale
 from .question import entry_of
@@ -119,7 +119,7 @@ def _lines(found: Sequence[Reproduction], laboratory: Laboratory, explained: boo
     yield f"- **Work:** {laboratory.work()}."
     today = datetime.now(UTC).date().isoformat()
     yield (
-        f"- **Made:** {today} by gridwright {__version__} with Python "
+        f"- **Made:** {today} by gridwright {version('gridwright')} with Python "
         f"{platform.python_version()} on {computer()}."
     )
     yield (

@@ -14,7 +14,6 @@ from ..catalogue import Cell, find
 from ..experiments import Result
 from ..statistics import Estimate, ratio
 from .laboratory import Run
-from .smith import POLICIES as SMITH
 
 __all__ = ["QUESTIONS", "Answer", "Question", "answered", "entry_of", "exact", "is_of_testbed"]
 
@@ -29,7 +28,11 @@ POLICIES = {
     "LPAS_DG_mod": "lpas_dg:planner=grouped",
     "MCT": "mct",
     "MET": "met",
-    **SMITH,
+    "MECT": "mect",
+    "MM": "mm",
+    "MMU": "mmu",
+    "MOC": "moc:joint=true",
+    "MSD": "msd",
 }
 WORSE = 10.0
 """A blank stands for a policy that is unstable or orders of magnitude worse than Gcmu: one."""

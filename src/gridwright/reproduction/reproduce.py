@@ -7,15 +7,30 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell
 from ..statistics import Estimate
-from .ask import ask
-from .journalled import sighting
+from . import chains, decentralised, question
 from .laboratory import Laboratory, Run
-from .printed import allowed, contradictions, words
-from .question import Answer, is_of_testbed
+from .question import Answer, Question, is_of_testbed
 from .target import Target, choose
-from .verdict import Judgement, Verdict, judge, judge_stability, tally
+from .testbed_runs import sighting
+from .verdict import (
+    Judgement,
+    Verdict,
+    allowed,
+    contradictions,
+    judge,
+    judge_stability,
+    tally,
+    words,
+)
 
-__all__ = ["Outcome", "Reproduction", "reproduce", "runs_of", "summary"]
+__all__ = [
+    "Outcome",
+    "Reproduction",
+    "ask",
+    "reproduce",
+    "runs_of",
+    "summary",
+]
 
 
 class Outcome(NamedTuple):
@@ -150,3 +165,12 @@ def _judgement(cell: Cell, found: Answer) -> Judgement:
     assert found.ours is not None
     percent = str(cell["metric"]).endswith("_pct")
     return judge(found.ours, allowed(cell), remarks, value=cell.get("value"), percent=percent)
+
+
+CENTRAL = {**question.QUESTIONS, **chains.QUESTIONS}
+
+
+def ask(cell: Cell) -> Question:
+    """Return what a cell asks."""
+    known = decentralised.QUESTIONS if decentralised.is_decentralised(cell) else CENTRAL
+    return known[cell["metric"]](cell)

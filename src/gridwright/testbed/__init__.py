@@ -1,22 +1,12 @@
 """The testbed: a grid, and what makes an experiment of it."""
 
 from .adjuster import Adjuster, Calibration, real_rates, warnings
-from .calibrate import calibrate
+from .calibration import Calibrations, Measured, calibrate
+from .conduct import conduct
+from .evaluation import Expectation, Report, actual_rates, expect, export, job_lengths, report
 from .experiment import Experiment
-from .export import export
-from .faults import (
-    Fault,
-    Spells,
-    check_faults,
-    draw_faults,
-    read_faults,
-    rows_of,
-    spells,
-    write_faults,
-)
-from .generator import JobList
 from .load import Load
-from .machines import (
+from .machine_list import (
     Credential,
     Listed,
     parse_machines,
@@ -25,11 +15,19 @@ from .machines import (
     read_rates,
     write_machines,
 )
-from .measured import Calibrations, Measured
-from .overview import Overview, overview
-from .report import Expectation, Report, actual_rates, expect, job_lengths, report
-from .run import Run, conduct, new_run, runs
+from .runs import Overview, Run, new_run, overview, runs
 from .twin import Gap, gap, twin, virtually
+from .workload import (
+    Fault,
+    JobList,
+    Spells,
+    check_faults,
+    draw_faults,
+    read_faults,
+    rows_of,
+    spells,
+    write_faults,
+)
 
 __all__ = [
     "Adjuster",

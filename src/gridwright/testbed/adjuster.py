@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from math import inf
@@ -12,9 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..model import InputError, System
 from ..model.record import Positive, Record
-from .spin import carry_along, spin
 
-__all__ = ["FASTEST", "KINDS", "Adjuster", "Calibration", "Call", "real_rates", "warnings"]
+__all__ = [
+    "FASTEST",
+    "KINDS",
+    "Adjuster",
+    "Calibration",
+    "Call",
+    "carry_along",
+    "real_rates",
+    "spin",
+    "warnings",
+]
 
 KINDS = ("wait", "spin")
 FASTEST = 4.0
@@ -161,3 +171,27 @@ def warnings(system: System, real: ArrayLike) -> list[str]:
         for (i, j), imposed in np.ndenumerate(system.nominal)
         if imposed > FASTEST * rates[i, j]
     ]
+
+
+def spin(iterations: int) -> int:
+    """Go round a loop, so many times; each takes some microseconds.
+
+    >>> spin(0), spin(3)
+    (1, 1640530793)
+    """
+    state = 1
+    for _ in range(iterations):
+        for _ in range(
+            200
+        ):  # so that a whole number of iterations is never far from the time meant
+            state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+    return state  # every step needs the one before: nothing can be left out
+
+
+def carry_along() -> None:
+    """Have the loop travel with its calls, in place of its name, from now on."""
+    try:
+        import cloudpickle
+    except ImportError:
+        return  # nothing travels without it, and a grid says so
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])

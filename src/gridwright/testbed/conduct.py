@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from math import inf
+from pathlib import Path
 from time import time as wall_clock
 
 from ..grid import Journal, Mapper
 from ..grid.executors import Executor
+from ..grid.executors.virtual import Stop, run_apart
 from ..grid.job import Job
 from ..grid.journal import IN_MEMORY, Entry
 from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
-from .adjuster import Adjuster
+from ..grid.validation import renamed_place
+from ..model import InputError
+from .adjuster import Adjuster, real_rates, warnings
+from .calibration import calibrate
 from .experiment import Experiment
-from .faults import Fault
-from .generator import JobList
-from .standstill import Standstill
+from .pause import PausableExecutor
+from .runs import Run, new_run
+from .workload import Fault, JobList
 
-__all__ = ["Conduct"]
+__all__ = ["Conduct", "conduct"]
 
 PATIENCE = 20.0
 """Seconds in which the machines of an experiment must be up."""
@@ -28,6 +35,67 @@ INSTANT = 1e-9
 """Seconds that are none: adding less to a time may leave it as it is."""
 GLANCE = 0.25
 """Seconds between looks at how things stand."""
+
+
+def conduct(
+    experiment: Experiment | Run,
+    *,
+    path: Path | None = None,
+    watch: Callable[[Mapper], None] = lambda mapper: None,
+    jobs: JobList | None = None,
+    faults: tuple[Fault, ...] | None = None,
+    on: Executor | str | None = None,
+    adjuster: Adjuster | None = None,
+    warn: Callable[[str], None] = lambda line: None,
+    executor: Executor | None = None,
+) -> Run:
+    """Conduct an experiment on real machines; given a run that was stopped, go on with it.
+
+    Jobs, faults, machines and what is run on them are those of the experiment, unless others are
+    given. ``warn`` is told of rates that are imposed on machines which are in truth much slower.
+    """
+    run = experiment
+    if isinstance(run, Experiment):
+        run = new_run(run, path=path, jobs=jobs, faults=faults)
+    elif run.state != "stopped":
+        raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
+    adjuster = adjuster or _adjuster(run.experiment)
+    if run.experiment.iterations is not None:
+        given = run.experiment.iterations
+        rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
+        real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
+        for line in warnings(run.system, real):
+            warn(line)
+    run.journal.claim()
+    chosen = _executor(run, renamed_place(on, executor, "", "conduct"))
+    run.journal.describe(machines=chosen.machines)  # a cluster's have names of their own
+    run.about = run.read_about()
+    parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
+    conducting = Conduct(*parts)
+    try:
+        stop = Stop()
+        run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except TimeoutError:
+        raise InputError("the machines of the experiment did not come up") from None
+    finally:
+        run.journal.release()
+    if conducting.broken:
+        raise InputError(f"the run has stopped: {conducting.broken}")
+    run.journal.describe(ended=run.experiment.duration)
+    return run
+
+
+async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
+    """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
+    task = asyncio.create_task(conducting.run())
+    loop = asyncio.get_running_loop()
+    stop.cancels(task)
+    if threading.current_thread() is threading.main_thread():
+        pressed = iter([task.cancel])
+        loop.add_signal_handler(signal.SIGINT, lambda: next(pressed, bool)())
+    await task
 
 
 class Conduct:
@@ -63,8 +131,8 @@ class Conduct:
         watch: Callable[[Mapper], None] = lambda mapper: None,
     ) -> None:
         self.experiment, self.journal = experiment, journal
-        self.standstill = Standstill(executor)
-        self.executor = self.standstill
+        self.pausable = PausableExecutor(executor)
+        self.executor = self.pausable
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
         """How many jobs have come."""
@@ -124,7 +192,7 @@ class Conduct:
 
     async def pause(self, mapper: Mapper) -> bool:
         """Let no time pass, until it is resumed."""
-        since = self.standstill.pause()
+        since = self.pausable.pause()
         if since is None:
             return False
         mapper.clock = lambda: since
@@ -138,7 +206,7 @@ class Conduct:
             mapper.zero += seconds
             mapper.clock = asyncio.get_running_loop().time
 
-        if not self.standstill.resume(shift):
+        if not self.pausable.resume(shift):
             return False
         await self._note(mapper, paused=False)
         return True
@@ -216,10 +284,10 @@ class Conduct:
             await asyncio.sleep(GLANCE)
 
     async def _sleep_until(self, mapper: Mapper, time: float) -> None:
-        await self.standstill.going()
+        await self.pausable.going()
         while (wait := (time - mapper.now()) * mapper.unit) > INSTANT:
             await asyncio.sleep(wait)
-            await self.standstill.going()
+            await self.pausable.going()
 
     def _prepare(self, job: Job, work: bytes) -> bytes:
         if self.adjuster is None:
@@ -230,3 +298,31 @@ class Conduct:
         size = float(self.jobs.works[job.number])
         call = self.adjuster.call(job.task_class, job.machine, size, share)
         return bytes(cloudpickle.dumps(call))  # the loop goes by value: a worker imports nothing
+
+
+def _executor(run: Run, on: Executor | str | None) -> Executor:
+    """Return what runs the jobs: an executor that is given, or that of the experiment's place."""
+    experiment = run.experiment
+    if on is not None and not isinstance(on, str):
+        return on
+    names, prediction = experiment.machine_names(), experiment.prediction
+    if not (address := on or experiment.on):
+        from ..grid.executors.local import LocalExecutor
+
+        return LocalExecutor(names, prediction=prediction)
+    from ..grid.executors.dask import DaskExecutor
+
+    wanted: int | list[str] = names if experiment.listed() else len(names)
+    if run.journal.count():  # it continues on the machines that it had
+        wanted = run.about["machines"]
+    security = experiment.tls.options() if experiment.tls is not None else None
+    return DaskExecutor(address, wanted, security=security, prediction=prediction)
+
+
+def _adjuster(experiment: Experiment) -> Adjuster:
+    """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
+    calibrations = list(experiment.known_speeds())
+    if experiment.job == "spin" and not calibrations and not experiment.on:
+        (measured,) = calibrate(1, repeats=3).calibrations()
+        calibrations = [measured] * len(experiment.system.machines)
+    return Adjuster(experiment.system, experiment.time_unit, experiment.job, calibrations)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 from types import TracebackType
 from typing import Self
 
-from ..grid.cpu import LOAD
+from ..grid.agent import LOAD
 from ..model import InputError
-from . import occupy
 
 __all__ = ["Load"]
 
@@ -57,8 +57,8 @@ class Load:
         for core in self.cores:
             self._processes.append(
                 subprocess.Popen(
-                    # without site-packages, it is at work in a few milliseconds
-                    [sys.executable, "-I", "-S", occupy.__file__, LOAD, str(core)],
+                    # without site-packages it starts in a few milliseconds
+                    [sys.executable, "-I", "-S", "-c", SCRIPT, LOAD, str(core)],
                     stdin=subprocess.PIPE,
                     bufsize=0,
                 )
@@ -107,3 +107,48 @@ def _cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def occupy() -> None:
+    """Occupy a share of the processor whose number is the second argument.
+
+    This is the whole program of a load's process, which is named by the first argument. It reads
+    the share to occupy from its standard input and ends when that is closed. It imports what it
+    needs itself, because only its source is passed to the process.
+    """
+    import os
+    import select
+    import sys
+    import time
+
+    cycle_length = 0.02  # seconds of work and rest: others see a slower machine, not pauses
+    most_arrears = 0.2  # CPU seconds that are made up for; more would show as a burst later
+    name, core = sys.argv[1], int(sys.argv[2])
+    try:
+        with open("/proc/self/comm", "w", encoding="ascii") as file:
+            file.write(name)
+        os.sched_setaffinity(0, {core})
+    except (OSError, AttributeError):  # this system has neither; it works without
+        pass
+    share, began, used = 0.0, time.monotonic(), time.process_time()
+    orders = select.poll()
+    orders.register(0, select.POLLIN)
+    while True:
+        cycle = time.monotonic()
+        # What is owed until the end of the cycle, less what was used: both errors even out.
+        owed = share * (cycle + cycle_length - began) - (time.process_time() - used)
+        if owed > most_arrears:
+            used -= owed - most_arrears
+        end = time.process_time() + min(owed, cycle_length)
+        while time.process_time() < end:
+            pass
+        rest = cycle + cycle_length - time.monotonic() if share else 3600.0
+        if orders.poll(max(1000 * rest, 0)):
+            said = os.read(0, 1000).split()
+            if not said:
+                return
+            share, began, used = float(said[-1]), time.monotonic(), time.process_time()
+
+
+SCRIPT = f"{inspect.getsource(occupy)}\noccupy()"
+"""The program of the processes of a load."""

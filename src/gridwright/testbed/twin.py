@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Journal, Statistics, statistics
-from ..grid.executors.fake import FakeExecutor
+from ..grid.executors.virtual import FakeExecutor, run_virtually
 from ..grid.job import Stage
 from ..grid.journal import IN_MEMORY
-from ..grid.virtual import run_virtually
 from .conduct import Conduct
 from .experiment import Experiment
-from .faults import Fault
-from .generator import JobList
-from .run import Run
+from .runs import Run
+from .workload import Fault, JobList
 
 __all__ = ["CAUSES", "Causes", "Gap", "causes_of", "gap", "twin", "virtually"]
 

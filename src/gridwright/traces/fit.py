@@ -23,7 +23,7 @@ from ..model import (
     Lognormal,
     Weibull,
 )
-from ..model.kind import describe
+from ..model.distribution import describe
 
 __all__ = ["Fitted", "fit"]
 

@@ -9,21 +9,31 @@ others may have accounts here.
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-from .refusal import Refusal, refuse
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
-    from fastapi import Request
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
 
-__all__ = ["LARGEST", "Guard", "cookie_name", "is_loopback", "may_run_code"]
+__all__ = [
+    "LARGEST",
+    "Guard",
+    "Refusal",
+    "cookie_name",
+    "is_loopback",
+    "login_routes",
+    "may_run_code",
+    "refuse",
+]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -253,3 +263,87 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return answer
+
+
+class Refusal(NamedTuple):
+    """A status, and why."""
+
+    status: int
+    words: str
+
+
+async def refuse(
+    refusal: Refusal,
+    scope: MutableMapping[str, Any],
+    receive: Callable[[], Awaitable[Message]],
+    send: Callable[[Message], Awaitable[None]],
+) -> None:
+    """Answer a request, or a websocket that wants to open, with a refusal."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal.words})
+        return
+    accept = dict(scope["headers"]).get(b"accept", b"")
+    if refusal.status == 401 and scope["method"] == "GET" and b"text/html" in accept:
+        await _answer(send, 303, b"", (b"location", b"/login"))
+        return
+    body = json.dumps({"detail": refusal.words}).encode()
+    more = [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else []
+    await _answer(send, refusal.status, body, (b"content-type", b"application/json"), *more)
+
+
+async def _answer(
+    send: Callable[[Message], Awaitable[None]],
+    status: int,
+    body: bytes,
+    *headers: tuple[bytes, bytes],
+) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    headers = (*headers, length, (b"cache-control", b"no-store"))
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.body", "body": body})
+
+
+FORM = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Gridwright: log in</title>
+<style>
+:root {{ color-scheme: light dark; font-family: system-ui, sans-serif; }}
+main {{ max-width: 26rem; margin: 15vh auto; padding: 0 1rem; }}
+input, button {{ font: inherit; padding: .5rem; width: 100%; box-sizing: border-box; }}
+button {{ margin-top: .75rem; }}
+</style>
+</head>
+<body><main>
+<h1>Gridwright</h1>
+<form method="post" action="/login">
+<p><label for="token">The token that was printed when the server started</label></p>
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
+<button>Log in</button>
+</form>
+<p role="alert">{words}</p>
+</main></body>
+</html>
+"""
+
+
+def login_routes(guard: Guard) -> list[Route]:
+    """Return the routes of the login form, which exchanges the token for a cookie."""
+    from starlette.responses import HTMLResponse, RedirectResponse
+    from starlette.routing import Route
+
+    async def show(request: Request) -> Response:
+        return HTMLResponse(FORM.format(words=""), headers={"cache-control": "no-store"})
+
+    async def enter(request: Request) -> Response:
+        fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+        if not guard.accepts(fields.get("token", [""])[0].strip()):
+            return HTMLResponse(FORM.format(words="This is not the token."), status_code=401)
+        answer = RedirectResponse("/", status_code=303)
+        name = cookie_name(request.scope)
+        answer.set_cookie(name, guard.session, httponly=True, samesite="strict")
+        return answer
+
+    return [Route("/login", show), Route("/login", enter, methods=["POST"])]

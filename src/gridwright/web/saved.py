@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from ..grid.journal import home
@@ -11,7 +13,16 @@ from ..model import InputError, System
 from ..model.file import read
 from ..testbed import Experiment
 
-__all__ = ["OWN", "load_saved", "remove_saved", "save", "save_experiment", "saved_names"]
+__all__ = [
+    "OWN",
+    "load_own",
+    "load_saved",
+    "own_experiments",
+    "remove_saved",
+    "save",
+    "save_experiment",
+    "saved_names",
+]
 
 OWN = "own: "
 """Begins the name of what was saved, where it stands beside the catalogue's."""
@@ -76,3 +87,29 @@ def _write(path: Path, text: Callable[[], str]) -> Path:
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return path
+
+
+def own_experiments() -> list[str]:
+    """List the definitions that say how they are to be run, not only what the system is."""
+    return [name for name in saved_names() if _is_experiment(_path(name))]
+
+
+def load_own(name: str) -> Experiment:
+    """Return an experiment that was saved."""
+    if name not in own_experiments():
+        raise InputError(f"no experiment {name[:80]!r} was saved")
+    return Experiment.from_file(_path(name))
+
+
+def _is_experiment(path: Path) -> bool:
+    try:
+        return _has_policy(path, path.stat().st_mtime_ns)
+    except (OSError, ValueError):
+        return False
+
+
+@lru_cache(maxsize=MOST_SAVED)
+def _has_policy(path: Path, changed: int) -> bool:
+    """Read a file once, until it is changed."""
+    words = tomllib.loads(path.read_text("utf-8"))
+    return "system" in words and "policy" in words

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..grid.journal import home
 from ..model import InputError
-from .guard import LARGEST, Guard, is_loopback
+from .guard import LARGEST, Guard, is_loopback, login_routes
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from .desk import Desk
+    from .services import Services
 
 __all__ = ["guarded", "serve"]
 
@@ -64,26 +64,25 @@ def guarded(
     """Make the whole application; without its pages it is the API alone."""
     try:
         from .api import make_api
-        from .desk import Desk
-        from .login import login_routes
+        from .services import Services
     except ImportError:
         raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
-    desk = Desk()
-    api = make_api(desk)
+    services = Services()
+    api = make_api(services)
     guard = Guard(api, host, token, largest, is_open=is_open)
-    api.include_router(login_routes(guard))
+    api.router.routes += login_routes(guard)
     if pages:
-        _add_pages(api, desk)
+        _add_pages(api, services)
     return guard
 
 
-def _add_pages(api: FastAPI, desk: Desk) -> None:
+def _add_pages(api: FastAPI, services: Services) -> None:
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home() / "page"))  # not where we stand
     from nicegui import ui
 
     from .pages import make_pages
 
-    make_pages(desk)
+    make_pages(services)
     ui.run_with(
         api,
         title="Gridwright",

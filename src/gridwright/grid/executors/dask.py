@@ -6,17 +6,21 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 from ...model import InputError
 from ..prediction import Prediction
-from .link import ANSWER, LOOK, Link
-from .member import Attempt, Machine, Worker
-from .scheduler import Workers, choose, find_workers, security_of
-from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
+from .connection import ANSWER, LOOK, Connection, Workers, choose, find_workers, security_of
+from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
-__all__ = ["DaskExecutor"]
+__all__ = [
+    "Attempt",
+    "DaskExecutor",
+    "Machine",
+    "Worker",
+]
 
 ROUNDS = 3
 """Words to a new worker that tell its clock."""
@@ -79,7 +83,7 @@ class DaskExecutor:
         self._missing: set[str] = set()
         """Workers that were not there when we last looked."""
         self._trouble = ""
-        self._link: Link | None = None
+        self._connection: Connection | None = None
         at_least = machines if isinstance(machines, int) else 1
         for name in choose(address, find_workers(address, self._security, at_least), machines):
             self._add(name)
@@ -88,26 +92,28 @@ class DaskExecutor:
         """Connect, and have a process started on every worker."""
         self.tell, self._resolution = tell, resolution
         topic = self._topic
-        self._link = Link(self.address, self._security, topic, self._hear, self._look, self._lost)
-        await self._link.open()
+        self._connection = Connection(
+            self.address, self._security, topic, self._hear, self._look, self._lost
+        )
+        await self._connection.open()
         await asyncio.gather(*self._greeting.values())
         if not self._workers:
             raise InputError(
                 f"no worker at {self.address} runs jobs: {self._trouble}; is the same version of "
                 "gridwright installed there?"
             )
-        self._link.spawn(self._keep_in_touch())
+        self._connection.spawn(self._keep_in_touch())
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Submit a call as a task that is pinned to its worker."""
-        from .plugin import run
+        from .worker_plugin import run
 
         it = self._all[machine]
-        if it.away or it.worker is None or self._link is None:
+        if it.away or it.worker is None or self._connection is None:
             return  # nobody hears this; who counts on it is told that the machine is gone
         key, where = self._key(job, attempt), it.worker.address
         arguments = (self._topic, key, it.slot, job, attempt, work)
-        future = self._link.submit(key, where, run, *arguments)
+        future = self._connection.submit(key, where, run, *arguments)
         it.attempts[job, attempt] = Attempt(future, time.monotonic())
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
@@ -118,59 +124,59 @@ class DaskExecutor:
 
     async def ping(self, machine: int) -> float:
         """Return the seconds that a machine's process takes to answer, by way of the scheduler."""
-        from .plugin import ping
+        from .worker_plugin import ping
 
         it, began = self._all[machine], time.monotonic()
-        if it.away or it.worker is None or self._link is None:
+        if it.away or it.worker is None or self._connection is None:
             raise TimeoutError
         with suppress(OSError, KeyError):
-            if await self._link.ask(it.worker.address, ping, self._topic, it.slot):
+            if await self._connection.ask(it.worker.address, ping, self._topic, it.slot):
                 return time.monotonic() - began
         raise TimeoutError
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
         """Have a machine's process killed, and no other take its place until it is repaired."""
         it = self._all[machine]
-        if it.away or self._link is None:
+        if it.away or self._connection is None:
             return
         it.away = True
         it.absences += 1
         it.release()
         if it.worker is not None:
-            self._link.spawn(self._speak(it.worker))
+            self._connection.spawn(self._speak(it.worker))
             if not silent:
                 self.tell(MachineDown(machine, "it was taken away"))
 
     def repair(self, machine: int) -> None:
         """Have a machine's process started again."""
         it = self._all[machine]
-        if it.away and self._link is not None:
+        if it.away and self._connection is not None:
             it.away = False
             if it.worker is not None:
-                self._link.spawn(self._bring_back(it, it.worker, it.absences))
+                self._connection.spawn(self._bring_back(it, it.worker, it.absences))
 
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Have a machine's worker predict in another way, now or when it is there."""
         it = self._all[machine]
         it.prediction = prediction
-        if it.worker is not None and self._link is not None:
-            self._link.spawn(self._speak(it.worker))
+        if it.worker is not None and self._connection is not None:
+            self._connection.spawn(self._speak(it.worker))
 
     async def close(self) -> None:
         """Stop the jobs, have the processes ended, and leave the scheduler."""
         for machine in self._all:
             machine.release()
-        if self._link is None:
+        if self._connection is None:
             return
-        if (client := self._link.client) is not None:
-            from .plugin import farewell, forget
+        if (client := self._connection.client) is not None:
+            from .worker_plugin import farewell, forget
 
             with suppress(Exception):  # whoever does not answer finds out by our silence
                 async with asyncio.timeout(ANSWER):
                     options = {"workers": list(self._workers), "on_error": "ignore"}
                     await client.run(farewell, self._topic, **options)
                     await client.run_on_scheduler(forget, self._topic)
-        await self._link.close()
+        await self._connection.close()
 
     # workers come and go
 
@@ -195,10 +201,10 @@ class DaskExecutor:
         self._missing = missing
         for address, name in there.items():
             known = name in self._called or address in self._called
-            if address in self._workers or address in self._greeting or self._link is None:
+            if address in self._workers or address in self._greeting or self._connection is None:
                 continue
             if known or self._grows:
-                self._greeting[address] = self._link.spawn(self._greet(address, name))
+                self._greeting[address] = self._connection.spawn(self._greet(address, name))
         for machine in self._all:
             for number, attempt in machine.attempts.items():
                 if attempt.future.status == "error":
@@ -239,9 +245,9 @@ class DaskExecutor:
 
     async def _speak(self, worker: Worker) -> bool:
         """Tell a worker which machines are away, and set its clock; False if it did not hear."""
-        from .plugin import clock, hello
+        from .worker_plugin import clock, hello
 
-        assert self._link is not None
+        assert self._connection is not None
         try:
             async with worker.turn:
                 away = [each.away for each in worker.machines] or [False] * self.slots
@@ -250,7 +256,7 @@ class DaskExecutor:
                 ways = ways or [self._ways[-1]] * self.slots
                 words = (self._topic, away, (self._resolution, ways))
                 patience = None if worker.identity else GREETING
-                said = await self._link.ask(worker.address, hello, *words, patience=patience)
+                said = await self._connection.ask(worker.address, hello, *words, patience=patience)
                 now = time.monotonic()
         except Exception as error:  # anything that can be wrong with another computer
             self._trouble = f"{type(error).__name__}: {error}"
@@ -320,16 +326,16 @@ class DaskExecutor:
 
     def _stop(self, address: str, key: str) -> None:
         """Stop what nobody wants: a scheduler overlooks a release that overtakes its task."""
-        from .plugin import stop
+        from .worker_plugin import stop
 
-        async def insist(link: Link) -> None:
+        async def insist(connection: Connection) -> None:
             for _ in range(5):
                 with suppress(Exception):
-                    await link.ask(address, stop, self._topic, key)
+                    await connection.ask(address, stop, self._topic, key)
                     return
 
-        if self._link is not None:
-            self._link.spawn(insist(self._link))
+        if self._connection is not None:
+            self._connection.spawn(insist(self._connection))
 
     def _started(self, machine: Machine, number: tuple[int, int], at: float) -> Attempt | None:
         """Tell once that an attempt has started, not before it was sent."""
@@ -366,6 +372,61 @@ class DaskExecutor:
                 result, error = b"", f"its worker failed: {type(wrong).__name__}: {wrong}"
             self._end(machine, number, attempt, at, result, error)
 
-        if not attempt.fetching and self._link is not None:
+        if not attempt.fetching and self._connection is not None:
             attempt.fetching = True
-            self._link.spawn(fetch())
+            self._connection.spawn(fetch())
+
+
+@dataclass(eq=False)
+class Attempt:
+    """A job on its way."""
+
+    future: Any
+    sent: float
+    started: float | None = None
+    fetching: bool = False
+
+
+@dataclass(eq=False)
+class Machine:
+    """A slot of a worker."""
+
+    number: int
+    slot: int
+    prediction: Prediction
+    worker: Worker | None = None
+    """Where it is, while it is there."""
+    away: bool = False
+    """Whether it was taken away, until it is repaired."""
+    absences: int = 0
+    """How often it was."""
+    attempts: dict[tuple[int, int], Attempt] = field(default_factory=dict)
+
+    def release(self) -> None:
+        """Give up what is on its way here."""
+        attempts, self.attempts = self.attempts, {}
+        for attempt in attempts.values():
+            attempt.future.release()
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker, and its clock."""
+
+    address: str
+    machines: list[Machine]
+    identity: str = ""
+    offset: float = 0.0
+    """What to add to its clock to have ours."""
+    delay: float = float("inf")
+    """Seconds of the round trip that told so: it is wrong by half as much at most."""
+    leaving: bool = False
+    """Whether it has said that it ends; one that dies does not."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def set_clock(self, began: float, theirs: float, now: float, *, same: bool) -> None:
+        """Learn its clock from a round trip; the quickest counts. The same clock needs none."""
+        if same:
+            self.offset = 0.0
+        elif now - began <= self.delay:
+            self.offset, self.delay = (began + now) / 2 - theirs, now - began

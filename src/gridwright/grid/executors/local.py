@@ -14,7 +14,7 @@ from ...model import InputError
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
 from .process import Pauses, Process
-from .seam import Ended, Event, MachineDown, MachineUp, Reading, Started
+from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 __all__ = ["LocalExecutor"]
 

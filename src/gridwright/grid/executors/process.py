@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from .. import worker
 from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineError, Frame
-from .seam import Ended, Started
+from .protocol import Ended, Started
 
 __all__ = ["PATIENCE", "Pauses", "Process"]
 

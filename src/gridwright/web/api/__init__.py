@@ -4,43 +4,40 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ... import __version__
 from ...model import InputError
-from ..desk import Desk
-from ..solving import BusyError
-from .calibrations import calibration_routes
+from ..queue import BusyError
+from ..services import Services
+from .background import calibration_routes, published_routes, simulation_routes
 from .experiments import experiment_routes
 from .parts import GUARDED
-from .policies import policy_routes
-from .published import published_routes
 from .runs import run_routes
-from .simulations import simulation_routes
-from .systems import system_routes
+from .systems import policy_routes, system_routes
 
 __all__ = ["make_api"]
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 
 
-def make_api(desk: Desk | None = None) -> FastAPI:
+def make_api(services: Services | None = None) -> FastAPI:
     """Make the application that answers under /api."""
-    desk = desk or Desk()
+    services = services or Services()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.close()  # else the process would wait for them to end
+        services.close()  # else the process would wait for them to end
 
     api = FastAPI(
         lifespan=lifespan,
         title="Gridwright",
-        version=__version__,
+        version=version("gridwright"),
         description="Systems, simulations and runs on unequal machines.",
         openapi_url="/api/openapi.json",
         docs_url=None,  # the usual pages would load their scripts from elsewhere
@@ -56,11 +53,11 @@ def make_api(desk: Desk | None = None) -> FastAPI:
     all_routes = (
         system_routes(),
         experiment_routes(),
-        calibration_routes(desk.calibrator),
+        calibration_routes(services.calibrator),
         policy_routes(),
-        simulation_routes(desk.simulations),
-        run_routes(desk.runs),
-        published_routes(desk.reruns),
+        simulation_routes(services.simulations),
+        run_routes(services.runs),
+        published_routes(services.reruns),
     )
     for routes in all_routes:
         api.include_router(routes, prefix="/api")

@@ -8,18 +8,17 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from ...testbed import Fault, parse_machines, rows_of, spells
-from ..answer import plain
-from ..definition import (
+from ..documents import (
     check_failures,
     definition_of,
     drawn_faults,
     experiment_from,
     experiment_mistakes,
+    plain,
     read_definition,
 )
-from ..own import load_own, own_experiments
-from ..saved import remove_saved, save_experiment
-from ..solving import solved
+from ..queue import solved
+from ..saved import load_own, own_experiments, remove_saved, save_experiment
 from .parts import BUSY, MISSING, Body, missing
 from .systems import Text
 

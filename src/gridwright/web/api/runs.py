@@ -10,16 +10,22 @@ from pydantic import Field
 
 from ...catalogue import experiment_names
 from ...grid import event_page, job_page, machine_states, queues, request
-from ...grid.statistics import statistics
+from ...grid.journal_queries import statistics
 from ...testbed import Experiment, Overview, Run, job_lengths
 from ...testbed.experiment import LONGEST, SHORTEST
-from ..answer import plain
-from ..available import available_machines
-from ..definition import experiment_from
+from ..documents import experiment_from, plain
 from ..guard import may_run_code
-from ..own import own_experiments
-from ..reporting import report_of
-from ..running import CLUSTERS, Runs, check_size, experiment_of, open_journal, zipped
+from ..runs import (
+    CLUSTERS,
+    Runs,
+    available_machines,
+    check_size,
+    experiment_of,
+    open_journal,
+    zipped,
+)
+from ..saved import own_experiments
+from ..tasks import report_of
 from .parts import FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
 
 __all__ = ["describe_experiment", "run_routes"]

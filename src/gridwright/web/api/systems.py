@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -10,12 +11,25 @@ from pydantic import Field
 from ...allocation import allocate, as_json, change
 from ...catalogue import entries, find
 from ...model import InputError
-from ..answer import plain
-from ..draft import LONGEST_TEXT, MOST_MACHINES, document_of, find_mistakes, read_text, system_of
-from ..solving import solved
+from ...policies import Policy, policies
+from ...policies.policy import CHOICES, word
+from ..documents import (
+    LONGEST_TEXT,
+    MOST_MACHINES,
+    document_of,
+    find_mistakes,
+    plain,
+    read_text,
+    system_of,
+)
+from ..queue import solved
 from .parts import BUSY, MISSING, Body, SystemGiven, missing
 
-__all__ = ["system_routes"]
+__all__ = [
+    "describe_policy",
+    "policy_routes",
+    "system_routes",
+]
 
 
 class Allocating(Body):
@@ -101,3 +115,41 @@ def _allocation(given: Allocating) -> dict[str, Any]:
     if given.down:
         answer["change"] = change(allocate(system, given.method), found)._asdict()
     return plain(answer)
+
+
+def policy_routes() -> APIRouter:
+    """Make the routes of policies."""
+    routes = APIRouter(tags=["policies"])
+
+    @routes.get("/policies")
+    def list_policies() -> list[dict[str, Any]]:
+        """List the policies that are shipped."""
+        return [describe_policy(each) for each in policies().values() if each.is_shipped]
+
+    return routes
+
+
+def describe_policy(policy: Policy) -> dict[str, Any]:
+    """Say what a policy is and which parameters it takes."""
+    parameters = [_parameter(key, value) for key, value in policy.parameters.items()]
+    return {
+        "name": policy.name,
+        "kind": policy.kind.name,
+        "about": policy.doc,
+        "parameters": parameters,
+    }
+
+
+def _parameter(key: str, value: Any) -> dict[str, Any]:
+    choices: list[str] = []
+    if key in CHOICES:
+        kind, choices = "choice", sorted(CHOICES[key])
+    elif isinstance(value, IntEnum):
+        kind, choices = "choice", list(type(value).__members__)
+    elif isinstance(value, bool):
+        kind = "boolean"
+    elif isinstance(value, int):
+        kind = "integer"
+    else:
+        kind = "number" if isinstance(value, float) else "text"
+    return {"name": key, "kind": kind, "default": word(value), "choices": choices}

@@ -10,7 +10,7 @@ from nicegui import background_tasks, ui
 
 from ...allocation import Allocation, Change, allocate, change, verdict
 from ...model import InputError, System
-from ..solving import solved
+from ..queue import solved
 
 __all__ = ["AllocationCard"]
 

@@ -11,9 +11,9 @@ from nicegui import ui
 from ...grid import request
 from ...grid.prediction import Prediction
 from ...model import InputError
-from ..desk import Desk
 from ..form import Place
-from ..running import open_journal
+from ..runs import open_journal
+from ..services import Services
 from ..sheet import as_number
 from .cells import Cells, Step
 from .frame import tell
@@ -28,8 +28,8 @@ MODES = {"": "as all others", "weekly": "weekly", "recursive": "recursive", "fix
 class AvailabilityPart:
     """What is set for the machines that are selected, in the definition or in a run."""
 
-    def __init__(self, cells: Cells, desk: Desk) -> None:
-        self.cells, self.desk = cells, desk
+    def __init__(self, cells: Cells, services: Services) -> None:
+        self.cells, self.services = cells, services
         self.inputs: dict[Step, Any] = {}
         self.table = machine_table(COLUMNS, "Availability of the machines")
         with ui.row().classes("gap-2 items-end"):
@@ -145,7 +145,7 @@ class AvailabilityPart:
         self.weights.set_visibility(self.mode.value == "weekly")
 
     async def _runs(self) -> None:
-        known = await background.io_bound(self.desk.runs.all) or []
+        known = await background.io_bound(self.services.runs.all) or []
         going = [each for each in known if each.state in ("running", "paused")]
         options = {each.run: f"run {each.run}: {each.name or each.system}" for each in going}
         if self.run.options != options:

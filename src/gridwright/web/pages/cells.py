@@ -10,10 +10,9 @@ from typing import Any, Protocol
 from nicegui import events, ui
 
 from ...model import InputError, System
-from ...model.explanation import Mistake
+from ...model.record import Mistake
 from ...testbed import Experiment
-from ..definition import experiment_from, experiment_mistakes
-from ..draft import system_of
+from ..documents import experiment_from, experiment_mistakes, system_of
 from ..form import Form, Place
 from .frame import tell
 

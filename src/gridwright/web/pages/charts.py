@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from html import escape
+from types import MappingProxyType
 from typing import Any
 
 from nicegui import ui
 
-__all__ = ["COLOURS", "convergence_chart", "draw", "line_chart", "number_chart"]
+__all__ = [
+    "COLOURS",
+    "convergence_chart",
+    "draw",
+    "failure_trace",
+    "line_chart",
+    "number_chart",
+]
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
@@ -53,3 +63,72 @@ def line_chart(
         "yAxis": {"type": "value", "name": up, "scale": scale},
         "series": series,
     }
+
+
+BAR = (
+    "position: relative; flex: 1; height: .8rem; background: rgba(0, 114, 178, .25); "
+    "border-radius: .2rem; overflow: hidden"
+)
+PAST, FUTURE, VEIL = "#d55e00", "#999", "rgba(153, 153, 153, .35)"
+LEAST = 0.003
+"""The least width of a span, and of a gap between two, as a share of the bar."""
+Spans = Sequence[tuple[float, float]]
+
+
+def failure_trace(
+    machines: Sequence[str],
+    faults: Sequence[Sequence[float]],
+    now: float,
+    end: float,
+    away: Mapping[str, Spans] = MappingProxyType({}),
+) -> str:
+    """Draw when machines were away so far, and the faults (machine, start, end) still planned.
+
+    Nothing is drawn where there is nothing of either.
+
+    >>> failure_trace(["1"], [], 0.0, 10.0)
+    ''
+    """
+    if not (faults or any(away.values())) or end <= 0:
+        return ""
+    lines = []
+    for number, name in enumerate(machines):
+        past = [(start, min(stop, now)) for start, stop in away.get(name, ())]
+        planned = [(start, stop) for machine, start, stop in faults if int(machine) == number]
+        future = [(max(start, now), min(stop, end)) for start, stop in planned if stop > now]
+        spans = _span((now, end), end, VEIL)
+        for each, colour in ((past, PAST), (future, FUTURE)):
+            spans += "".join(_span(span, end, colour) for span in _merged(each, end))
+        label = escape(f"machine {name}: away {_words(past)}; to come {_words(future)}", quote=True)
+        lines.append(
+            '<div style="display: flex; align-items: center; gap: .5rem; margin: .15rem 0">'
+            f'<span style="width: 4rem; overflow: hidden">{escape(name)}</span>'
+            f'<div role="img" aria-label="{label}" title="{label}" style="{BAR}">{spans}</div>'
+            "</div>"
+        )
+    return "<div>Failures (grey: planned, still to come)</div>" + "".join(lines)
+
+
+def _words(spans: Spans, most: int = 20) -> str:
+    words = [f"{start:.1f} to {stop:.1f}" for start, stop in spans[:most]]
+    if len(spans) > most:
+        words.append(f"and {len(spans) - most} more times")
+    return ", ".join(words) or "never"
+
+
+def _merged(spans: Spans, end: float) -> list[tuple[float, float]]:
+    """Draw as one what cannot be told apart."""
+    found: list[tuple[float, float]] = []
+    for start, stop in sorted(spans):
+        if found and start - found[-1][1] < LEAST * end:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        elif start < end:
+            found.append((start, stop))
+    return found
+
+
+def _span(span: tuple[float, float], end: float, colour: str) -> str:
+    start, stop = span
+    left, width = 100 * min(start / end, 1), 100 * max((stop - start) / end, LEAST)
+    place = f"position: absolute; left: {left:.2f}%; width: {width:.2f}%; height: 100%"
+    return f'<span style="{place}; background: {colour}"></span>'

@@ -10,13 +10,11 @@ from nicegui import run as background
 from ...catalogue import experiment_names, find
 from ...model import InputError
 from ...testbed import Experiment
-from ..definition import definition_of, fits_a_testbed, read_definition
-from ..desk import Desk
-from ..draft import document_of, read_text
-from ..own import load_own, own_experiments
-from ..running import check_cluster, check_size
-from ..saved import OWN, save, save_experiment
-from ..solving import solved
+from ..documents import definition_of, document_of, fits_a_testbed, read_definition, read_text
+from ..queue import solved
+from ..runs import check_cluster, check_size
+from ..saved import OWN, load_own, own_experiments, save, save_experiment
+from ..services import Services
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
 from .cells import Cells
@@ -33,21 +31,21 @@ BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap
 PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
 
 
-async def define_page(desk: Desk, *, trusted: bool) -> None:
+async def define_page(services: Services, *, trusted: bool) -> None:
     """Show the page; what was typed before it was loaded again is there still."""
     client = ui.context.client
     await client.connected()
     if client.is_deleted:  # whoever asked has never opened what was sent
         return
     with frame("Define"):
-        Editor(Cells(app.storage.tab), desk, trusted=trusted)
+        Editor(Cells(app.storage.tab), services, trusted=trusted)
 
 
 class Editor:
     """The cells in their parts, and the allocation beside them."""
 
-    def __init__(self, cells: Cells, desk: Desk, *, trusted: bool) -> None:
-        self.cells, self.desk, self.trusted = cells, desk, trusted
+    def __init__(self, cells: Cells, services: Services, *, trusted: bool) -> None:
+        self.cells, self.services, self.trusted = cells, services, trusted
         self._tools()
         with ui.element("div").classes(BESIDE):
             with ui.card().classes("min-w-0"):
@@ -83,9 +81,9 @@ class Editor:
         makers: dict[str, Any] = {
             "System": lambda: SystemPart(self.cells),
             "Experiment": lambda: ExperimentPart(self.cells),
-            "Machines": lambda: MachinePart(self.cells, self.desk),
+            "Machines": lambda: MachinePart(self.cells, self.services),
             "Failure periods": lambda: FaultPart(self.cells),
-            "Availability": lambda: AvailabilityPart(self.cells, self.desk),
+            "Availability": lambda: AvailabilityPart(self.cells, self.services),
         }
         with ui.tabs().props("dense no-caps align=left outside-arrows mobile-arrows") as tabs:
             self.tabs = {name: ui.tab(name) for name in PARTS}
@@ -201,7 +199,7 @@ class Editor:
         """Start a run of the experiment as it stands, and go where it can be watched."""
         try:
             experiment = check_cluster(check_size(self.cells.experiment()), self.trusted)
-            number = await background.io_bound(self.desk.runs.start, experiment)
+            number = await background.io_bound(self.services.runs.start, experiment)
         except InputError as error:
             tell(error)
             return

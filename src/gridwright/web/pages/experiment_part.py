@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from ...policies import find, policies
-from ..api.policies import describe_policy
+from ..api.systems import describe_policy
 from ..form import TRACE
 from .cells import Cells, Step
 

@@ -8,13 +8,13 @@ from typing import Any
 from nicegui import ui
 
 from ...testbed import Fault, spells
-from ..definition import drawn_faults
+from ..documents import drawn_faults
 from ..form import TRACE, FaultCells, Place
 from ..sheet import as_number
 from .cells import Cells, Step
+from .charts import failure_trace
 from .frame import figure
 from .system_part import table_row
-from .trace import failure_trace
 
 __all__ = ["FaultPart"]
 

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ...catalogue import entries
 from ...model import InputError, System
-from ..draft import system_of
+from ..documents import system_of
 from ..saved import OWN, load_saved, saved_names
 
 __all__ = ["OWN", "figure", "frame", "system_choices", "system_named", "tell", "whole"]

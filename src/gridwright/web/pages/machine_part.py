@@ -10,11 +10,11 @@ from nicegui import events, ui
 
 from ...model import InputError
 from ...testbed import Calibration, parse_machines, real_rates, warnings
-from ..desk import Desk
 from ..form import Place
 from ..guard import LARGEST
+from ..queue import solved
+from ..services import Services
 from ..sheet import as_number, as_text
-from ..solving import solved
 from .cells import Cells, Step
 from .frame import figure, tell
 from .system_part import head, table_row
@@ -27,11 +27,11 @@ COLUMNS = {"machine": "machine", "address": "worker", "speed": "rounds a second"
 class MachinePart:
     """Machines that come and go, a list of them, their speed, and their rates."""
 
-    def __init__(self, cells: Cells, desk: Desk) -> None:
-        self.cells, self.desk = cells, desk
+    def __init__(self, cells: Cells, services: Services) -> None:
+        self.cells, self.services = cells, services
         self.inputs: dict[Step, Any] = {}
         self.real: list[ui.label] = []
-        last = desk.calibrator.last  # the page may have been loaded again in the middle of it
+        last = services.calibrator.last  # the page may have been loaded again in the middle of it
         ours = last is not None and cells.kept.get("calibration") == last.number
         self.watched = last if ours else None
         with ui.row().classes("gap-2"):
@@ -47,7 +47,7 @@ class MachinePart:
             ui.button("Calibrate", on_click=self.calibrate).props("outline dense").tooltip(
                 "measures how fast this computer runs the loop: the machines selected, or all"
             )
-            ui.button("Stop calibrating", on_click=desk.calibrator.close).props("outline dense")
+            ui.button("Stop calibrating", on_click=services.calibrator.close).props("outline dense")
         self.progress = ui.label().classes("gw-steady gw-quiet").props("role=status")
         self.table = machine_table(COLUMNS, "Machines")
         self.more = ui.label().classes("gw-quiet")
@@ -114,7 +114,7 @@ class MachinePart:
         """Begin to measure the machines that are selected, or all."""
         names = [row["machine"] for row in self.table.selected] or self.cells.form.names()
         try:
-            self.watched = self.desk.calibrator.start(names)
+            self.watched = self.services.calibrator.start(names)
             self.cells.kept["calibration"] = self.watched.number
         except InputError as error:
             tell(error)

@@ -8,8 +8,8 @@ from nicegui import ui
 
 from ...model import InputError
 from ...reproduction import Row, Verdict, counted, explanations
-from ..api.published import published
-from ..desk import Desk
+from ..api.background import published
+from ..services import Services
 from .frame import frame, tell
 
 __all__ = ["published_page"]
@@ -36,7 +36,7 @@ BADGE = """
 COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
 
 
-def published_page(desk: Desk) -> None:
+def published_page(services: Services) -> None:
     """Show the page; of a table that was run again here, what came of that."""
     made, shipped = published()
     sections = dict(shipped)
@@ -77,7 +77,7 @@ def published_page(desk: Desk) -> None:
 
         def show() -> None:
             for name in shipped:
-                rerun = desk.reruns.find(name)
+                rerun = services.reruns.find(name)
                 if rerun is not None and rerun.section is not None:
                     sections[name] = rerun.section
             chosen = [table.value] if table.value in sections else list(sections)
@@ -105,19 +105,19 @@ def published_page(desk: Desk) -> None:
 
         def again() -> None:
             try:
-                desk.reruns.start(str(table.value), quick=scale.value == "quick")
+                services.reruns.start(str(table.value), quick=scale.value == "quick")
             except InputError as error:
                 tell(error)
 
         def stop() -> None:
-            rerun = desk.reruns.find(str(table.value))
+            rerun = services.reruns.find(str(table.value))
             if rerun is None or rerun.is_over:
                 tell("this table is not being run again", "info")
             else:
                 rerun.stop()
 
         def look() -> None:
-            rerun = desk.reruns.find(str(table.value))
+            rerun = services.reruns.find(str(table.value))
             said = ""
             if rerun is not None:
                 said = f"{rerun.table} run again: {rerun.state}, {100 * rerun.share:.0f} %"

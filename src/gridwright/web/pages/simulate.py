@@ -9,14 +9,12 @@ from nicegui import ui
 
 from ...experiments import in_words
 from ...model import InputError
-from ..answer import plain
-from ..desk import Desk
-from ..draft import document_of
-from ..simulating import Simulation, Wanted
+from ..documents import document_of, plain
+from ..services import Services
+from ..simulations import Simulation, Wanted
 from .charts import convergence_chart, draw, number_chart
-from .code_field import CodeField
 from .frame import OWN, figure, frame, system_choices, system_named, tell, whole
-from .policy_form import PolicyForm
+from .policy_form import CodeField, PolicyForm
 
 __all__ = ["simulate_page"]
 
@@ -30,18 +28,18 @@ COLUMNS = (
 )
 
 
-def simulate_page(desk: Desk, *, trusted: bool) -> None:
+def simulate_page(services: Services, *, trusted: bool) -> None:
     """Show the page with the simulation that was started last; code is taken of who is trusted."""
     with frame("Simulate"):
-        Simulator(desk, trusted=trusted)
+        Simulator(services, trusted=trusted)
 
 
 class Simulator:
     """The form, and what comes of it."""
 
-    def __init__(self, desk: Desk, *, trusted: bool) -> None:
-        self.desk, self.trusted = desk, trusted
-        latest = desk.simulations.all()
+    def __init__(self, services: Services, *, trusted: bool) -> None:
+        self.services, self.trusted = services, trusted
+        latest = services.simulations.all()
         self.shown: Simulation | None = latest[0] if latest else None
         with ui.card().classes("w-full"):
             self._form()
@@ -91,7 +89,7 @@ class Simulator:
                 whole(self.seed.value, "seed"),
                 code=self.code.text,
             )
-            begun = await background.io_bound(self.desk.simulations.start, wanted)
+            begun = await background.io_bound(self.services.simulations.start, wanted)
         except InputError as error:
             if not self.code.show_error(str(error)):
                 tell(error)
@@ -107,7 +105,7 @@ class Simulator:
         if self.shown is None or self.shown.is_over:
             tell("no simulation is going on", "info")
         else:
-            self.desk.simulations.stop(self.shown)
+            self.services.simulations.stop(self.shown)
 
     def show(self) -> None:
         """Show what there is so far."""

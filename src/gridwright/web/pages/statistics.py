@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from nicegui import run as background
 from nicegui import ui
 
 from ...grid import Statistics, statistics
-from ...grid.statistics import Figures
+from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
-from ..desk import Desk
-from ..running import open_journal, path_of
-from .beside import Table, show_gap, table
+from ..documents import plain
+from ..runs import open_journal, path_of
+from ..services import Services
+from ..tasks import report_of
 from .frame import figure, frame, tell
-from .run import RunList
+from .runs import RunList
 
-__all__ = ["one_page", "statistics_page"]
+__all__ = [
+    "Table",
+    "one_page",
+    "show_gap",
+    "statistics_page",
+    "table",
+]
 
 MOST_COMPARED = 8
 FIGURES = ("waiting", "communication", "execution", "notification", "response")
 
 
-def statistics_page(desk: Desk) -> None:
+def statistics_page(services: Services) -> None:
     """List the runs."""
     with frame("Statistics"):
         empty = "No runs yet: start one on the page Run, and read it off here."
-        RunList(desk, "/statistics", empty)
+        RunList(services, "/statistics", empty)
         chosen = ui.select([], label="Compare runs", multiple=True).classes("w-96 max-w-full")
         place = ui.column().classes("w-full")
 
         async def offer() -> None:
             known = {
                 each.run: f"run {each.run}: {each.name or each.system}, {each.policy}"
-                for each in await background.io_bound(desk.runs.all) or []
+                for each in await background.io_bound(services.runs.all) or []
             }
             chosen.set_options(known)
             chosen.set_visibility(len(known) > 1)
@@ -75,7 +83,7 @@ def _response(figures: Figures | None) -> str:
     return "" if figures is None else f"{figure(figures.response) or '–'} ({figures.finished})"
 
 
-def one_page(desk: Desk, number: int) -> None:
+def one_page(services: Services, number: int) -> None:
     """Show what a run came to."""
     with frame("Statistics"):
         ui.link("All runs", "/statistics")
@@ -87,7 +95,7 @@ def one_page(desk: Desk, number: int) -> None:
             ui.label(f"Run {number} is being read.")
 
         async def read() -> None:
-            found = await background.io_bound(desk.runs.find, number)
+            found = await background.io_bound(services.runs.find, number)
             try:
                 tables = await background.io_bound(_read, number)
             except InputError as error:
@@ -152,3 +160,77 @@ def _rates(run: Run) -> Table:
         for i, name in enumerate(run.system.classes)
     ]
     return Table("Execution rates: desired / actual", ["class", *names], rows)
+
+
+class Table(NamedTuple):
+    """A table as it is shown."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def table(title: str, heads: list[str], rows: list[list[str]]) -> None:
+    """Show a table; the first column tells what a row is about."""
+    with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
+        with ui.element("caption"):
+            ui.label(title)
+        with ui.element("tr"):
+            for head in heads:
+                with ui.element("th").props("scope=col"):
+                    ui.label(head)
+        for row in rows:
+            with ui.element("tr"):
+                for k, text in enumerate(row):
+                    kind = ui.element("td") if k else ui.element("th").props("scope=row")
+                    with kind:
+                        ui.label(text)
+
+
+def show_gap(number: int) -> None:
+    """Offer to set a run beside its twin; that takes a while."""
+    with ui.card().classes("w-full"):
+        ui.label("Beside its simulated twin").props("role=heading aria-level=2")
+        place = ui.column()
+        with place:
+            ui.label("The same jobs and failures in virtual time: this takes a moment.")
+
+        async def compare() -> None:
+            button.disable()
+            try:
+                found = await background.io_bound(report_of, number)
+                if found is not None:
+                    place.clear()
+                    with place:
+                        _show(plain(found))
+            except InputError as error:
+                tell(error)
+            button.enable()
+
+        button = ui.button("Set beside its twin", on_click=compare)
+
+
+def _show(found: dict[str, Any]) -> None:
+    gap, run, twin = found["gap"], found, found["simulated"]
+    if gap["relative"] is None:
+        ui.label("Too few jobs have finished to set the run beside its twin.")
+        return
+    responses = [figure(each["mean_response"]) for each in (run, twin)]
+    ui.label(
+        f"Mean response {responses[0]}, of the twin {responses[1]}: "
+        f"{100 * gap['relative']:+.1f} %. "
+        "Twins whose jobs come a moment earlier or later have "
+        f"{figure(gap['low'])} to {figure(gap['high'])}."
+    )
+    rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
+    table("What the gap is made of", ["cause", "time units"], rows)
+    published = found["published"]
+    platforms = sorted({name for each in published.values() for name in each})
+    rows = []
+    of_run, of_twin = ([*each["classes"], {"name": "overall", **each}] for each in (run, twin))
+    for both in zip(of_run, of_twin, strict=True):
+        printed = [published.get(both[0]["name"], {}).get(each, "") for each in platforms]
+        responses = [figure(each["mean_response"]) for each in both]
+        rows.append([both[0]["name"], *responses, *printed])
+    heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
+    table("Mean response", heads, rows)

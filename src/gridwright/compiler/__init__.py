@@ -1,0 +1,1 @@
+"""Compile plain functions to machine code."""

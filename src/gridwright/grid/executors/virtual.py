@@ -1,0 +1,238 @@
+"""The executor without machines: jobs take as long as is said, on the clock of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import selectors
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+from ..prediction import Prediction
+from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
+
+__all__ = [
+    "FakeExecutor",
+    "Stop",
+    "VirtualLoop",
+    "run_apart",
+    "run_virtually",
+]
+
+
+class FakeExecutor:
+    """Machines that only pass the time.
+
+    In a `VirtualLoop` that takes none, and a whole run is over in a moment.
+
+    Parameters
+    ----------
+    machines
+        Their names.
+    duration
+        Seconds that an attempt takes: ``duration(job, machine, attempt)``.
+    readings
+        The CPU availability of a machine at a time, for whoever asks for readings.
+    before, after
+        Seconds from a job's being sent to its start, and from its end to that being told.
+    """
+
+    def __init__(
+        self,
+        machines: Sequence[str],
+        duration: Callable[[int, int, int], float],
+        *,
+        readings: Callable[[int, float], float] | None = None,
+        before: float = 0.0,
+        after: float = 0.0,
+    ) -> None:
+        self.machines = list(machines)
+        self.duration, self.before, self.after = duration, before, after
+        self.readings = readings
+        self._reading: asyncio.TimerHandle | None = None
+        self.tell: Callable[[Event], None] = lambda event: None
+        self._running: dict[int, tuple[tuple[int, int], list[asyncio.TimerHandle]]] = {}
+        self._away: set[int] = set()
+        self._predictions: dict[int, tuple[Prediction, float]] = {}
+
+    async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
+        """Tell of every machine that it is up."""
+        self.tell = tell
+        for machine in range(len(self.machines)):
+            tell(MachineUp(machine))
+        if resolution > 0 and self.readings is not None:
+            self._read(resolution)
+
+    def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
+        """Pass the time that a job takes."""
+        if machine in self._away:
+            return
+        loop = asyncio.get_running_loop()
+        begin = loop.time() + self.before
+        end = begin + self.duration(job, machine, attempt)
+        started = Started(machine, job, attempt, begin)
+        ended = Ended(machine, job, attempt, end, b"", "")
+        timers = [loop.call_at(end + self.after, self._end, ended)]
+        if self.before > 0:
+            timers.append(loop.call_at(begin, self.tell, started))
+        else:
+            self.tell(started)
+        self._running[machine] = ((job, attempt), timers)
+
+    def cancel(self, job: int, machine: int, attempt: int) -> None:
+        """Forget an attempt."""
+        if self._running.get(machine, ((-1, -1),))[0] == (job, attempt):
+            self._stop(machine)
+
+    async def ping(self, machine: int) -> float:
+        """Answer at once."""
+        if machine in self._away:
+            raise TimeoutError
+        return 0.0
+
+    def fail(self, machine: int, *, silent: bool = False) -> None:
+        """Forget what a machine is running, and what it is sent, until it is repaired."""
+        self._stop(machine)
+        self._away.add(machine)
+        if not silent:
+            self.tell(MachineDown(machine, "it was taken away"))
+
+    def repair(self, machine: int) -> None:
+        """Bring a machine back."""
+        if machine in self._away:
+            self._away.discard(machine)
+            self.tell(MachineUp(machine))
+
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Predict from now on what is read of a machine; there is no history."""
+        self._predictions[machine] = prediction, asyncio.get_running_loop().time()
+
+    async def close(self) -> None:
+        """Forget everything."""
+        if self._reading is not None:
+            self._reading.cancel()
+        for machine in list(self._running):
+            self._stop(machine)
+
+    def _read(self, resolution: float) -> None:
+        """Tell of every machine's CPU availability, now and then again."""
+        loop = asyncio.get_running_loop()
+        assert self.readings is not None
+        for machine in range(len(self.machines)):
+            share = self.readings(machine, loop.time())
+            way, since = self._predictions.get(machine, (Prediction(), 0.0))
+            self.tell(Reading(machine, share, way.predict({}, share, loop.time() - since)))
+        self._reading = loop.call_later(resolution, self._read, resolution)
+
+    def _end(self, ended: Ended) -> None:
+        self._running.pop(ended.machine, None)
+        self.tell(ended)
+
+    def _stop(self, machine: int) -> None:
+        for timer in self._running.pop(machine, (None, []))[1]:
+            timer.cancel()
+
+
+T = TypeVar("T")
+GLANCE = 0.2
+"""Seconds between looks whether Ctrl-C was pressed."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in which waiting takes no time.
+
+    Its clock starts at 0 and jumps to the next timer as soon as there is nothing else to do.
+    """
+
+    def __init__(self) -> None:
+        self._virtual = 0.0
+        super().__init__(_Jump(self))
+
+    def time(self) -> float:
+        """Return the virtual time."""
+        return self._virtual
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        self._virtual += seconds
+
+
+class _Jump(selectors.DefaultSelector):
+    """A selector that lets time pass in place of waiting."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:
+            raise RuntimeError("nothing will ever happen: everybody waits, and no timer is set")
+        self._loop.pass_time(max(timeout, 0.0))
+        return super().select(0)
+
+
+def run_virtually(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in virtual time.
+
+    >>> async def hour():
+    ...     await asyncio.sleep(3600)
+    ...     return asyncio.get_running_loop().time()
+    >>> run_virtually(hour())
+    3600.0
+    """
+    stop = Stop()
+
+    async def until_stopped() -> T:
+        stop.cancels(asyncio.current_task())
+        return await coroutine
+
+    def run() -> T:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            return runner.run(until_stopped())
+
+    return run_apart(run, stop)
+
+
+class Stop:
+    """A call that cancels a task, from another thread too, and before there is a task."""
+
+    def __init__(self) -> None:
+        self.wanted = threading.Event()
+        self._cancel: Callable[[], object] = bool
+
+    def cancels(self, task: asyncio.Task[Any] | None) -> None:
+        """Say which task is to be cancelled, in its loop; at once if that was wanted before."""
+        assert task is not None
+        loop = asyncio.get_running_loop()
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self.wanted.is_set():
+            task.cancel()
+
+    def __call__(self) -> None:
+        """Cancel the task, now or as soon as it is there."""
+        self.wanted.set()
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            self._cancel()
+
+
+def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
+    """Call what runs an event loop, in a thread of its own where a loop runs already: a notebook.
+
+    ``stop`` is called when Ctrl-C is pressed meanwhile.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(bool).result()  # one that is interrupted as it starts is not waited for
+        try:
+            future = thread.submit(run)
+            while not future.done():  # a key pressed just before a wait is heard after it
+                wait([future], GLANCE)
+            return future.result()
+        except KeyboardInterrupt:
+            stop()
+            raise

@@ -1,0 +1,360 @@
+"""The machines of a grid on a Dask worker: a process for each, beside the worker's own.
+
+What happens is said on a topic of the scheduler, in the order in which it happens. Every word
+begins with its kind, the worker's address and the machine's number on this worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from distributed import WorkerPlugin, get_worker
+
+from ..agent import Agent
+from ..prediction import Prediction
+from .process import Pauses, Process
+from .protocol import Ended, Started
+
+__all__ = [
+    "Machines",
+    "clock",
+    "farewell",
+    "forget",
+    "hello",
+    "ping",
+    "run",
+    "stop",
+]
+
+SOON = 0.05
+"""Seconds after which a job that has not ended is said to have started; short ones say it as they
+end, which costs no word of its own."""
+SMALL = 4096
+"""Bytes of a result that is said on the topic, at most; the scheduler keeps some of those."""
+STARTING = 10.0
+"""Seconds in which a process must be ready."""
+SILENCE = 60.0
+"""Seconds without a word from the grid after which its processes are ended."""
+LOOKS = 10
+"""How often to look for a word in that time."""
+
+
+@dataclass(eq=False)
+class _Machine:
+    """A process, and what it is doing."""
+
+    number: int
+    process: Process | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    key: str = ""
+    """The Dask task that it is running."""
+    started: float = 0.0
+    owed: bool = False
+    """Whether its start is to be said as soon as it starts."""
+    answer: asyncio.Future[tuple[float, bytes, str] | None] | None = None
+    starting: bool = False
+    """Whether a process is on its way."""
+    away: bool = False
+    """Whether it was taken away, until it is repaired."""
+    down: bool = False
+    """Whether the grid was told that its process has died."""
+    pauses: Pauses = field(default_factory=Pauses)
+
+
+class Machines(WorkerPlugin):  # type: ignore[misc]
+    """The machines of one grid on one worker.
+
+    Parameters
+    ----------
+    topic
+        Where to say what happens; also the plugin's name.
+    slots
+        How many machines.
+    resolution, prediction
+        Seconds between readings of the CPU availability here (0: none), and how it is predicted.
+    """
+
+    def __init__(
+        self, topic: str, slots: int, resolution: float = 0.0, prediction: Any = "weekly"
+    ) -> None:
+        self.topic, self.slots = topic, slots
+        self.resolution, self.prediction = resolution, prediction
+        self.agent: Agent | None = None
+        self.all: list[_Machine] = []
+        self.waiting: set[str] = set()
+        """Tasks whose machine is not ready yet."""
+        self.minding: asyncio.Task[None] | None = None
+        self.closing = False
+        self.silent_looks = 0
+
+    async def setup(self, worker: Any) -> None:
+        """Start the processes."""
+        self.worker, self.identity = worker, uuid4().hex
+        self.closed = asyncio.Event()
+        self.all = [_Machine(number) for number in range(self.slots)]
+        for machine in self.all:
+            await self._spawn(machine)
+        self.minding = asyncio.create_task(self._mind())
+        if self.resolution > 0:
+            loop = asyncio.get_running_loop()
+            self.agent = Agent(
+                lambda *reading: loop.call_soon_threadsafe(self._read, *reading),
+                self.resolution,
+                own=_family,
+                prediction=self.prediction,
+                machines=self.slots,
+            )
+            self.agent.start()
+
+    async def teardown(self, worker: Any) -> None:
+        """End the processes. A worker that is killed does not come here."""
+        self.closing = True
+        self.say("leaving", 0)
+        self.closed.set()
+        if self.agent is not None:
+            await asyncio.to_thread(self.agent.stop)
+        if self.minding is not None and self.minding is not asyncio.current_task():
+            self.minding.cancel()
+        for machine in self.all:
+            self._lose(machine)
+        for machine in self.all:
+            if machine.process is not None:
+                await machine.process.close()
+
+    def transition(self, key: str, start: str, finish: str, **kwargs: Any) -> None:
+        """Stop a job whose task Dask was told to forget."""
+        if finish == "released" and start in ("executing", "long-running"):
+            self.stop(key)
+
+    def stop(self, key: str) -> None:
+        """Stop a job, whether it waits or runs; another process takes the place of its own."""
+        self.waiting.discard(key)
+        for machine in self.all:
+            if machine.key == key and machine.answer is not None:
+                self._lose(machine)
+
+    def say(self, kind: str, machine: int, *rest: Any) -> None:
+        """Tell the grid of something."""
+        self.worker.log_event(self.topic, [kind, self.worker.address, machine, *rest])
+
+    async def run(self, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
+        """Run a call; its times and result are said, a large result is returned."""
+        machine = self.all[number]
+        if len(self.all) > self.worker.state.nthreads:
+            _secede(self.worker, key)
+        self.waiting.add(key)
+        async with machine.turn:
+            if not machine.away:
+                await machine.ready.wait()
+            wanted = key in self.waiting
+            self.waiting.discard(key)
+            if not wanted or machine.away or machine.process is None:
+                return None
+            loop = asyncio.get_running_loop()
+            machine.key, machine.started, machine.owed = key, 0.0, False
+            machine.answer = loop.create_future()
+            machine.process.run(job, attempt, work)
+            early = loop.call_later(SOON, self._say_started, machine, job, attempt)
+            try:
+                answer = await machine.answer
+            finally:
+                early.cancel()
+                machine.key, machine.answer = "", None
+        if answer is None:
+            return None
+        at, result, error = answer
+        large = len(result) + len(error) > SMALL
+        said = None if large else [result, error]
+        self.say("ended", number, job, attempt, machine.started, at, said)
+        return (result, error) if large else None
+
+    async def put_away(self, away: list[bool]) -> None:
+        """Take machines away or bring them back, as wished; return when the others are ready."""
+        self.silent_looks = 0
+        for machine, wish in zip(self.all, away, strict=True):
+            before, machine.away = machine.away, wish
+            if wish and not before:
+                machine.down = False
+                self._lose(machine)
+            elif before and not wish and machine.process is None and not machine.starting:
+                await self._spawn(machine)
+        for machine in self.all:
+            if not machine.away:
+                async with asyncio.timeout(STARTING):
+                    await machine.ready.wait()
+
+    def predict(self, ways: list[Prediction]) -> None:
+        """Predict each machine's availability in the way that is asked for."""
+        for machine, way in enumerate(ways if self.agent is not None else ()):
+            if self.agent is not None and self.agent.predictions[machine] != way:
+                self.agent.predict(machine, way)
+
+    async def ping(self, number: int) -> bool:
+        """Tell whether a machine's process answers."""
+        process = self.all[number].process
+        with suppress(TimeoutError):
+            if process is not None:
+                await process.ping()
+                return True
+        return False
+
+    # details
+
+    async def _spawn(self, machine: _Machine, pause: float = 0.0) -> bool:
+        """Start a process after a pause, and again if there is no room; tell if it is ready."""
+        hear, gone = partial(self._hear, machine), partial(self._gone, machine)
+        machine.starting, process = True, None
+        while process is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self.closed.wait()
+            if machine.away or self.closing:
+                machine.starting = False
+                return False
+            with suppress(OSError):
+                process = machine.process = await Process.start(hear, gone)
+            pause = machine.pauses.longest
+        await process.ready
+        if machine.process is not process:
+            return False  # it has ended before it was ready, and another is on its way
+        machine.starting = False
+        machine.ready.set()
+        if machine.away or self.closing:  # meanwhile
+            self._lose(machine)
+        return True
+
+    def _lose(self, machine: _Machine) -> None:
+        """Kill a process, and with it what it runs."""
+        machine.ready.clear()
+        if machine.process is not None:
+            machine.process.kill()
+        if machine.answer is not None and not machine.answer.done():
+            machine.answer.set_result(None)
+
+    def _hear(self, machine: _Machine, kind: type[Started] | type[Ended], *rest: Any) -> None:
+        job, attempt, at, *answer = rest
+        if kind is Started:
+            machine.started = at
+            if machine.owed:
+                self._say_started(machine, job, attempt)
+        elif machine.answer is not None and not machine.answer.done():
+            machine.pauses.reset()
+            machine.answer.set_result((at, *answer))
+
+    async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
+        """Start another process in the place of one that is gone."""
+        machine.process = None
+        self._lose(machine)
+        if died and not machine.down and not (machine.away or self.closing):
+            machine.down = True
+            self.say("down", machine.number, why)
+        if machine.away or self.closing:
+            return
+        if await self._spawn(machine, machine.pauses.next() if died else 0.0) and machine.down:
+            machine.down = False
+            self.say("up", machine.number)
+
+    def _say_started(self, machine: _Machine, job: int, attempt: int) -> None:
+        machine.owed = not machine.started  # it is still importing what it needs
+        if machine.started:
+            self.say("started", machine.number, job, attempt, machine.started)
+
+    def _read(self, measured: float, predicted: list[float]) -> None:
+        """Tell of the CPU availability here, and what is expected until the next reading."""
+        for machine, expected in zip(self.all, predicted, strict=True):
+            if not machine.away and not self.closing:
+                self.say("reading", machine.number, measured, expected)
+
+    async def _mind(self) -> None:
+        """End the processes when no word comes from the grid: it is gone.
+
+        Looks are counted, not seconds: a worker that was frozen has not listened.
+        """
+        while self.silent_looks < LOOKS:
+            await asyncio.sleep(SILENCE / LOOKS)
+            self.silent_looks += 1
+        await self.worker.plugin_remove(name=self.topic)
+
+
+# what the grid has a worker run
+
+
+async def run(topic: str, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
+    """Run a job: the task that the grid submits."""
+    worker = get_worker()
+    plugin = worker.plugins.get(topic)
+    if plugin is None:  # it was ended for want of a word, and is asked for after all
+        worker.log_event(topic, ["forgot", worker.address, number])
+        return None
+    return await plugin.run(key, number, job, attempt, work)
+
+
+async def hello(
+    topic: str, away: list[bool], measuring: tuple[float, list[Prediction]], dask_worker: Any
+) -> tuple[float, str, str]:
+    """Have the machines there but for those away; tell the time, by which clock, whose machines."""
+    if topic not in dask_worker.plugins:
+        plugin = Machines(topic, len(away), *measuring)
+        await dask_worker.plugin_add(plugin=plugin, name=topic, catch_errors=False)
+    plugin = dask_worker.plugins[topic]
+    plugin.predict(measuring[1])
+    await plugin.put_away(away)
+    return time.monotonic(), clock(), plugin.identity
+
+
+async def stop(topic: str, key: str, dask_worker: Any) -> None:
+    """Stop a job."""
+    if topic in dask_worker.plugins:
+        dask_worker.plugins[topic].stop(key)
+
+
+async def farewell(topic: str, dask_worker: Any) -> None:
+    """Have the machines gone."""
+    if topic in dask_worker.plugins:
+        await dask_worker.plugin_remove(name=topic)
+
+
+async def ping(topic: str, number: int, dask_worker: Any) -> bool:
+    """Tell whether a machine answers."""
+    return bool(await dask_worker.plugins[topic].ping(number))
+
+
+def forget(topic: str, dask_scheduler: Any) -> None:
+    """Have the scheduler forget what was said on a topic."""
+    with suppress(AttributeError):
+        dask_scheduler._broker.truncate(topic)
+
+
+def clock() -> str:
+    """Name this computer's clock: it is the same one for every process until the next boot."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+    return uuid4().hex
+
+
+def _family() -> list[int]:
+    """Return this worker and whoever started it with others: what descends from them is ours."""
+    import psutil
+
+    own = psutil.Process()
+    with suppress(psutil.Error):
+        parent = own.parent()
+        if parent is not None and "python" in parent.name().lower():
+            return [parent.pid, own.pid]
+    return [own.pid]
+
+
+def _secede(worker: Any, key: str) -> None:
+    """Give the worker's thread back, so that it runs as many tasks as there are machines."""
+    from distributed.worker_state_machine import SecedeEvent
+
+    stimulus = f"gridwright-{key}"
+    worker.handle_stimulus(SecedeEvent(key=key, compute_duration=0.0, stimulus_id=stimulus))

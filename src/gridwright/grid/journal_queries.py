@@ -1,0 +1,280 @@
+"""A page of a long journal, found by the database: it may have a hundred thousand jobs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import InputError
+from .job import Stage
+from .journal import UNUSUAL, Entry, Journal
+
+__all__ = [
+    "JOB_COLUMNS",
+    "Figures",
+    "JobPage",
+    "Queues",
+    "Statistics",
+    "event_page",
+    "job_page",
+    "queues",
+    "statistics",
+]
+
+JOB_COLUMNS = (
+    *("number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"),
+    *("stage", "lost", "timed_out", "error"),
+)
+LARGEST_PAGE = 1000
+
+
+class JobPage(NamedTuple):
+    """Some jobs of many."""
+
+    total: int
+    """Jobs that the filters leave."""
+    jobs: list[dict[str, Any]]
+
+
+class Queues(NamedTuple):
+    """How many jobs of each class waited, and how many had not ended, at some times."""
+
+    times: NDArray[np.float64]
+    waiting: dict[str, NDArray[np.int64]]
+    in_system: dict[str, NDArray[np.int64]]
+
+
+def job_page(
+    journal: Journal,
+    *,
+    offset: int = 0,
+    limit: int = 50,
+    sort: str = "number",
+    descending: bool = False,
+    **filters: str,
+) -> JobPage:
+    """Return a page of jobs in some order; filters are values of ``class, machine, stage``."""
+    if sort not in JOB_COLUMNS:
+        raise InputError(f"sort is {sort!r}; expected one of {', '.join(JOB_COLUMNS)}")
+    for key in filters:
+        if key not in ("class", "machine", "stage"):
+            raise InputError(f"no filter {key!r}; expected class, machine or stage")
+    offset, limit = max(offset, 0), min(max(limit, 0), LARGEST_PAGE)
+    given = {key: value for key, value in filters.items() if value}
+    where = "WHERE " + " AND ".join(f"{key} = ?" for key in given) if given else ""
+    values = list(given.values())
+    total = journal.select(f"count(*) FROM job {where}", values)[0][0]
+    # From the nearer end, and only the numbers: the database then sorts little.
+    turned = offset > total // 2
+    first = max(total - offset - limit, 0) if turned else offset
+    size = min(limit, max(total - offset, 0))
+    up, down = ("DESC", "ASC") if descending != turned else ("ASC", "DESC")
+    chosen = f"ORDER BY {sort} {up}, number {'DESC' if turned else 'ASC'} LIMIT ? OFFSET ?"
+    order = f"ORDER BY {sort} {down if turned else up}, number"
+    rows = journal.select(
+        f"{', '.join(JOB_COLUMNS)} FROM job WHERE number IN "
+        f"(SELECT number FROM job {where} {chosen}) {order}",
+        [*values, size, first],
+    )
+    return JobPage(total, [dict(zip(JOB_COLUMNS, row, strict=True)) for row in rows])
+
+
+def event_page(
+    journal: Journal, *, limit: int = 50, offset: int = 0, readings: bool = True
+) -> list[Entry]:
+    """Return what happened, the latest first, but for what every job goes through.
+
+    Readings of CPU availability are many; they may be left out.
+    """
+    rest = "" if readings else "AND kind <> 'availability'"
+    rows = journal.select(
+        f"* FROM event WHERE {UNUSUAL} AND kind > '' {rest} ORDER BY +rowid DESC LIMIT ? OFFSET ?",
+        [min(max(limit, 0), LARGEST_PAGE), max(offset, 0)],
+    )
+    return [Entry(*row) for row in rows]
+
+
+def queues(journal: Journal, points: int = 120) -> Queues:
+    """Count the jobs that wait, and those in the system, at evenly spaced times until now.
+
+    Of a job that was sent more than once the last time counts.
+    """
+    end, last = journal.last(), max(points, 2) - 1
+    times = np.linspace(0, end, last + 1)
+    step = end / last if end > 0 else 1.0
+    names = list(journal.told("classes").get("classes", ()))
+    counts: dict[str, dict[str, NDArray[np.int64]]] = {}
+    for moment in ("submitted", "sent", "settled"):
+        # The first of the times that is not before it; the database counts, as they are many.
+        place = f"min(CAST({moment} / ?1 - 1e-9 AS INTEGER) + ({moment} > 0), ?2)"
+        words = f"class, {place}, count(*) FROM job WHERE {moment} IS NOT NULL GROUP BY 1, 2"
+        for name, k, number in journal.select(words, (step, last)):
+            own = counts.setdefault(name, {})
+            own.setdefault(moment, np.zeros(last + 1, np.int64))[k] = number
+    names += [name for name in counts if name not in names]
+    zero = np.zeros(last + 1, np.int64)
+    waiting, inside = {}, {}
+    for name in names:
+        own = {key: np.cumsum(each) for key, each in counts.get(name, {}).items()}
+        submitted = own.get("submitted", zero)
+        waiting[name] = submitted - own.get("sent", zero)
+        inside[name] = submitted - own.get("settled", zero)
+    return Queues(times, waiting, inside)
+
+
+Floats = NDArray[np.float64]
+
+
+class Figures(NamedTuple):
+    """Jobs of one class, or all of them. Times are means over those that finished, in units."""
+
+    arrived: int
+    finished: int
+    failed: int
+    cancelled: int
+    unfinished: int
+    lost: int
+    """How often a machine went down with one of them."""
+    timed_out: int
+    deaths: int
+    """How often a process died, by itself, while it ran one of them."""
+    resubmitted: int
+    """How often one of them was sent once more."""
+    waiting: float
+    """From submission to being sent."""
+    communication: float
+    """From being sent to the start."""
+    execution: float
+    notification: float
+    """From the end to the result's being kept."""
+    response: float
+    """From submission to the end."""
+    arrival_rate: float
+    """Jobs per time unit that have arrived."""
+
+
+class Statistics(NamedTuple):
+    """How jobs have fared until some time."""
+
+    until: float
+    """Time units since the beginning."""
+    overall: Figures
+    classes: dict[str, Figures]
+    machines: tuple[str, ...]
+    executed: NDArray[np.int64]
+    """Jobs [class, machine] that finished there."""
+    rates: Floats
+    """Finished jobs per time unit of work on them [class, machine]; nan where none did."""
+    overhead: Floats
+    """p [class, machine]: the mean share of a machine's turn that is work."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as ``--json`` prints it."""
+        return {
+            "until": self.until,
+            "overall": self.overall._asdict(),
+            "classes": {name: each._asdict() for name, each in self.classes.items()},
+            "machines": list(self.machines),
+            "executed": self.executed.tolist(),
+            "execution_rates": self.rates.tolist(),
+            "overhead_ratios": self.overhead.tolist(),
+        }
+
+
+def statistics(journal: Journal, until: float | None = None) -> Statistics:
+    """Read the statistics off a journal."""
+    about = journal.told("classes", "machines", "ended")
+    if until is None:
+        until = about.get("ended") or journal.last()
+    groups = [_Group(*row) for row in journal.select(f"{GROUPED} GROUP BY 1, 2, 3")]
+    names = list(about.get("classes", ()))
+    order = journal.select("class, min(number) FROM job GROUP BY 1 ORDER BY 2")
+    names += [name for name, _ in order if name not in names]
+    machines = list(about.get("machines", ()))
+    machines += [
+        m for m in dict.fromkeys(g.machine for g in groups if g.machine) if m not in machines
+    ]
+    executed = np.zeros((len(names), len(machines)), np.int64)
+    timed, worked, share = (np.zeros(executed.shape) for _ in range(3))
+    for group in groups:
+        if group.stage == Stage.finished and group.machine:
+            where = names.index(group.task_class), machines.index(group.machine)
+            executed[where] = group.number
+            timed[where], worked[where] = group.timed, group.execution
+            share[where] = group.share
+    rates = np.divide(timed, worked, out=np.full(timed.shape, np.nan), where=worked > 0)
+    overhead = np.divide(share, timed, out=np.full(timed.shape, np.nan), where=timed > 0)
+    return Statistics(
+        float(until),
+        _figures(groups, until),
+        {name: _figures([g for g in groups if g.task_class == name], until) for name in names},
+        tuple(machines),
+        executed,
+        rates,
+        overhead,
+    )
+
+
+class _Group(NamedTuple):
+    """Jobs of a class that are in the same stage on the same machine; times are sums."""
+
+    task_class: str
+    machine: str | None
+    stage: str
+    number: int
+    timed: int
+    """Those whose start is known."""
+    lost: int
+    timed_out: int
+    deaths: int
+    resubmitted: int
+    waiting: float
+    communication: float
+    execution: float
+    notification: float
+    response: float
+    share: float
+
+
+TURN = "(settled - max(coalesce(free, submitted), submitted))"
+GROUPED = (
+    "class, machine, stage, count(*), count(ended - started), "
+    "sum(lost), sum(timed_out), sum(deaths), "
+    "sum(max(attempt - 1, 0)), total(sent - submitted), "
+    "total(started - sent), total(ended - started), total(settled - ended), "
+    "total(ended - submitted), "
+    f"total(CASE WHEN {TURN} > 0 THEN (ended - started) / {TURN} ELSE 1 END) FROM job"
+)
+"""The database adds up, as jobs may be many."""
+
+
+def _figures(groups: list[_Group], until: float) -> Figures:
+    number = {stage: sum(g.number for g in groups if g.stage == stage) for stage in Stage}
+    done = [group for group in groups if group.stage == Stage.finished]
+
+    def mean(name: str, jobs: int) -> float:
+        total = sum(getattr(group, name) for group in done)
+        return total / jobs if jobs else float("nan")
+
+    ended, timed = number[Stage.finished], sum(group.timed for group in done)
+
+    arrived = sum(number.values())
+    return Figures(
+        arrived=arrived,
+        finished=number[Stage.finished],
+        failed=number[Stage.failed],
+        cancelled=number[Stage.cancelled],
+        unfinished=sum(number[each] for each in Stage if not each.is_final),
+        lost=sum(group.lost for group in groups),
+        timed_out=sum(group.timed_out for group in groups),
+        deaths=sum(group.deaths for group in groups),
+        resubmitted=sum(group.resubmitted for group in groups),
+        waiting=mean("waiting", ended),
+        communication=mean("communication", timed),
+        execution=mean("execution", timed),
+        notification=mean("notification", ended),
+        response=mean("response", ended),
+        arrival_rate=arrived / until if until > 0 else float("nan"),
+    )

@@ -1,0 +1,136 @@
+"""Looking at a grid from another process, through its journal."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from ..model import InputError
+from .journal import UNUSUAL, Journal
+from .ownership import home, signed
+
+__all__ = [
+    "MachineState",
+    "away_times",
+    "find_running",
+    "machine_states",
+    "request",
+]
+
+STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
+"""What an event makes of a machine."""
+KEPT = ("wait", "fail", "stopped")
+"""What may be done about a job that takes too long while its machine stays up."""
+
+
+class MachineState(NamedTuple):
+    """A machine as the journal has it."""
+
+    name: str
+    state: str
+    since: float
+    """Time units since the grid began."""
+    running: int | None
+    finished: int
+    lost: int
+    """Jobs that were running when it went down."""
+    measured: float | None
+    """Its CPU availability at the last reading, if there was one,"""
+    predicted: float | None
+    """and what was expected of it then."""
+
+
+def find_running(which: str | None = None) -> list[Journal]:
+    """Open the journals of the grids that are running: one by number or path, or all."""
+    if which is None:
+        here = [path for name in ("runs", "grids") for path in (home() / name).glob("*.sqlite")]
+        paths = sorted({path.resolve(): path for path in [*signed(), *here]}.values())
+    elif which.isdigit():
+        paths = [home() / "runs" / f"{which}.sqlite"]
+        if not paths[0].is_file():
+            raise InputError(f"there is no run {which}; 'gridwright runs' lists those that are")
+    else:
+        paths = [Path(which)]
+    found = []
+    for path in paths:
+        try:
+            journal = Journal(path, new=False)
+        except InputError:
+            if which is not None:
+                raise
+            continue
+        if journal.is_claimed():
+            found.append(journal)
+        else:
+            journal.close()
+    return found
+
+
+def machine_states(journal: Journal) -> list[MachineState]:
+    """Read off a journal how its machines are."""
+    names = list(journal.told("machines").get("machines", ()))
+    states: dict[str, tuple[str, float]] = {}
+    paused: dict[str, bool] = {}
+    for entry in journal.events(*STATES, "timed out"):
+        late = entry.kind == "timed out"
+        if entry.machine is None or (late and entry.detail in KEPT):
+            continue
+        state = "down" if late else STATES[entry.kind]
+        if entry.kind in ("paused", "resumed"):
+            paused[entry.machine] = entry.kind == "paused"
+        if state == "up" and paused.get(entry.machine):  # started again, and still paused
+            state = "paused"
+        if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
+            states[entry.machine] = (state, entry.time)
+    names += [name for name in states if name not in names]
+    counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
+    running = dict(journal.select(counted.format("min(number)"), ("sent",)))
+    finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
+    event = f"machine, {{}} FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
+    losses = dict(journal.select(event.format("count(*)"), ("lost",)))
+    last = journal.select(event.format("detail, max(rowid)"), ("availability",))
+    readings = {name: [float(word) for word in detail.split()] for name, detail, _ in last}
+    return [
+        MachineState(
+            name,
+            *states.get(name, ("not yet up", 0.0)),
+            running.get(name),
+            finished.get(name, 0),
+            losses.get(name, 0),
+            *readings.get(name, (None, None)),
+        )
+        for name in names
+    ]
+
+
+def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
+    """Return by machine since when and until when it was away; infinite: it still is."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for entry in journal.events("down", "failure", "killed", "up"):
+        spans = found.setdefault(entry.machine or "", [])
+        is_away = bool(spans) and spans[-1][1] == float("inf")
+        if entry.kind == "up" and is_away:
+            spans[-1] = (spans[-1][0], entry.time)
+        elif entry.kind != "up" and not is_away:
+            spans.append((entry.time, float("inf")))
+    return found
+
+
+def request(
+    journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
+) -> str:
+    """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
+    if not journal.is_claimed():
+        raise InputError("the grid is not running")
+    number = journal.ask(verb, machine, value)
+    began = time.monotonic()
+    while (answer := journal.answered(number)) is None:
+        if not journal.is_claimed():
+            raise InputError("the grid has ended before it answered")
+        if time.monotonic() - began > patience:
+            raise InputError(f"the grid did not answer within {patience:g} seconds")
+        time.sleep(0.05)
+    if answer.startswith("error: "):
+        raise InputError(answer.removeprefix("error: "))
+    return answer

@@ -1,0 +1,374 @@
+"""The ledger: where every job of a grid is, and what is believed of its machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Situation, groups_of
+from ..compiler.readonly import readonly
+from ..model import InputError
+from ..policies import Policy, View
+from ..policies.view import CLASS, MACHINE, TALLIES, records
+from .job import Cancel, Decision, Instruction, Job, Send, Stage
+
+__all__ = [
+    "SLOWEST",
+    "Floats",
+    "GridState",
+    "Line",
+]
+
+Floats = NDArray[np.float64]
+
+SLOWEST = 1e-100
+"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
+
+
+class Line:
+    """Jobs in some order. One may be taken from the middle: it is skipped when its turn comes."""
+
+    __slots__ = ("_gone", "_heap", "_next")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Job]] = []
+        self._gone = 0
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._gone
+
+    def __iter__(self) -> Iterator[Job]:
+        return (job for _, _, job in sorted(self._heap) if not job.stage.is_final)
+
+    def append(self, job: Job) -> None:
+        """Put a job behind all others."""
+        self._next += 1
+        heappush(self._heap, (0.0, self._next, job))
+
+    def insert(self, job: Job) -> None:
+        """Put a job in the order of ``since``."""
+        heappush(self._heap, (job.since, job.number, job))
+
+    def first(self) -> Job:
+        """Return the first job."""
+        while self._gone and self._heap[0][2].stage.is_final:
+            heappop(self._heap)
+            self._gone -= 1
+        return self._heap[0][2]
+
+    def popleft(self) -> Job:
+        """Take the first job."""
+        job = self.first()
+        heappop(self._heap)
+        return job
+
+    def drop(self) -> None:
+        """Note that a job of the line has ended."""
+        self._gone += 1
+        if 2 * self._gone > len(self._heap):
+            self._heap = [each for each in self._heap if not each[2].stage.is_final]
+            heapify(self._heap)
+            self._gone = 0
+
+
+class GridState:
+    """Jobs and machines as they stand, and how they are moved.
+
+    Parameters
+    ----------
+    policy
+        A push or a pull policy.
+    rates
+        Nominal execution rates [class, machine] as they are believed; 0 where it cannot run.
+    arrivals
+        Jobs per time unit of each class, as they are believed.
+    availability
+        Share of every machine's CPU that is believed to be there.
+    up
+        Whether the machines are up at the start.
+    start
+        When the grid began, in the time of the events: policies see the time since then.
+    seed
+        For policies that draw.
+    retries
+        How often a job is tried again after its process died or it timed out. None, as in the
+        published experiments: without limit, and the machine of a job that timed out counts as
+        down until it answers.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        rates: Any,
+        arrivals: Any,
+        availability: Any = None,
+        *,
+        up: bool = True,
+        start: float = 0.0,
+        seed: int = 1,
+        retries: int | None = None,
+    ) -> None:
+        from .mechanism import MECHANISMS
+
+        if policy.kind not in MECHANISMS:
+            raise InputError(
+                f"{policy.name} is a {policy.kind} policy; a grid runs push and pull policies"
+            )
+        self.policy = policy
+        self.nominal: Floats = np.array(rates, dtype=float, order="C")
+        classes, machines = self.nominal.shape
+        self.group = groups_of(self.nominal)
+        self.arguments = policy.arguments((classes, machines))
+        self.start = self.now = start
+        self.retries = retries
+        self.jobs: dict[int, Job] = {}
+        self.waiting = [Line() for _ in range(classes)]
+        self.own = [Line() for _ in range(machines)]
+        self.running: list[Job | None] = [None] * machines
+        self.closed = np.zeros(machines, np.bool_)  # takes no further jobs, though it is up
+        self.free = np.full(machines, start)  # since when they have nothing to do
+        self.heard_free = np.full(machines, start)
+        self.decisions: list[Decision] = []
+        """What was answered to whom, until somebody clears it."""
+        self.losses: list[tuple[int, int, int]] = []
+        """Job, attempt and machine of what went down with it, until somebody clears it."""
+        self.given_up: list[tuple[Job, int]] = []
+        """Jobs whose retries are used up and their last machine, until somebody clears it."""
+        self.held: dict[int, tuple[Job, int]] = {}
+        """Machines that still run a copy of a job that timed out, with the job and attempt."""
+        self.released: list[int] = []
+        """Machines whose copy was stopped and that are up again, until somebody clears it."""
+        self.refusals = 0
+        self.asked = 0
+        self.plans = 0
+        self.machines = records(machines, MACHINE)
+        self.classes = records(classes, CLASS)
+        self.machines["up"], self.machines["serving"] = up, -1
+        share = np.ones(machines) if availability is None else np.asarray(availability, dtype=float)
+        self.machines["availability"] = share
+        self.classes["arrival"], self.classes["oldest"] = arrivals, np.inf
+        self.rate: Floats = np.ascontiguousarray(self.nominal * share)
+        self.expected: Floats = np.full_like(self.rate, np.inf)
+        self.assigned = np.zeros((classes, machines), np.int64)
+        self.plan: Floats = np.zeros((classes, machines))
+        self.memory: Floats = np.zeros((classes, machines))
+        self.tally: Floats = np.zeros(TALLIES)
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.out: list[Instruction] = []
+        self.changed: dict[int, Job] = {}
+        """Jobs that were sent, have started or ended, until the driver clears it."""
+        self.moved: dict[int, Job] = {}
+        """Jobs that were only moved between queues, until the driver clears it."""
+        self._shown: View | None = None
+        """What policies are shown but for the time, until arrays are replaced by larger ones."""
+        self.pending = False
+        self.enough: Callable[[], bool] = lambda: False
+        """Tells whether an event has taken long enough; what is left to do is then unfinished."""
+        self.unfinished = False
+        self.returning: dict[int, None] = {}
+        """Machines that take no jobs, and have yet to give back those that queue there."""
+        self.plans_beside: Callable[[], bool] = lambda: False
+        """Tells whether plans are made by whoever drives the book, which is told by `stale`."""
+        self.stale = False
+        for j in range(machines):
+            self._expect(j)
+        self.mechanism = MECHANISMS[policy.kind](self)
+        self._make_plan()
+        self.mechanism.recalled()
+
+    def add_class(self, rates: Floats, arrival: float) -> None:
+        """Make room for one more class of jobs."""
+        machines, self._shown = len(self.machines), None
+        self.waiting.append(Line())
+        seen = records(1, CLASS)
+        seen["arrival"], seen["oldest"] = arrival, np.inf
+        self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
+        self.nominal = np.vstack([self.nominal, rates])
+        self.rate = np.vstack([self.rate, rates * self.machines["availability"]])
+        for name in ("expected", "plan", "memory"):
+            setattr(self, name, np.vstack([getattr(self, name), np.zeros((1, machines))]))
+        self.assigned = np.vstack([self.assigned, np.zeros((1, machines), np.int64)])
+        self.arguments = self.policy.arguments(self.nominal.shape)
+        self.group = groups_of(self.nominal)
+        for j in range(machines):
+            self._expect(j)
+        self._want_plan()
+        if self.pending and self.plans_beside():
+            new = ~self.plan.any(axis=1)
+            self.plan[new] = self.nominal[new] > 0  # any machine will do until there is a plan
+
+    def add_machine(self, rates: Floats) -> None:
+        """Make room for one more machine, which is not up yet."""
+        self._shown = None
+        self.own.append(Line())
+        self.running.append(None)
+        self.closed = np.append(self.closed, False)
+        self.free = np.append(self.free, self.now)
+        self.heard_free = np.append(self.heard_free, self.now)
+        seen = records(1, MACHINE)
+        seen["up"], seen["serving"], seen["availability"] = False, -1, 1.0
+        self.machines = np.concatenate([self.machines, seen]).view(np.recarray)
+        column = np.asarray(rates, dtype=float)[:, None]
+        self.nominal, self.rate = np.hstack([self.nominal, column]), np.hstack([self.rate, column])
+        for name in ("expected", "plan", "memory"):
+            old = getattr(self, name)
+            setattr(self, name, np.hstack([old, np.zeros_like(column)]))
+        self.assigned = np.hstack([self.assigned, np.zeros(column.shape, np.int64)])
+        self.arguments = self.policy.arguments(self.nominal.shape)
+        self.group = groups_of(self.nominal)
+        self._expect(len(self.machines) - 1)
+        self._want_plan()
+
+    def view(self) -> View:
+        """Return what a policy is shown."""
+        if self._shown is None:
+            self._shown = View(
+                0.0,
+                readonly(self.machines),
+                readonly(self.classes),
+                readonly(self.rate),
+                readonly(self.nominal),
+                readonly(self.expected),
+                readonly(self.assigned),
+                readonly(self.plan),
+                self.memory,
+                self.tally,
+                self.rng,
+            )
+        return self._shown._replace(now=self.now - self.start)
+
+    def able(self, task_class: int) -> int:
+        """Return how many machines could run a class, whatever the plan."""
+        there = self.machines["up"] & ~self.closed
+        return int((there & (self.nominal[task_class] > 0.0)).sum())
+
+    def has_machine(self) -> NDArray[np.bool_]:
+        """Return for every class whether a machine could run it, whatever the plan."""
+        there = self.machines["up"] & ~self.closed
+        return np.asarray((self.nominal[:, there] > 0.0).any(axis=1))
+
+    def takers(self, task_class: int) -> tuple[int, ...]:
+        """Return the machines that a job of a class may be given to now."""
+        able = self.machines["up"] & ~self.closed
+        able &= (self.plan[task_class] > 0.0) & (self.nominal[task_class] > 0.0)
+        return tuple(np.flatnonzero(able).tolist())
+
+    def can_take(self, machine: int) -> bool:
+        """Tell whether a machine is up and takes jobs."""
+        return bool(self.machines[machine].up) and not bool(self.closed[machine])
+
+    def put(self, job: Job) -> None:
+        """Let a job wait in its class, in the order of ``since``."""
+        job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
+        self.moved[job.number] = job
+        self.waiting[job.task_class].insert(job)
+        self._count(job.task_class)
+
+    def give(self, task_class: int, machine: int) -> None:
+        """Give the first job of a class to a machine: to run, or behind what it is running."""
+        job = self.waiting[task_class].popleft()
+        self._count(task_class)
+        m = self.machines[machine]
+        rate = self.rate[task_class, machine]
+        job.machine, job.assigned = machine, self.now
+        job.expected = 1.0 / rate if rate > 0.0 else 0.0
+        m.backlog += 1
+        m.work += job.expected
+        self.assigned[task_class, machine] += 1
+        if self.running[machine] is None:
+            self.send(job)
+        else:
+            job.stage = Stage.queued
+            self.moved[job.number] = job
+            self.own[machine].append(job)
+
+    def send(self, job: Job) -> None:
+        """Have a job run where it is."""
+        job.stage, job.sent = Stage.sent, self.now
+        job.free, job.heard_free = self.free[job.machine], self.heard_free[job.machine]
+        self.changed[job.number] = job
+        job.attempt += 1
+        self.running[job.machine] = job
+        self.machines[job.machine].serving = job.task_class
+        self.out.append(Send(job.number, job.machine, job.attempt))
+
+    def situation(self) -> Situation:
+        """Return what a plan is made for."""
+        able = self.machines["up"] & ~self.closed
+        share = self.machines["availability"] if self.policy.use_availability else 1.0
+        return Situation(
+            self.nominal.copy(),
+            self.classes["arrival"].copy(),
+            np.where(able, share, 0.0),
+            self.group,
+        )
+
+    # details
+
+    def _want_plan(self) -> None:
+        """Have a plan made with the next event, so that there is one for many new classes."""
+        if self.policy.planner is None:
+            self._make_plan()
+        else:
+            self.pending = True
+
+    def _make_plan(self) -> None:
+        self.plans += 1
+        if self.policy.planner is None or not len(self.classes):
+            self.plan[:] = self.nominal > 0
+        else:
+            self.plan[:] = self.policy.plan(self.situation())
+
+    def _believe(self, machine: int) -> None:
+        self.rate[:, machine] = self.nominal[:, machine] * self.machines[machine].availability
+        self._expect(machine)
+
+    def _expect(self, machine: int) -> None:
+        rate, known = self.rate[:, machine], self.expected[:, machine]
+        known[:] = np.inf
+        if self.can_take(machine):
+            np.divide(1.0, rate, out=known, where=rate > 0.0)
+
+    def _count(self, task_class: int) -> None:
+        queue, seen = self.waiting[task_class], self.classes[task_class]
+        seen.waiting = len(queue)
+        seen.oldest = queue.first().since - self.start if queue else np.inf
+
+    def _take_back(self, job: Job, stage: Stage) -> None:
+        """End a job wherever it is."""
+        if job.stage == Stage.waiting:
+            self._close(job, stage)
+            self.waiting[job.task_class].drop()
+            self._count(job.task_class)
+        elif job.stage == Stage.queued:
+            self._close(job, stage)
+            self.own[job.machine].drop()
+            self._leave_machine(job)
+        else:
+            self.out.append(Cancel(job.number, job.machine, job.attempt))
+            self._end(job, stage)
+            self.mechanism.freed(job.machine)
+
+    def _end(self, job: Job, stage: Stage) -> None:
+        self._stop_running(job)
+        self._close(job, stage)
+
+    def _stop_running(self, job: Job) -> None:
+        self.running[job.machine] = None
+        self.free[job.machine] = self.heard_free[job.machine] = self.now
+        self.machines[job.machine].serving = -1
+        self._leave_machine(job)
+
+    def _leave_machine(self, job: Job) -> None:
+        m = self.machines[job.machine]
+        m.backlog -= 1
+        m.work = m.work - job.expected if m.backlog > 0 else 0.0
+
+    def _close(self, job: Job, stage: Stage) -> None:
+        job.stage, job.ended = stage, self.now
+        self.changed[job.number] = job

@@ -1,0 +1,167 @@
+"""What a grid is given, looked at before anything is started."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import InputError
+from .executors import Executor
+from .executors.local import LocalExecutor
+from .state import SLOWEST
+from .worker import LARGEST
+
+__all__ = [
+    "check_name",
+    "check_retries",
+    "executor_of",
+    "names_of",
+    "pickled",
+    "rates_of",
+    "renamed_place",
+]
+
+MACHINES = 2
+"""Processes of a grid that is not told how many."""
+LONGEST_NAME = 1000
+"""Characters of a name, at most."""
+
+
+def executor_of(on: Executor | str | None, machines: int | Sequence[str] | None) -> Executor:
+    """Return the executor for a place: local processes, a cluster's workers, or itself."""
+    if on is not None and not isinstance(on, str):
+        if machines is not None:
+            raise InputError("on is an executor, which has its machines; do not give machines too")
+        return on
+    if isinstance(machines, str) or (isinstance(machines, Sequence) and not machines):
+        raise InputError(f"machines is {machines!r}; expected a number, or a list of names")
+    if isinstance(machines, Sequence):
+        machines = names_of(machines, "machines")
+    elif machines is not None and (type(machines) is not int or machines < 1):
+        raise InputError(f"machines is {machines!r}; expected a whole number, at least 1")
+    if not on:
+        return LocalExecutor(machines or MACHINES)
+    from .executors.dask import DaskExecutor
+
+    return DaskExecutor(on, machines)
+
+
+def renamed_place(
+    on: Executor | str | None, executor: Executor | str | None, address: str, caller: str
+) -> Executor | str | None:
+    """Return what ``on`` is if the deprecated ``executor`` or ``address`` was given in its place.
+
+    ``caller`` names what was called, for the warning.
+    """
+    if executor is None and not address:
+        return on
+    if on is not None:
+        raise InputError("executor and address are deprecated names for on; give on alone")
+    if address and executor not in (None, "dask"):
+        raise InputError("address is for the executor 'dask'")
+    if executor == "dask" and not address:
+        raise InputError("the executor 'dask' needs the address of a scheduler: on='tcp://…'")
+    if isinstance(executor, str) and executor not in ("local", "dask"):
+        raise InputError(f"executor is {executor!r}; expected local or dask")
+    warnings.warn(
+        f"the keywords executor and address of {caller} are deprecated, and the next release "
+        "removes them; use on='tcp://HOST:PORT' for a cluster, or on=EXECUTOR",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return address or (None if executor == "local" else executor)
+
+
+def check_retries(retries: int) -> None:
+    """Refuse a number of retries that is none."""
+    if type(retries) is not int or retries < 0:
+        raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
+
+
+def names_of(names: Sequence[str], what: str) -> list[str]:
+    """Return names, each there once."""
+    if isinstance(names, str):
+        raise InputError(f"{what} is {names!r}; expected a list of names")
+    for k, name in enumerate(names):
+        check_name(name, f"{what}[{k}]")
+        if name in names[:k]:
+            raise InputError(f"{what} has {name!r} twice")
+    return list(names)
+
+
+def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
+    """Pickle a call, in the form that machines run."""
+    try:
+        import cloudpickle
+    except ImportError:
+        raise InputError("a grid needs cloudpickle: pip install 'gridwright[grid]'") from None
+    _check_function(function)
+    try:
+        work = bytes(cloudpickle.dumps((function, args, kwargs)))
+    except Exception as error:
+        name = getattr(function, "__name__", function)
+        raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+    if len(work) > LARGEST:
+        raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
+    return work
+
+
+def _check_function(function: Any) -> None:
+    """Refuse what cannot be called, and say how a command is submitted."""
+    if callable(function):
+        return
+    if isinstance(function, str):
+        try:
+            words = shlex.split(function)
+        except ValueError:
+            words = function.split()
+        raise InputError(
+            f"submit takes a function and its arguments, not the text {function!r}; "
+            f"for a command: submit(subprocess.run, {words!r})"
+        )
+    raise InputError(
+        f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
+    )
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that cannot be written down."""
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{what} is {name!r}; expected a name")
+    if len(name) > LONGEST_NAME:
+        words = f"{len(name):,} characters; expected at most {LONGEST_NAME:,}"
+        raise InputError(f"{what} has {words}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is {name!r}, which is no text in Unicode") from None
+
+
+def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.float64]:
+    """Return the rates to begin with; all are alike where none are given."""
+    shape = (len(classes), machines)
+    if rates is None:
+        return np.ones(shape)
+    try:
+        found = np.array(rates, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("rates is no matrix of numbers; expected [class, machine]") from None
+    if found.shape != shape:
+        raise InputError(
+            f"rates has shape {found.shape}; expected a row for each of {shape[0]} classes "
+            f"with a number for each of {shape[1]} machines"
+        )
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise InputError("rates has a number that is negative or not finite; expected 0 or more")
+    able = found[found > 0]
+    if not ((able >= SLOWEST) & (able <= 1 / SLOWEST)).all():
+        raise InputError(f"rates has a number that is neither 0 nor {SLOWEST:g} to {1 / SLOWEST:g}")
+    for name, row in zip(classes, found, strict=True):
+        if machines and not row.any():
+            raise InputError(f"no machine can run class {name!r}: its rates are all 0")
+    return found

@@ -1,0 +1,152 @@
+"""What varies in a system: CPU availability, failures, changing rates, inaccurate beliefs."""
+
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from .distribution import AnyDistribution, Exponential
+from .record import Fraction, Matrix, OneOrList, Positive, PositiveOrInfinite, Record
+
+__all__ = [
+    "Assumed",
+    "Availability",
+    "Changes",
+    "Failures",
+    "Inaccuracy",
+    "MarkovChain",
+]
+
+
+class MarkovChain(Record):
+    """CPU availability that is drawn anew every ``step`` time units.
+
+    ``states`` are shares of the CPU in (0, 1]; ``transition[k][l]`` is the probability that
+    state k is followed by state l.
+
+    >>> chain = MarkovChain(states=[1, 0.5], transition=[[0.9, 0.1], [0.3, 0.7]], step=10)
+    >>> chain.stationary
+    array([0.75, 0.25])
+    >>> round(chain.mean, 6)
+    0.875
+    """
+
+    states: tuple[Fraction, ...]
+    transition: Matrix
+    step: Positive
+
+    @model_validator(mode="after")
+    def _is_a_chain(self) -> Self:
+        size = len(self.states)
+        if not size:
+            raise ValueError("states is empty; expected at least one")
+        if self.transition.shape != (size, size):
+            shape = "×".join(map(str, self.transition.shape))
+            raise ValueError(f"transition is {shape}; expected {size}×{size}, a row per state")
+        for row, total in enumerate(self.transition.sum(axis=1), start=1):
+            if abs(total - 1) > 1e-9:
+                raise ValueError(f"transition, row {row} sums to {total:.10g}; expected 1")
+        singular = np.linalg.svd(self.transition - np.eye(size), compute_uv=False)
+        if size > 1 and singular[-2] < 1e-12:
+            raise ValueError("transition falls into parts that never meet, so it has no one mean")
+        return self
+
+    @cached_property
+    def stationary(self) -> NDArray[np.float64]:
+        """The long-run share of time in each state."""
+        size = len(self.states)
+        balance = np.vstack([self.transition.T - np.eye(size), np.ones(size)])
+        shares = np.linalg.lstsq(balance, np.append(np.zeros(size), 1.0), rcond=None)[0]
+        return np.clip(shares, 0, 1)
+
+    @cached_property
+    def mean(self) -> float:
+        """The long-run mean availability."""
+        return float(np.dot(self.stationary, self.states))
+
+
+Availability = Annotated[
+    Annotated[Fraction, Tag("\0number")] | Annotated[MarkovChain, Tag("\0chain")],
+    Discriminator(lambda value: "\0chain" if isinstance(value, dict | MarkovChain) else "\0number"),
+]
+
+
+class Failures(Record):
+    """Up-times and repair times of the machines. Every value may be a list, one per column.
+
+    A mean up-time of infinity is a machine that never fails. The distributions give the shape,
+    the means the length.
+
+    >>> Failures(mean_uptime=20, mean_repair=4).mean_uptime
+    20.0
+    """
+
+    mean_uptime: OneOrList[PositiveOrInfinite]
+    mean_repair: OneOrList[Positive]
+    uptime: OneOrList[AnyDistribution] = Exponential()
+    repair: OneOrList[AnyDistribution] = Exponential()
+
+
+class Changes(Record):
+    """Changes at exponential intervals, of which machines tell each other only when they meet.
+
+    At every change one of the arrival rates (if they change) and execution rates (if they do),
+    each as likely, is set to one of its factors times its first value; and every machine takes
+    one of the availabilities, if these change.
+
+    >>> Changes(mean_interval=20, rates=[1, 1.05, 1.15]).rates
+    (1.0, 1.05, 1.15)
+    """
+
+    mean_interval: Positive
+    arrivals: tuple[Positive, ...] = ()
+    """Factors of an arrival rate at a machine."""
+    rates: tuple[Positive, ...] = ()
+    """Factors of an execution rate."""
+    availability: tuple[Fraction, ...] = ()
+    """Shares of the CPU."""
+    redraw_errors: bool = False
+    """Whether the error of an inaccurate estimate is drawn anew when its rate changes."""
+
+    @model_validator(mode="after")
+    def _something_changes(self) -> Self:
+        if not (self.arrivals or self.rates or self.availability):
+            raise ValueError("nothing changes; give factors for arrivals or rates, or availability")
+        return self
+
+
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+
+class Inaccuracy(Record):
+    """The largest relative error I of an estimate: believed = true × (1 + E), E within [−I, I]."""
+
+    arrivals: Share = 0.0
+    rates: Share = 0.0
+    availability: Share = 0.0
+
+
+class Assumed(Record):
+    """What is believed in place of the truth. What is not given here is believed as it is.
+
+    Of the pmfs of execution times it may be believed that they have another shape (``execution``),
+    are so many times as long (``scale``), or so many time units longer (``shift``).
+
+    >>> Assumed(inaccuracy={"availability": 0.3}).inaccuracy.availability
+    0.3
+    """
+
+    arrivals: tuple[Positive, ...] | None = None
+    rates: Matrix | None = None
+    availability: tuple[Availability, ...] | None = None
+    inaccuracy: Inaccuracy = Inaccuracy()
+    execution: OneOrList[AnyDistribution] | None = None
+    scale: Positive = 1.0
+    shift: Annotated[float, Field(strict=True, allow_inf_nan=False)] = 0.0
+
+    def stated(self) -> dict[str, Any]:
+        """Return the parts of a system that are believed to be others."""
+        kept = ("arrivals", "rates", "availability", "execution")
+        return {key: self.parts()[key] for key in kept if self.parts()[key] is not None}

@@ -1,0 +1,59 @@
+"""Load a user's own Python file as a module."""
+
+import sys
+from hashlib import blake2b
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+
+from .error import InputError
+
+__all__ = [
+    "contents_of",
+    "load_module",
+]
+
+
+def load_module(path: Path) -> ModuleType:
+    """Run a Python file and return it as a module; what is wrong in it is told in one line.
+
+    A file that has not changed is run once; an edited one is run anew, as another module.
+    """
+    path = path.resolve()
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    digest = blake2b(bytes(path) + b"\0" + contents, digest_size=8).hexdigest()
+    name = f"{path.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is not a Python file")
+    module = module_from_spec(spec)
+    module.__contents__ = contents  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module  # where pickle and annotations look a class up
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        del sys.modules[name]
+        raise InputError(f"{path}, line {error.lineno}: {error.msg}") from None
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        lines = [
+            frame.lineno
+            for frame in extract_tb(error.__traceback__)
+            if Path(frame.filename) == path
+        ]
+        where = f", line {lines[-1]}" if lines else ""
+        raise InputError(f"{path}{where}: {type(error).__name__}: {error}") from None
+    return module
+
+
+def contents_of(module: str) -> tuple[str, bytes] | None:
+    """Return the name and the contents of the user's file that a module was loaded from."""
+    loaded = sys.modules.get(module)
+    contents = getattr(loaded, "__contents__", None)
+    return None if contents is None else (Path(str(loaded.__file__)).name, contents)  # type: ignore[union-attr]

@@ -1,0 +1,116 @@
+"""An allocation as a heat map: who serves whom, at a glance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import allocate
+from .figure import literal, mark, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..allocation import Allocation
+    from ..experiments import Adversary
+
+__all__ = [
+    "draw_adversary",
+    "draw_allocation",
+]
+
+READABLE = 40
+"""With more machines than this, numbers in the cells and a name for each would not be readable."""
+
+
+def draw_allocation(allocation: Allocation, path: Path) -> None:
+    """Draw δ* and the efficiencies [class, machine]; darker is more, white is never."""
+    from matplotlib.figure import Figure
+
+    classes, machines = allocation.shares.shape
+    width = min(3 + 0.45 * machines, 16)
+    figure = Figure(figsize=(width, 3.6 + 0.9 * classes), layout="constrained")
+    pictures = figure.subplots(2, 1)
+    for axes, values, words in zip(
+        pictures,
+        (allocation.shares, allocation.efficiencies),
+        ("share of the machine's time", "share of its worth earned"),
+        strict=True,
+    ):
+        image = axes.imshow(
+            np.ma.masked_equal(values, 0), cmap="YlGnBu", vmin=0, vmax=1, aspect="auto"
+        )
+        figure.colorbar(image, ax=axes, label=words)
+        _label(axes, allocation)
+        if machines <= READABLE:
+            _write(axes, values)
+    pictures[0].set_title(
+        f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
+        f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
+    )
+    save(figure, path)
+
+
+def _label(axes: Axes, allocation: Allocation) -> None:
+    system = allocation.system
+    axes.set_yticks(range(len(system.classes)), list(map(literal, system.classes)))
+    axes.set_ylabel("class")
+    axes.set_xlabel("machine")
+    if len(system.machines) <= READABLE:
+        names = list(map(literal, system.machines))
+        axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+        return
+    firsts = np.flatnonzero(np.diff(system.column, prepend=-1))
+    if len(firsts) > READABLE:
+        firsts = firsts[:: len(firsts) // 20]
+    names = [literal(system.machines[first]) for first in firsts]
+    axes.set_xticks(firsts, names, rotation=90, fontsize=8)
+
+
+def _write(axes: Axes, values: NDArray[np.float64]) -> None:
+    for (i, j), value in np.ndenumerate(values):
+        if value > 0:
+            colour = "white" if value > 0.5 else "black"
+            words = f"{value:.2f}"
+            axes.text(
+                j,
+                i,
+                words.removeprefix("0"),
+                ha="center",
+                va="center",
+                fontsize=6,
+                color=colour,
+            )
+
+
+def draw_adversary(found: Adversary, path: Path) -> None:
+    """Draw the rates, darker where the efficiency is higher, and a bar a policy."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    rates, bars = figure.subplots(1, 2)
+    system, best = found.system, allocate(found.system)
+    rates.imshow(best.efficiencies, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
+    for (i, j), rate in np.ndenumerate(system.nominal):
+        colour = "white" if best.efficiencies[i, j] > 0.5 else "black"
+        rates.text(j, i, f"{rate:.3g}", ha="center", va="center", color=colour)
+    rates.set_xticks(range(len(system.machines)), list(map(literal, system.machines)))
+    arrivals = [
+        f"{literal(name)}: {each:.3g}"
+        for name, each in zip(system.classes, system.arrival_rates, strict=True)
+    ]
+    rates.set_yticks(range(len(arrivals)), arrivals)
+    rates.set_xlabel("machine")
+    rates.set_ylabel("class: arrivals")
+    rates.set_title("rates; dark: efficient")
+    results = found.comparison.results
+    means = [result.mean_number.mean for result in results]
+    errors = [result.mean_number.half_width for result in results]
+    names = [literal(str(result.policy)) + mark(result) for result in results]
+    bars.bar(names, means, yerr=errors, color=[f"C{k}" for k in range(len(names))], capsize=4)
+    bars.set_ylabel("mean number in system")
+    bars.set_title(f"load {100 * best.load:.1f} %, {literal(found.verdict)}")
+    save(figure, path)

@@ -1,0 +1,118 @@
+"""A run on real machines: the response of every job that finished, against time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .figure import literal, save
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from ..statistics import Line
+    from ..testbed import Calibrations, Run
+
+__all__ = [
+    "draw_availability",
+    "draw_calibration",
+    "draw_run",
+]
+
+
+def draw_run(run: Run, path: Path) -> None:
+    """Draw a dot a job, in its class's colour, where it ended; failures are grey bands."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots()
+    for name in run.system.classes:
+        done = [
+            kept.job
+            for kept in run.journal.jobs(contents=False)
+            if kept.task_class == name and kept.job.stage == "finished"
+        ]
+        ends, responses = [job.ended for job in done], [job.ended - job.submitted for job in done]
+        axes.plot(ends, responses, ".", markersize=4, label=f"class {literal(name)}")
+    for fault in run.faults:
+        end = min(fault.end, run.until)
+        if fault.start < end:
+            axes.axvspan(fault.start, end, color="0.9", zorder=0)
+    title = f"{run.experiment.name or run.system.name} under {run.about['policy']}"
+    axes.set_title(literal(title), loc="left")
+    axes.set_xlabel("time units")
+    axes.set_ylabel("response, time units")
+    axes.set_xlim(0, run.until)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    save(figure, path)
+
+
+def draw_calibration(found: Calibrations, path: Path) -> None:
+    """Draw two pictures a machine: rings are jobs, dots their means, lines go through those."""
+    from matplotlib.figure import Figure
+
+    count = len(found.machines)
+    figure = Figure(figsize=(10, 0.6 + 2.8 * count), layout="constrained")
+    panels = figure.subplots(count, 2, squeeze=False)
+    for (left, right), each in zip(panels, found.machines, strict=True):
+        times = [(p.at, p.seconds, p.mean) for p in each.lengths]
+        _dots(left, times)
+        _line(left, each.time_line, times[-1][0], "C0")
+        left.set_xlabel("iterations of the loop")
+        left.set_ylabel("seconds")
+        rates = [(p.at, [1 / s for s in p.seconds], 1 / p.mean) for p in each.availabilities]
+        _dots(right, rates)
+        _line(right, each.rate_line, 1.0, "C0")
+        wanted = {"color": "0.6", "linestyle": ":", "label": "as imposed"}
+        right.plot([0, 1], [0, each.imposed], **wanted)
+        right.set_xlabel("imposed availability")
+        right.set_ylabel("jobs a second")
+        left.set_title(f"machine {literal(each.machine)}", loc="left")
+        for axes in (left, right):
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+            axes.legend(frameon=False)
+    save(figure, path)
+
+
+def _dots(axes: Axes, points: Sequence[tuple[float, Sequence[float], float]]) -> None:
+    for at, values, mean in points:
+        axes.plot([at] * len(values), values, "o", markersize=4, color="C0", fillstyle="none")
+        axes.plot([at], [mean], "o", markersize=4, color="C0")
+
+
+def _line(axes: Axes, line: Line, end: float, colour: str) -> None:
+    words = f"{line.intercept:.3g} + {line.slope:.4g} x, R² = {line.r2:.4f}"
+    axes.plot([0, end], [line.at(0), line.at(end)], color=colour, linewidth=1, label=words)
+
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def draw_availability(week: Sequence[Sequence[float]], path: Path) -> None:
+    """Draw the mean of each interval [weekday, interval]; darker is more, white is not known."""
+    from matplotlib.figure import Figure
+
+    shares = np.ma.masked_invalid(np.array(week, dtype=float))
+    figure = Figure(figsize=(10, 3), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(
+        shares,
+        cmap="YlGnBu",
+        vmin=0,
+        vmax=1,
+        aspect="auto",
+        interpolation="none",
+        extent=(0, 24, 6.5, -0.5),
+    )
+    figure.colorbar(image, ax=axes, label="share of the CPU available")
+    axes.set_xticks(range(0, 25, 3), [f"{hour}:00" for hour in range(0, 25, 3)])
+    axes.set_yticks(range(7), DAYS)
+    axes.set_title("CPU availability, the mean of all weeks known")
+    save(figure, path)

@@ -1,0 +1,373 @@
+"""Policies: a plain function that answers one question, its kind, and its parameters."""
+
+from __future__ import annotations
+
+import inspect
+import reprlib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from types import FunctionType, MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Situation, grouped, interior, prices, vertex, weights
+from ..compiler.readonly import readonly
+from ..model import InputError, did_you_mean
+from .kind import BATCH, CHAIN, KINDS, PEER, PULL, PUSH, Kind
+from .registry import register
+from .view import Pairs, Table
+
+__all__ = [
+    "PLANNERS",
+    "Policy",
+    "batch",
+    "chain",
+    "checked",
+    "checked_pairs",
+    "of_pairs",
+    "peer",
+    "policy_of",
+    "pull",
+    "push",
+    "word",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A policy with values for its parameters; call it with other values to get another one.
+
+    >>> from gridwright.policies import kpb
+    >>> str(kpb), str(kpb(k=3)), str(kpb(k=3, tie="random"))
+    ('kpb', 'kpb:k=3', 'kpb:k=3:tie=random')
+    """
+
+    decide: FunctionType
+    kind: Kind
+    planner: Callable[..., Any] | None
+    own: MappingProxyType[str, Any]
+    """Values of the function's own parameters, in its order."""
+    planning: MappingProxyType[str, Any]
+    """Values of the planner's parameters."""
+    options: MappingProxyType[str, Any]
+    """Values of the options of its kind."""
+    use_availability: bool = True
+    """Whether the planner may know the CPU availabilities."""
+    allocating: bool = False
+    """Whether the function makes arrays, which costs speed in compiled code."""
+
+    @property
+    def name(self) -> str:
+        """The name of the policy: that of its function."""
+        return self.decide.__name__
+
+    def arguments(self, shape: tuple[int, int]) -> tuple[Any, ...]:
+        """Return the parameters as compiled code takes them, for so many classes and machines.
+
+        They are numbers and booleans, and arrays [class, machine] for what may differ by pairs,
+        which the policy cannot change.
+        """
+        return tuple(
+            readonly(of_pairs(self.name, key, value, shape))
+            if key in self.pairs
+            else readonly(value.array)
+            if isinstance(value, Table)
+            else int(value)
+            if isinstance(value, IntEnum)
+            else value
+            for key, value in self.own.items()
+        )
+
+    def plan(self, situation: Situation) -> Floats:
+        """Ask the planner, in Python, for a plan [class, machine]; what is none is refused.
+
+        The planner works on a copy of the situation, so it cannot change the arrays of its caller.
+        """
+        assert self.planner is not None
+        copies: Any = (part.copy() for part in situation)
+        made, shape = self.planner(Situation(*copies), **self.planning), situation.rates.shape
+        try:
+            plan = np.asarray(made, dtype=float)
+            is_whole = plan.shape == shape and not np.isnan(plan).any()
+        except (TypeError, ValueError):
+            is_whole = False
+        if not is_whole:
+            short = " ".join(reprlib.repr(made).split())
+            raise InputError(
+                f"{self.name}: the plan is {short}; expected {shape[0]} × {shape[1]} numbers "
+                "[class, machine]"
+            )
+        return plan
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether its function and its planner are part of the package, not a user's own."""
+        parts = [each for each in (self.decide, self.planner) if each is not None]
+        own = __package__.partition(".")[0]
+        return all(getattr(each, "__module__", "").partition(".")[0] == own for each in parts)
+
+    @property
+    def pairs(self) -> set[str]:
+        """The parameters that may differ by class and machine."""
+        notes = self.decide.__annotations__
+        return {key for key in self.own if notes.get(key) in (Pairs, "Pairs")}
+
+    @property
+    def doc(self) -> str:
+        """What it does, in a sentence."""
+        return inspect.cleandoc(self.decide.__doc__ or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter and its value, the planner's included."""
+        values = {**self.planning, **self.own}
+        if self.planner in PLANNERS.values():
+            values["planner"] = next(k for k, v in PLANNERS.items() if v is self.planner)
+        if self.planner is not None:
+            values["use_availability"] = self.use_availability
+        for key, option in self.kind.options.items():
+            if option.choices:
+                values[key] = self.options[key]
+        return values
+
+    def __call__(self, **values: Any) -> Policy:
+        """Return the policy with other values of some parameters."""
+        if "planner" in values and self.planner is not None:
+            name = checked(self.name, "planner", values.pop("planner"), "")
+            own = {k: self.planning.get(k, v) for k, v in _planning(PLANNERS[name]).items()}
+            planned = replace(self, planner=PLANNERS[name], planning=MappingProxyType(own))
+            return planned(**values) if values else planned
+        known = self.parameters
+        for key, value in values.items():
+            if key not in known:
+                hint = did_you_mean(key, known) or f"; it takes {', '.join(known) or 'none'}"
+                raise InputError(f"{self.name} has no parameter {key!r}{hint}")
+            check = checked_pairs if key in self.pairs else checked
+            values[key] = check(self.name, key, value, known[key])
+        changed: dict[str, Any] = {
+            part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
+            for part in ("own", "planning", "options")
+        }
+        use_availability = values.get("use_availability", self.use_availability)
+        return replace(self, **changed, use_availability=use_availability)
+
+    def __str__(self) -> str:
+        """Write the policy as the command line takes it."""
+        plain = self.original.parameters
+        changed = {k: v for k, v in self.parameters.items() if k not in plain or v != plain[k]}
+        return ":".join([self.name, *(f"{k}={word(v)}" for k, v in changed.items())])
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} policy {self}>"
+
+    @property
+    def original(self) -> Policy:
+        """The policy as it was written, every parameter at its default."""
+        found: Policy = getattr(self.decide, "policy", self)
+        return found
+
+
+def push(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
+) -> Any:
+    """Make a push policy of a function (task_class, view, …) that answers with a machine, or −1."""
+    return _decorate(PUSH, decide, plan=plan, informed=informed)
+
+
+def pull(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
+) -> Any:
+    """Make a pull policy of a function (machine, view, …) that answers with a class, or −1."""
+    return _decorate(PULL, decide, plan=plan, idle=idle)
+
+
+def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+    """Make a decentralised policy of a function (task_class, home, view, …): a machine.
+
+    The view holds what the machine knows that the task arrived at. It asks the machines that its
+    plan permits, and tells them of itself.
+    """
+    return _decorate(PEER, decide, plan=plan)
+
+
+def batch(decide: Any = None, *, immediate: bool = False) -> Any:
+    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
+
+    It writes its assignments down in order and answers how many they are. In immediate mode the
+    queues of the machines have no limit, and nothing is discarded.
+    """
+    return _decorate(BATCH, decide, immediate=immediate)
+
+
+def chain(decide: Any = None, *, order: str = "arrival") -> Any:
+    """Make a policy for chains of a function (job, stage, view, …): a machine, or −1 to queue."""
+    return _decorate(CHAIN, decide, order=order)
+
+
+def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
+    if decide is None:
+        return lambda function: _decorate(kind, function, **options)
+    policy = policy_of(decide, kind, **options)
+    register(policy)
+    return policy
+
+
+def policy_of(
+    decide: Any, kind: Kind, plan: Callable[..., Any] | None = None, **options: Any
+) -> Policy:
+    """Make a policy that is not registered by its name."""
+    _check_signature(kind, decide)
+    chosen = {key: option.default for key, option in kind.options.items()} | options
+    for key, option in kind.options.items():
+        if option.choices:
+            checked(decide.__name__, key, chosen[key], option.default)
+    leading = len(kind.subjects) + 1
+    own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[leading:]}
+    planning = MappingProxyType(_planning(plan))
+    policy = Policy(decide, kind, plan, MappingProxyType(own), planning, MappingProxyType(chosen))
+    decide.policy = policy
+    return policy
+
+
+def _planning(plan: Callable[..., Any] | None) -> dict[str, Any]:
+    """Return the parameters of a planner and their defaults."""
+    if plan is None:
+        return {}
+    return {p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]}
+
+
+def _check_signature(kind: Kind, decide: Any) -> None:
+    """Refuse a wrong signature now, when it registers, and not when it runs."""
+    if not isinstance(decide, FunctionType):
+        raise InputError(f"@{kind} takes a function; {decide!r} is none")
+    signature = inspect.signature(decide)
+    subjects = kind.subjects
+    expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
+    if inspect.iscoroutinefunction(decide) or _yields(decide):
+        raise InputError(f"{decide.__name__} does not return at once; expected {expected}")
+    parameters = list(signature.parameters.values())
+    stars = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    count = len(subjects) + 1
+    leading, rest = parameters[:count], parameters[count:]
+    if stars or len(leading) < count or any(p.default is not p.empty for p in leading):
+        raise InputError(f"{decide.__name__}{signature} is no {kind} policy; expected {expected}")
+    for parameter in rest:
+        if not isinstance(parameter.default, bool | int | float | Table):
+            raise InputError(
+                f"{decide.__name__}: parameter {parameter.name!r} needs a default that is a "
+                f"number or a boolean; expected {expected}"
+            )
+
+
+def _yields(decide: FunctionType) -> bool:
+    return inspect.isgeneratorfunction(decide) or inspect.isasyncgenfunction(decide)
+
+
+PLANNERS = {
+    "grouped": grouped,
+    "interior": interior,
+    "prices": prices,
+    "vertex": vertex,
+    "weights": weights,
+}
+"""The planners that a planned policy may be given by name."""
+
+CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS} | {
+    key: option.choices
+    for kind in KINDS.values()
+    for key, option in kind.options.items()
+    if option.choices
+}
+"""Values that may be chosen for parameters that are words."""
+
+
+def checked(name: str, key: str, value: Any, default: Any) -> Any:
+    """Turn a value, perhaps a word of the command line, into one of the default's type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    wrong = InputError(f"{name}: {key} is {value!r}; expected {_kind_of(key, default)}")
+    if key in CHOICES:
+        if value not in CHOICES[key]:
+            raise wrong
+        return value
+    if isinstance(default, Table):
+        return value if isinstance(value, Table) else Table(value)
+    if isinstance(default, IntEnum):
+        choices = type(default).__members__
+        if str(value) in choices:
+            return choices[str(value)]
+        if value in list(type(default)):
+            return type(default)(value)
+        raise wrong
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.lower(), value)
+        try:
+            value = float(value) if isinstance(value, str) else value
+        except ValueError:
+            raise wrong from None
+    if isinstance(default, bool) != isinstance(value, bool) or not isinstance(value, int | float):
+        raise wrong
+    if isinstance(default, bool):
+        return value
+    if value != value or abs(value) == float("inf"):
+        raise wrong
+    if isinstance(default, int) and value != int(value):
+        raise wrong
+    return int(value) if isinstance(default, int) else float(value)
+
+
+def checked_pairs(name: str, key: str, value: Any, default: Any) -> Any:
+    """Turn a number, rows of numbers, or either as a word ("1 2;3 4") into plain numbers."""
+    if isinstance(value, str) and (" " in value or ";" in value):
+        value = [row.split() for row in value.split(";")]
+    if isinstance(value, int | float | str):
+        return checked(name, key, value, 1.0)
+    try:
+        rows = tuple(tuple(checked(name, key, each, 1.0) for each in row) for row in value)
+    except TypeError:
+        rows = ()
+    if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
+        raise InputError(
+            f"{name}: {key} is {value!r}; expected a number, or rows of numbers, one a class"
+        )
+    return rows
+
+
+def of_pairs(name: str, key: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Write a value out for every class and machine."""
+    given = np.array(value, dtype=float)
+    if given.ndim == 2 and given.shape != shape:
+        raise InputError(
+            f"{name}: {key} has {given.shape[0]} rows of {given.shape[1]}; expected a row for each "
+            f"of {shape[0]} classes, with a number for each of {shape[1]} machines"
+        )
+    return np.ascontiguousarray(np.broadcast_to(given, shape))
+
+
+def _kind_of(key: str, default: Any) -> str:
+    if key in CHOICES:
+        return ", ".join(CHOICES[key])
+    if isinstance(default, IntEnum):
+        return " or ".join(type(default).__members__)
+    if isinstance(default, bool):
+        return "true or false"
+    return "a whole number" if isinstance(default, int) else "a number"
+
+
+def word(value: Any) -> str:
+    """Write the value of a parameter as the command line takes it."""
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ";".join(" ".join(word(each) for each in row) for row in value)
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)

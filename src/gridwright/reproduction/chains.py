@@ -1,0 +1,220 @@
+"""What the printed cells about chains ask: sums over bodies, and the spread of another run.
+
+A printed row is one run of several bodies, without an interval. What we set beside it is the mean
+of several such runs, and the interval that another one would fall into.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from math import exp, pi, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..catalogue import Cell, find, results
+from ..experiments import Result
+from ..statistics import Estimate, prediction
+from .laboratory import Run
+from .question import Answer, Question, entry_of
+
+__all__ = [
+    "BODIES",
+    "FULL_PERFORMANCE",
+    "QUESTIONS",
+    "STEPS",
+    "chain_targets",
+    "methods",
+]
+
+BODIES = {"II": 10, "III": 10, "IV": 10, "V": 3, "text": 10}
+"""Bodies of a printed run, by table."""
+STEPS = tuple(round(0.1 * k, 1) for k in range(11))
+"""The values of etcvar that were simulated; every second one is printed."""
+FULL_PERFORMANCE = 0.995
+"""What a performance of 1 is rounded from."""
+POLICIES = {"FCFS": "chain_fcfs", "RR": "chain_rr", "MCT": "chain_mct"}
+COUNTS = {"jobs_ok": "ok", "jobs_late": "late", "jobs_in_progress": "in_progress"}
+NORMAL_VARIANCE = 1 - 2 * exp(-0.5) / sqrt(2 * pi) / 0.6826894921370859
+"""Of the standard normal distribution within (−1, 1)."""
+
+Floats = NDArray[np.float64]
+
+
+def methods(method: str) -> dict[str, Any]:
+    """Return the part of the published system that a way to draw its templates changes.
+
+    >>> methods("calibrated")["random_templates"]["method"]
+    'calibrated'
+    """
+    drawn = find("Wisnesky:16").system.random_templates
+    assert drawn is not None
+    return {"random_templates": {**drawn.parts(), "method": method}}
+
+
+def _run(cell: Cell, nodes: int | None = None, etcvar: float | None = None) -> Run:
+    changes = dict(cell.get("changes", {}))
+    if etcvar is not None:
+        reading = cell.get("reading", "printed")
+        changes["perturbation"] = {"reading": reading, "variation": etcvar}
+    system = entry_of(cell if nodes is None else {**cell, "nodes": nodes})
+    policy = POLICIES[cell["policy"]]
+    return Run(system, policy, json.dumps(changes), BODIES[cell["table"].partition(":")[0]])
+
+
+def _runs(result: Result, name: str, bodies: int) -> Floats:
+    """Return a figure of every body, a row for each run."""
+    values = result.values(name)
+    return values[: len(values) // bodies * bodies].reshape(-1, bodies)
+
+
+def _count(cell: Cell) -> Question:
+    run = _run(cell)
+    name = COUNTS[cell["metric"]]
+    return Question(
+        (run,),
+        lambda results: Answer(prediction(_runs(results[0], name, run.bodies).sum(axis=1))),
+    )
+
+
+def _performance(cell: Cell) -> Question:
+    run = _run(cell, etcvar=cell.get("etcvar"))
+    if "etcvar" in cell:
+        return Question((run,), lambda found: Answer(prediction(_averaged(found[0], run))))
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        ok, late = (_runs(results[0], name, run.bodies).sum(axis=1) for name in ("ok", "late"))
+        done = ok + late
+        return Answer(prediction(np.divide(ok, done, out=np.zeros_like(ok), where=done > 0)))
+
+    return Question((run,), answer)
+
+
+def _averaged(result: Result, run: Run) -> Floats:
+    return _runs(result, "performance", run.bodies).mean(axis=1)
+
+
+def _spread(cell: Cell) -> Question:
+    """Ask by how much the performance differs over all perturbations."""
+    runs = tuple(_run(cell, etcvar=v) for v in STEPS)
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        found = np.array([_averaged(r, run) for r, run in zip(results, runs, strict=True)])
+        return Answer(prediction(found.max(axis=0) - found.min(axis=0)))
+
+    return Question(runs, answer)
+
+
+def _nodes_needed(cell: Cell) -> Question:
+    """Ask for the fewest nodes of those published with full performance.
+
+    The interval reaches down to the most nodes that are too few: it lies between, or beyond.
+    """
+    sizes = find("Wisnesky:16").printed["nodes"]
+    runs = tuple(_run(cell, nodes=nodes) for nodes in sizes)
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        full = [_performance_of(result) >= FULL_PERFORMANCE for result in results]
+        short = [nodes for nodes, enough in zip(sizes, full, strict=True) if not enough]
+        most = max(short, default=0)
+        enough = [nodes for nodes in sizes if nodes > most]
+        if not enough:
+            return Answer(Estimate(most, most, np.inf))  # more than were published
+        return Answer(Estimate(enough[0], most, enough[0]))
+
+    return Question(runs, answer)
+
+
+def _performance_of(result: Result) -> float:
+    ok, late = result.values("ok").sum(), result.values("late").sum()
+    return float(ok / max(ok + late, 1))
+
+
+def _deviation(cell: Cell) -> Question:
+    """Ask for the standard deviation of actual over estimated times; exact, save for rounding."""
+    v = float(cell["etcvar"])
+    g, u = (1 - v) ** 2 * NORMAL_VARIANCE, v**2 / 3
+    variance = {"printed": (v**2 * g + u) / 4, "halved": (g + u) / 4, "mixture": g + u}
+    value = sqrt(variance[cell["reading"]])
+    return Question((), lambda results: Answer(Estimate(value, value, value)))
+
+
+QUESTIONS: dict[str, Callable[[Cell], Question]] = {
+    **dict.fromkeys(COUNTS, _count),
+    "perf_fraction": _performance,
+    "perf_max_minus_min": _spread,
+    "nodes_for_full_performance_stated": _nodes_needed,
+    "time_over_estimate_sd": _deviation,
+}
+
+
+FITTED = {"calibrated": "calibrated, fitted", "entrywise": "entrywise, fitted"}
+TEXT = "text: each template on its own, 10,000 ticks"
+READINGS = ("printed", "halved", "mixture")
+HIGH, LOW = 1.0, 0.0
+"""etcvar of what is drawn as high and as low perturbation."""
+FIGURES = {"2": ("II", "FCFS"), "3": ("III", "RR"), "4": ("IV", "MCT")}
+
+
+def chain_targets() -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
+    """Give name, description and cells of every further target.
+
+    >>> names = [name for name, _, _ in chain_targets()]
+    >>> [name for name in names if name.startswith("W:IV")]
+    ['W:IV:calibrated', 'W:IV:entrywise', 'W:IV:text']
+    """
+    for table in ("II", "III", "IV", "text"):
+        for method, words in FITTED.items():
+            more = {"variant": words, "changes": methods(method)}
+            yield _again(table, method, f"templates drawn anew: {words}", more)
+        if table != "text":
+            more = {"variant": TEXT, "setting": "text"}
+            yield _again(table, "text", "as the text has it, each template on its own", more)
+    for reading in READINGS[1:]:
+        more = {"variant": f"{reading} reading", "reading": reading}
+        yield _again("V", reading, f"perturbation in the {reading} reading", more)
+    more = {"variant": FITTED["calibrated"], "changes": methods("calibrated")}
+    yield _again("V", "calibrated", f"templates drawn anew: {FITTED['calibrated']}", more)
+    for number, (table, policy) in FIGURES.items():
+        cells = tuple(_drawn(number, table))
+        yield f"W:Figure {number}", f"performance of {policy} by number of nodes", cells
+    for number, words, etcvar in (("5", "high", HIGH), ("6", "low", LOW)):
+        cells = tuple(
+            {
+                "src": "W",
+                "table": f"Figure {number}",
+                "system": "Wisnesky",
+                "variant": f"{reading} reading",
+                "reading": reading,
+                "etcvar": etcvar,
+                "metric": "time_over_estimate_sd",
+            }
+            for reading in READINGS
+        )
+        yield f"W:Figure {number}", f"actual over estimated times, {words} perturbation", cells
+
+
+def _again(
+    table: str, word: str, about: str, more: dict[str, Any]
+) -> tuple[str, str, tuple[Cell, ...]]:
+    cells = tuple(
+        {**{k: v for k, v in cell.items() if k != "note"}, "table": f"{table}:{word}", **more}
+        for cell in results(src="W", table=table)
+    )
+    return (
+        f"W:{table}:{word}",
+        f"Table {table} once more; {about}".replace("Table text", "text"),
+        cells,
+    )
+
+
+def _drawn(number: str, table: str) -> Iterator[Cell]:
+    """Give the performances of a table once more, under every way to draw templates."""
+    for cell in results(src="W", table=table, metric="perf_fraction"):
+        again = {**cell, "table": f"{table}:Figure {number}"}
+        yield {**again, "variant": "as printed"}
+        for method, words in FITTED.items():
+            yield {**again, "variant": words, "changes": methods(method)}
+        yield {**again, "variant": TEXT, "setting": "text"}

@@ -1,0 +1,194 @@
+"""Printed cells of the testbed, answered from runs of our own that the journals keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import long_run_of
+from ..catalogue import Cell, experiment_names
+from ..model import InputError, System
+from ..statistics import Estimate, estimate, stability
+from ..testbed import Experiment, Run, actual_rates, runs
+from .question import POLICIES, Answer, entry_of, exact
+
+__all__ = [
+    "Sighting",
+    "sighting",
+]
+
+Floats = NDArray[np.float64]
+
+BATCHES = 10
+"""Parts of a run whose means tell how far its mean may be off."""
+SAME = ("timeout", "detection", "failures", "job")
+"""What a run must have in common with the published experiment."""
+
+
+class Sighting(NamedTuple):
+    """What runs of our own have to say about a cell, or why they have nothing."""
+
+    answer: Answer | None
+    words: str
+
+
+class _Measured(NamedTuple):
+    """A run, in figures."""
+
+    number: int
+    until: float
+    ended: Floats
+    response: Floats
+    task_class: NDArray[np.int64]
+    submitted: Floats
+    rates: Floats
+    arrivals: Floats
+    classes: tuple[str, ...]
+    system: System
+    busy: float
+    """Machines that are busy on average."""
+
+
+def sighting(cell: Cell) -> Sighting:
+    """Answer a cell of the testbed from runs that are there."""
+    find = ANSWERS.get(str(cell["metric"]))
+    if find is None or "policy" not in cell or not str(cell.get("system", "")).startswith("MGST."):
+        return Sighting(None, "a figure of one run of the original, whose jobs are not known")
+    entry, policy = entry_of(cell), POLICIES[cell["policy"]]
+    found = [run for (name, used), run in _known() if (name, used) == (entry, policy)]
+    if not found:
+        number = cell.get("case")
+        return Sighting(
+            None, f"no run of it yet: 'gridwright run MGST-{number} --policy {policy}' makes one"
+        )
+    numbers = ", ".join(str(run.number) for run in found)
+    return Sighting(find(cell, found), f"run {numbers}, {found[-1].until:g} time units")
+
+
+@cache
+def _known() -> tuple[tuple[tuple[str, str], _Measured], ...]:
+    """Read every run that was conducted as published, to its end."""
+    found = []
+    for path in runs():
+        try:
+            with Run(path) as run:
+                if run.state == "done" and _is_as_published(run):
+                    name = run.system.name.removesuffix(":modulo")
+                    policy = run.experiment.chosen_policy()
+                    found.append(((name, policy.name), _measure(run)))
+        except InputError:
+            continue  # of another version: 'gridwright runs' tells
+    return tuple(found)
+
+
+def _is_as_published(run: Run) -> bool:
+    """Tell whether a run is the experiment of the catalogue, or a longer or slower one."""
+    own = run.experiment
+    published = _experiments().get(run.system.name)
+    if published is None or own.duration < published.duration:
+        return False
+    if any(getattr(own, part) != getattr(published, part) for part in SAME):
+        return False
+    parts = own.corrections.parts()
+    corrected = any(parts[name] for name in ("availability", "arrivals", "rates", "overhead"))
+    plain = str(run.about["policy"]) == own.chosen_policy().name
+    slow = own.time_unit >= published.time_unit / 2  # what a job costs besides is little then
+    return plain and slow and not corrected and run.system.assumed is None
+
+
+@cache
+def _experiments() -> dict[str, Experiment]:
+    """Return the experiments of the catalogue by the names of their systems."""
+    found = map(Experiment.find, experiment_names())
+    return {each.system.name: each for each in found}
+
+
+def _measure(run: Run) -> _Measured:
+    kept = [each.job for each in run.journal.jobs(contents=False)]
+    done = [job for job in kept if job.stage == "finished"]
+    statistics = run.statistics()
+    return _Measured(
+        run.number,
+        run.until,
+        np.array([job.ended for job in done]),
+        np.array([job.ended - job.submitted for job in done]),
+        run.jobs.task_classes[[job.number for job in done]],
+        np.array([job.submitted for job in kept]),
+        actual_rates(run),
+        np.array([each.arrival_rate for each in statistics.classes.values()]),
+        run.system.classes,
+        run.system,
+        sum(job.ended - job.started for job in done) / run.until,
+    )
+
+
+def _response(cell: Cell, found: list[_Measured]) -> Answer:
+    """Answer with the mean of several runs, or of the parts of one."""
+    means: list[float] = []
+    for run in found:
+        chosen = np.ones(len(run.response), bool)
+        if "class" in cell:
+            chosen = run.task_class == int(cell["class"]) - 1
+        order = np.argsort(run.ended[chosen], kind="stable")
+        own = run.response[chosen][order]
+        parts = np.array_split(own, 1 if len(found) > 2 else BATCHES)
+        means += [float(part.mean()) for part in parts if len(part)]
+    if not means:
+        return Answer(None, detail="no job of it has ended")
+    stable = _is_stable(found)
+    return Answer(estimate(means), stable, undecided=stable is None)
+
+
+def _is_stable(found: list[_Measured]) -> bool | None:
+    """Judge the number of jobs that are there, time by time; None if the runs cannot tell."""
+    until = min(run.until for run in found)
+    times = np.linspace(0, until, 101)
+    number = [
+        [float((run.submitted <= at).sum() - (run.ended <= at).sum()) for at in times]
+        for run in found
+    ]
+    arrivals, machines = float(found[0].arrivals.sum()), found[0].rates.shape[1]
+    known = long_run_of(found[0].system)
+    return stability(
+        times,
+        np.array(number),
+        arrivals,
+        load=known.load,
+        settling=known.settling,
+        waiting=known.queue,
+        machines=machines,
+        busy=min(float(np.mean([run.busy for run in found])), machines),
+    ).stable
+
+
+def _rate(cell: Cell, found: list[_Measured]) -> Answer:
+    where = int(cell["class"]) - 1, int(cell["machine"]) - 1
+    values = [float(run.rates[where]) for run in found if run.rates[where] == run.rates[where]]
+    if not values:
+        return Answer(None, detail="no job of this class ran there")
+    return Answer(_of(values))
+
+
+def _arrival(cell: Cell, found: list[_Measured]) -> Answer:
+    """Answer with a count over its time; jobs arrive at random, so a count strays by its root."""
+    time = sum(run.until for run in found)
+    count = sum(run.arrivals[int(cell["class"]) - 1] * run.until for run in found)
+    half = 1.96 * np.sqrt(count) / time
+    mean = float(count / time)
+    return Answer(Estimate(mean, mean - half, mean + half))
+
+
+def _of(values: list[float]) -> Estimate:
+    return estimate(values) if len(values) > 1 else exact(values[0])
+
+
+ANSWERS: dict[str, Callable[[Cell, list[_Measured]], Answer]] = {
+    "W_mean": _response,
+    "W_class": _response,
+    "exec_rate_observed": _rate,
+    "arrival_rate_observed": _arrival,
+}

@@ -1,0 +1,48 @@
+"""The event log of a run: what happened when, to which task, on which machine."""
+
+from typing import Any
+
+from ..compiler.link import rare
+
+__all__ = [
+    "ARRIVE",
+    "ASSIGN",
+    "DISCARD",
+    "FAIL",
+    "FINISH",
+    "KINDS",
+    "LOSE",
+    "REPAIR",
+    "REPLAN",
+    "SHIFT",
+    "START",
+    "note",
+]
+
+ALLOCATES_NOTHING = True
+
+KINDS = (
+    "arrival",
+    "assignment",
+    "start",
+    "finish",
+    "failure",
+    "repair",
+    "re-plan",
+    "loss",
+    "availability",
+    "discard",
+)
+ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
+
+
+@rare
+def note(s: Any, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
+    """Write an event down in a state that has a trace and a count."""
+    row = s.trace[s.count[0].traced]
+    row.time = time
+    row.kind = kind
+    row.task = task
+    row.task_class = task_class
+    row.machine = machine
+    s.count[0].traced += 1

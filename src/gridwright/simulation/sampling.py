@@ -1,0 +1,187 @@
+"""Distributions as compiled code draws from them: a table of shapes, each of mean 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import exp, gamma, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ..compiler.link import hook
+from ..model import (
+    Deterministic,
+    Distribution,
+    Erlang,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lognormal,
+    Pmf,
+    Uniform,
+    Weibull,
+)
+
+__all__ = [
+    "BUFFER",
+    "BUFFERED",
+    "SHAPE",
+    "Shapes",
+    "draw",
+    "draw_exponential",
+    "is_low",
+    "low",
+    "never_low",
+    "refill",
+    "shape_draw",
+]
+
+SHAPE = np.dtype(
+    [
+        ("kind", "i8"),
+        ("a", "f8"),
+        ("b", "f8"),
+        ("first", "i8"),  # where its part of the table begins
+        ("count", "i8"),  # and how long that is
+        ("used", "i8"),  # of a buffer: how many of its draws are used up
+    ],
+    align=True,
+)
+EXPONENTIAL, CONSTANT, GAMMA, WEIBULL, LOGNORMAL, UNIFORM, MIXTURE, VALUES, BUFFERED = range(9)
+
+BUFFER = 4096
+"""A user's own distribution is sampled in Python this many draws at a time."""
+SPARE = 4
+"""A buffer with no more draws left than this is filled again before the next event."""
+
+
+class Shapes:
+    """The distinct distributions of a run, numbered; each belongs to one random stream."""
+
+    def __init__(self) -> None:
+        self.distributions: list[tuple[str, Distribution]] = []
+
+    def number(self, stream: str, distribution: Distribution) -> int:
+        """Return the number of a distribution, a new one if need be."""
+        if (stream, distribution) not in self.distributions:
+            self.distributions.append((stream, distribution))
+        return self.distributions.index((stream, distribution))
+
+    def tables(self) -> tuple[Any, NDArray[np.float64]]:
+        """Return the records of the shapes, and the table [2, n] that some of them point into."""
+        shapes = np.zeros(len(self.distributions), SHAPE).view(np.recarray)
+        parts: list[NDArray[np.float64]] = []
+        for number, (_, distribution) in enumerate(self.distributions):
+            kind, a, b, part = _describe(distribution)
+            shapes[number].kind, shapes[number].a, shapes[number].b = kind, a, b
+            shapes[number].first = sum(each.shape[1] for each in parts)
+            shapes[number].count = part.shape[1]
+            shapes[number].used = part.shape[1]
+            parts.append(part)
+        return shapes, np.concatenate([*parts, np.zeros((2, 1))], axis=1)
+
+
+def draw(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -> float:
+    """Draw from a shape; the mean is 1."""
+    shape = shapes[number]
+    kind = shape.kind
+    if kind == EXPONENTIAL:
+        return rng.standard_exponential()
+    if kind == CONSTANT:
+        return 1.0
+    if kind == GAMMA:
+        return rng.standard_gamma(shape.a) * shape.b
+    if kind == WEIBULL:
+        return rng.standard_exponential() ** shape.a * shape.b
+    if kind == LOGNORMAL:
+        return exp(rng.standard_normal() * shape.a) * shape.b
+    if kind == UNIFORM:
+        return shape.a + rng.random() * shape.b
+    if kind == BUFFERED:
+        value = table[0, shape.first + shape.used]
+        shape.used += 1
+        return value
+    u = rng.random()
+    k = shape.first
+    while u >= table[0, k] and k < shape.first + shape.count - 1:
+        k += 1
+    return table[1, k] * rng.standard_exponential() if kind == MIXTURE else table[1, k]
+
+
+def draw_exponential(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -> float:
+    """Draw where every shape is exponential: the same numbers, quicker to compile and to run."""
+    return rng.standard_exponential()
+
+
+def is_low(shapes: Any) -> bool:
+    """Tell whether a buffer of draws must be filled again."""
+    for k in range(len(shapes)):
+        if shapes[k].kind == BUFFERED and shapes[k].used > shapes[k].count - SPARE:
+            return True
+    return False
+
+
+def never_low(shapes: Any) -> bool:
+    """Stand in for ``is_low`` where nothing is buffered."""
+    return False
+
+
+@hook
+def shape_draw(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -> float:
+    """Stand in for the sampler of a run: ``draw`` or ``draw_exponential``."""
+    return 1.0
+
+
+@hook
+def low(shapes: Any) -> bool:
+    """Stand in for the check of a run's buffers: ``is_low`` or ``never_low``."""
+    return False
+
+
+def refill(
+    distributions: Iterable[tuple[str, Distribution]],
+    shapes: Any,
+    table: NDArray[np.float64],
+    streams: Any,
+) -> None:
+    """Fill the buffers of users' own distributions that are low; what is left comes first."""
+    for number, (stream, distribution) in enumerate(distributions):
+        shape, rng = shapes[number], getattr(streams, stream)
+        if shape.kind == BUFFERED and shape.used > shape.count - SPARE:
+            left = table[0, shape.first + shape.used : shape.first + shape.count].copy()
+            fresh = np.asarray(distribution.sample(rng, BUFFER - len(left)), dtype=float)
+            part = table[0, shape.first : shape.first + shape.count]
+            part[:] = np.concatenate([left, fresh / distribution.mean])
+            shape.used = 0
+
+
+def _describe(distribution: Distribution) -> tuple[int, float, float, NDArray[np.float64]]:
+    nothing = np.zeros((2, 0))
+    match distribution:
+        case Deterministic():
+            return CONSTANT, 0, 0, nothing
+        case Hyperexponential():
+            probabilities, means = distribution.phases
+            return MIXTURE, 0, 0, _steps(probabilities, means, distribution.mean)
+        case Gamma(shape=shape) | Erlang(stages=shape):
+            return GAMMA, shape, 1 / shape, nothing
+        case Weibull(shape=shape):
+            return WEIBULL, 1 / shape, 1 / gamma(1 + 1 / shape), nothing
+        case Lognormal(scv=scv):
+            return LOGNORMAL, sqrt(log1p(scv)), exp(-log1p(scv) / 2), nothing
+        case Uniform(low=low, high=high):
+            return UNIFORM, low / distribution.mean, (high - low) / distribution.mean, nothing
+        case Pmf(values=values, probabilities=probabilities):
+            return VALUES, 0, 0, _steps(probabilities, values, distribution.mean)
+        case _ if type(distribution) is Exponential:
+            return EXPONENTIAL, 0, 0, nothing
+        case _:
+            return BUFFERED, 0, 0, np.zeros((2, BUFFER))
+
+
+def _steps(
+    probabilities: tuple[float, ...], values: tuple[float, ...], mean: float
+) -> NDArray[np.float64]:
+    return np.array([np.cumsum(probabilities), np.array(values) / mean])

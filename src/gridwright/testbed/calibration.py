@@ -1,0 +1,323 @@
+"""Calibration: how fast machines in truth are, measured through a grid.
+
+Two questions are asked of every machine. Does the loop take twice as long when it is twice as long?
+And does a rate fall in proportion to an availability that the adjuster imposes? Each is answered by
+points and the line through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from ..grid import Grid, Journal
+from ..grid.executors import Executor
+from ..grid.validation import executor_of, renamed_place
+from ..model import InputError, System
+from ..statistics import Line, line
+from .adjuster import Adjuster, Calibration, Call, carry_along, spin
+from .machine_list import Listed
+
+__all__ = [
+    "AVAILABILITIES",
+    "SHARES",
+    "Calibrations",
+    "Measured",
+    "Point",
+    "calibrate",
+    "calibration_of",
+]
+
+SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Lengths of the jobs, as shares of the longest."""
+AVAILABILITIES = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Those that are imposed; the first makes the longest jobs."""
+FIRST = 500
+"""Iterations of the first job of all, from which the others' are guessed."""
+LONG_ENOUGH = 0.02
+"""Seconds of a job from which those of a longer one can be guessed."""
+PATIENCE = 60.0
+"""Seconds for which a job is waited for, beyond ten times what it should take."""
+
+Progress = Callable[[str, float], None]
+
+
+def calibrate(
+    machines: int | Sequence[str] | Executor | None = None,
+    *,
+    on: Executor | str | None = None,
+    repeats: int = 5,
+    longest: float = 0.1,
+    together: bool = False,
+    progress: Progress = lambda machine, done: None,
+) -> Calibrations:
+    """Measure how fast machines run the loop of spin jobs.
+
+    Parameters
+    ----------
+    machines
+        How many machines to measure, or their names. By default two local processes, or all
+        workers of a cluster.
+    on
+        Where they are: on this computer, at the address of a cluster, or an executor.
+    repeats
+        How often each job runs.
+    longest
+        Seconds that the longest jobs should take, about.
+    together
+        All machines at once, as in an experiment. Otherwise one after another: machines that share
+        a computer would be in each other's way.
+    progress
+        Is told of the machine at work, and which share of everything is done.
+    """
+    if repeats < 1:
+        raise InputError(f"repeats is {repeats}; expected at least 1")
+    if not 0 < longest <= 600:
+        raise InputError(f"longest is {longest:g} seconds; expected more than 0, at most 600")
+    if machines is not None and not isinstance(machines, int | Sequence):
+        on, machines = renamed_place(None, machines, "", "calibrate"), None
+    executor = executor_of(on, machines)
+    names = list(executor.machines)
+    if not names:
+        raise InputError("there are no machines to calibrate; start some first")
+    if len(set(names)) < len(names):
+        raise InputError("two machines have the same name; expected one each")
+    carry_along()
+    groups = [list(range(len(names)))] if together else [[j] for j in range(len(names))]
+    found: list[Measured] = []
+    with TemporaryDirectory(prefix="gridwright-") as folder:
+        path = Path(folder) / "calibration.sqlite"
+        # A class for each machine, which only that machine can run: any policy sends it there.
+        options: dict[str, Any] = {"rates": np.eye(len(names)), "corrections": False}
+        with (
+            Grid("fcfs", on=executor, classes=names, journal=path, **options) as grid,
+            closing(Journal(path)) as journal,
+        ):
+            for k, group in enumerate(groups):
+                bench = _Bench(grid, journal, names, group, PATIENCE + 10 * longest)
+                said = names[group[0]] if len(group) == 1 else "all"
+
+                def tell(done: float, k: int = k, said: str = said) -> None:
+                    progress(said, (k + done) / len(groups))
+
+                found += _measure(bench, repeats, longest, tell)
+    return Calibrations(tuple(found), repeats)
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Machines that are measured at the same time."""
+
+    grid: Grid
+    journal: Journal
+    names: list[str]
+    group: list[int]
+    patience: float
+    """Seconds for which a job is waited for."""
+
+    def run(self, calls: dict[int, Call]) -> dict[int, float]:
+        """Run a call on each machine; return the seconds, as the grid has them in its journal."""
+        futures = {
+            j: self.grid.submit(function, *args, task_class=self.names[j], **kwargs)
+            for j, (function, args, kwargs) in calls.items()
+        }
+        for j, future in futures.items():
+            try:
+                future.result(self.patience)
+            except TimeoutError:
+                raise InputError(
+                    f"machine {self.names[j]} has not answered for {self.patience:g} seconds; "
+                    "is it there, and free?"
+                ) from None
+        kept = {each.job.number: each.job for each in self.journal.jobs()}
+        jobs = {j: kept[future.number] for j, future in futures.items()}
+        return {j: job.ended - job.started for j, job in jobs.items()}
+
+
+def _measure(
+    bench: _Bench, repeats: int, longest: float, tell: Callable[[float], None]
+) -> list[Measured]:
+    """Measure some machines at the same time."""
+    tell(0.0)
+    per_second = _guess(bench)
+    lengths = {j: _lengths(per_second[j], longest) for j in bench.group}
+    calls: list[dict[int, Call]]
+    calls = [{j: (spin, (lengths[j][k],), {}) for j in bench.group} for k in range(len(SHARES))]
+    times = _series(bench, calls, repeats, lambda done: tell(0.5 * done))
+    by_length = {j: _points(lengths[j], times[j]) for j in bench.group}
+
+    imposed = 1 / (longest * AVAILABILITIES[0])
+    known = {j: calibration_of(by_length[j]) for j in bench.group}
+    adjuster = _adjuster(len(bench.names), imposed, known)
+    calls = [
+        {j: adjuster.call(j, j, work=1.0, availability=share) for j in bench.group}
+        for share in AVAILABILITIES
+    ]
+    times = _series(bench, calls, repeats, lambda done: tell(0.5 + 0.5 * done))
+    return [
+        Measured(bench.names[j], by_length[j], _points(AVAILABILITIES, times[j]), imposed)
+        for j in bench.group
+    ]
+
+
+def _series(
+    bench: _Bench, calls: list[dict[int, Call]], repeats: int, tell: Callable[[float], None]
+) -> dict[int, list[list[float]]]:
+    """Run several calls several times; return the seconds of each, by machine."""
+    times: dict[int, list[list[float]]] = {j: [[] for _ in calls] for j in bench.group}
+    for again in range(repeats):  # in rounds: a bad moment spoils one of each, not all of one
+        for k, call in enumerate(calls):
+            for j, seconds in bench.run(call).items():
+                times[j][k].append(seconds)
+            tell((again + (k + 1) / len(calls)) / repeats)
+    return times
+
+
+def _guess(bench: _Bench) -> dict[int, float]:
+    """Find out roughly how many iterations a machine does in a second."""
+    warm: Call = (spin, (1,), {})  # the first job of a process has imports to wait for
+    bench.run(dict.fromkeys(bench.group, warm))
+    found: dict[int, float] = {}
+    rounds = FIRST
+    while len(found) < len(bench.group):
+        call: Call = (spin, (rounds,), {})
+        left = [j for j in bench.group if j not in found]
+        for j, seconds in bench.run(dict.fromkeys(left, call)).items():
+            if seconds >= LONG_ENOUGH:
+                found[j] = rounds / seconds
+        rounds *= 2
+    return found
+
+
+def _lengths(per_second: float, longest: float) -> list[int]:
+    """Return numbers of iterations, from a fifth of the longest job to all of it."""
+    unit = max(1, round(per_second * longest * SHARES[0]))
+    return [round(unit * share / SHARES[0]) for share in SHARES]
+
+
+def _points(places: Sequence[float], seconds: list[list[float]]) -> tuple[Point, ...]:
+    return tuple(Point(at, tuple(each)) for at, each in zip(places, seconds, strict=True))
+
+
+def _adjuster(machines: int, imposed: float, known: dict[int, Calibration]) -> Adjuster:
+    """Make an adjuster that imposes one rate on each machine, for a class of its own."""
+    system = System(arrivals=[1.0] * machines, rates=np.eye(machines) * imposed)
+    anything = next(iter(known.values()))  # of a machine that is not asked
+    return Adjuster(system, 1.0, "spin", [known.get(j, anything) for j in range(machines)])
+
+
+@dataclass(frozen=True)
+class Point:
+    """Jobs that were alike, and the seconds that each took."""
+
+    at: float
+    """Iterations, or an availability."""
+    seconds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the seconds.
+
+        The quickest would lie better on a line, but rates are means, and the share of time that a
+        computer has for other things is part of them.
+        """
+        return sum(self.seconds) / len(self.seconds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found out about a machine."""
+
+    machine: str
+    lengths: tuple[Point, ...]
+    """Jobs of several lengths, in iterations."""
+    availabilities: tuple[Point, ...]
+    """Jobs of one length, stretched as the adjuster does for an availability."""
+    imposed: float
+    """Their rate, in jobs a second, if the whole CPU were there."""
+
+    @property
+    def time_line(self) -> Line:
+        """Seconds against iterations."""
+        return line([p.at for p in self.lengths], [p.mean for p in self.lengths])
+
+    @property
+    def rate_line(self) -> Line:
+        """Jobs a second against the imposed availability."""
+        points = self.availabilities
+        return line([p.at for p in points], [1 / p.mean for p in points])
+
+    @property
+    def calibration(self) -> Calibration:
+        """The longest job, and the seconds that the line gives it."""
+        return calibration_of(self.lengths)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        calibration = self.calibration
+        return {
+            "machine": self.machine,
+            "iterations": calibration.iterations,
+            "seconds": calibration.seconds,
+            "per_second": calibration.per_second,
+            "time": {
+                **self.time_line._asdict(),
+                "points": [{"iterations": p.at, "seconds": list(p.seconds)} for p in self.lengths],
+            },
+            "rate": {
+                **self.rate_line._asdict(),
+                "imposed": self.imposed,
+                "points": [
+                    {"availability": p.at, "seconds": list(p.seconds), "rate": 1 / p.mean}
+                    for p in self.availabilities
+                ],
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Calibrations:
+    """What was found out about all machines."""
+
+    machines: tuple[Measured, ...]
+    repeats: int
+
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """Return what an adjuster needs, in the order of the machines."""
+        return tuple(each.calibration for each in self.machines)
+
+    def listed(self) -> tuple[Listed, ...]:
+        """Return the machines as a machine list has them."""
+        return tuple(Listed(m.machine, None, m.calibration) for m in self.machines)
+
+    def rows(self) -> list[list[Any]]:
+        """Return a row for every job: machine, what was varied, its value, repeat, seconds."""
+        return [
+            [each.machine, what, point.at, repeat, seconds]
+            for each in self.machines
+            for what, points in (
+                ("iterations", each.lengths),
+                ("availability", each.availabilities),
+            )
+            for point in points
+            for repeat, seconds in enumerate(point.seconds, start=1)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"repeats": self.repeats, "machines": [each.as_json() for each in self.machines]}
+
+
+def calibration_of(lengths: Sequence[Point]) -> Calibration:
+    """Return the longest job, and the seconds that the line through all gives it."""
+    fitted = line([p.at for p in lengths], [p.mean for p in lengths])
+    last = lengths[-1]
+    seconds = fitted.at(last.at)
+    # where noise has bent the line below the ground, the job itself is the better witness
+    return Calibration(iterations=last.at, seconds=seconds if seconds > 0 else last.mean)

@@ -1,0 +1,351 @@
+"""The verdict on a run: beside its twin, what to expect of such a run, and what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..catalogue import results_of
+from ..grid import Statistics
+from ..grid.job import Stage
+from ..grid.journal_queries import Figures
+from ..model import InputError
+from ..simulation import replicate
+from .experiment import Experiment
+from .runs import Run
+from .twin import Gap, gap, twin
+from .workload import write_rows
+
+__all__ = [
+    "Expectation",
+    "Report",
+    "actual_rates",
+    "expect",
+    "export",
+    "job_lengths",
+    "report",
+]
+
+Floats = NDArray[np.float64]
+
+LONG = 20_000.0
+"""Time units of the run whose mean is the long-run mean."""
+WITHOUT_END = 5
+"""A long run whose mean is more times what short ones have at most never settles."""
+SHORT_RUNS = 200
+"""Runs of the length of the real one."""
+
+
+class Expectation(NamedTuple):
+    """What the simulator says of runs like this."""
+
+    long_run: float
+    """The mean response of a long run."""
+    low: float
+    """19 of 20 runs of this length have a mean response above this,"""
+    high: float
+    """and below this."""
+
+    @property
+    def settles(self) -> bool:
+        """Whether the long run is like short ones, and does not take longer and longer."""
+        return self.long_run <= WITHOUT_END * self.high
+
+
+class Report(NamedTuple):
+    """A run, and what there is to set beside it."""
+
+    run: Run
+    statistics: Statistics
+    twin: Statistics
+    gap: Gap
+    expected: Expectation | None
+    published: dict[str, dict[str, str]]
+    """By class, or overall: what was published for the testbed and for simulation."""
+    rates: Floats
+    """Actual execution rates [class, machine], whatever work jobs happened to bring."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as ``--json`` prints it."""
+        experiment, system, measured = self.run.experiment, self.run.system, self.statistics
+        fared = _fared(measured)
+        fared["jobs"]["late_answers"] = len(self.run.journal.events("late answer"))
+        return {
+            "run": self.run.number,
+            "name": experiment.name,
+            "system": system.name,
+            "policy": self.run.about["policy"],
+            "executor": experiment.executor,
+            "time_unit": experiment.time_unit,
+            "state": self.run.state,
+            "until": measured.until,
+            **fared,
+            "rates": {"desired": system.effective.tolist(), "actual": self.rates.tolist()},
+            "arrivals": {
+                "desired": system.arrival_rates.tolist(),
+                "actual": [each.arrival_rate for each in measured.classes.values()],
+            },
+            "machines": list(measured.machines),
+            "executed": measured.executed.tolist(),
+            "overhead_ratios": measured.overhead.tolist(),
+            "job_lengths": job_lengths(self.run),
+            "simulated": _fared(self.twin),
+            "gap": {
+                "relative": self.gap.relative,
+                "shares": self.gap.shares,
+                "low": self.gap.low,
+                "high": self.gap.high,
+            },
+            "expected": None if self.expected is None else self.expected._asdict(),
+            "published": self.published,
+        }
+
+
+COUNTS = (
+    *("finished", "failed", "cancelled", "unfinished"),
+    *("lost", "resubmitted", "timed_out", "deaths"),
+)
+MEANS = ("response", "waiting", "communication", "execution", "notification")
+
+
+def _fared(found: Statistics) -> dict[str, Any]:
+    """Return how jobs fared, in all and by class, as ``--json`` prints it."""
+
+    def words(figures: Figures) -> dict[str, Any]:
+        counts = {name: getattr(figures, name) for name in COUNTS}
+        means = {f"mean_{name}": getattr(figures, name) for name in MEANS}
+        return {"jobs": {"submitted": figures.arrived, **counts}, **means}
+
+    classes = [{"name": name, **words(each)} for name, each in found.classes.items()]
+    return {**words(found.overall), "classes": classes}
+
+
+def report(run: Run, *, expected: bool = True) -> Report:
+    """Set a run beside its twin, what is to be expected of it, and what was published."""
+    run.journal.check()
+    if run.until == 0:
+        raise InputError(f"{run.name} has not begun: there is nothing to set beside anything")
+    return Report(
+        run,
+        run.statistics(),
+        twin(run),
+        gap(run),
+        expect(run.experiment, run.until) if expected else None,
+        _published(run),
+        actual_rates(run),
+    )
+
+
+def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectation:
+    """Simulate many runs of a length, and a long one.
+
+    Beliefs that follow measurements are the grid's: the simulator's stay as they are.
+    """
+    policy, system = experiment.chosen_policy(), experiment.system
+    if experiment.failures != "generated":
+        system = system.replace(failures=None)
+    seeds = np.random.SeedSequence(seed).spawn(SHORT_RUNS + 1)
+
+    def mean_response(horizon: float, own: np.random.SeedSequence) -> float:
+        found = replicate(system, policy, horizon=horizon, seed=own)
+        done = found.responded > 0
+        if not done.any():
+            return float("nan")
+        return float(np.average(found.response[done], weights=found.responded[done]))
+
+    means = [mean_response(length, own) for own in seeds[1:]]
+    known = [mean for mean in means if mean == mean] or [float("nan")]
+    low, high = np.quantile(known, [0.025, 0.975])
+    return Expectation(mean_response(LONG, seeds[0]), float(low), float(high))
+
+
+def actual_rates(run: Run) -> Floats:
+    """Return the work done in a time unit of working on it [class, machine]; nan where none was."""
+    names = {name: j for j, name in enumerate(run.about["machines"])}
+    done, taken = np.zeros(run.system.shape), np.zeros(run.system.shape)
+    finished = "number, machine, ended - started FROM job WHERE stage = ? AND started IS NOT NULL"
+    if rows := run.journal.select(finished, (str(Stage.finished),)):
+        numbers, machines, times = zip(*rows, strict=True)
+        chosen = np.array(numbers)
+        where = run.jobs.task_classes[chosen], np.array([names[each] for each in machines])
+        np.add.at(done, where, run.jobs.works[chosen])
+        np.add.at(taken, where, np.array(times))
+    with np.errstate(invalid="ignore"):
+        return np.where(taken > 0, done / np.where(taken > 0, taken, 1.0), np.nan)
+
+
+def job_lengths(run: Run) -> dict[str, float]:
+    """Return the mean work of the jobs that have come, by class and overall; desired is 1."""
+    came = run.journal.tally()[0]  # jobs come in the order of their list
+    kinds, works = run.jobs.task_classes[:came], run.jobs.works[:came]
+    chosen = {name: works[kinds == i] for i, name in enumerate(run.system.classes)}
+    chosen["all"] = works
+    return {name: float(own.mean()) if len(own) else float("nan") for name, own in chosen.items()}
+
+
+PRINTED = {"lpas_dg": "LPAS_DG", "gcmu": "Gcmu", "fcfs": "FCFS"}
+"""Policies by the names under which they were published."""
+
+
+def _published(run: Run) -> dict[str, dict[str, str]]:
+    name = run.system.name.removesuffix(":modulo")  # the same machines, numbered otherwise
+    policy = PRINTED.get(run.experiment.chosen_policy().name)
+    found: dict[str, dict[str, str]] = {}
+    if not name.startswith("MGST.") or policy is None:
+        return found
+    for cell in results_of(name):
+        platform = cell.get("platform")
+        if cell.get("policy") != policy or platform not in ("testbed", "simulation"):
+            continue
+        if cell["metric"] not in ("W_mean", "W_class"):
+            continue
+        whose = str(cell["class"]) if "class" in cell else "overall"
+        words = f"{cell['value']:g}" if "value" in cell else str(cell.get("status", ""))
+        if "lo" in cell:
+            words = f"{cell['lo']:g} to {cell['hi']:g}"
+        found.setdefault(whose, {}).setdefault(platform, words)
+    return found
+
+
+def export(run: Run, folder: Path) -> list[Path]:
+    """Write a run's tables into a folder; return their paths.
+
+    Times are in time units since the beginning, and by the clock on the wall where it says so.
+    Besides the tables of a run there are the four files of the original testbed.
+    """
+    run.journal.check()
+    name = run.experiment.name or run.system.name or f"run-{run.number}"
+    name = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
+    found = run.statistics()
+    tables = {
+        **_tables(run, found),
+        f"{name}_classesStats.txt": _classes(run, found),
+        f"{name}_jobs.txt": _jobs(run),
+        f"{name}_mue.txt": _rates(run),
+        f"{name}_systemStats.txt": _system(run, found),
+    }
+    written = []
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+    for file, rows in tables.items():
+        written.append(folder / file)
+        write_rows(written[-1], rows)
+    return written
+
+
+def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
+    journal = run.journal
+    faults = journal.events("failure", "repair", "down", "up")
+    trouble = journal.events("failed", "timed out", "late answer", "down")
+    readings = [
+        [entry.time, entry.machine, *entry.detail.split()]
+        for entry in journal.events("availability")
+    ]
+    beliefs = journal.events("rates", "arrivals", "plan", "availability imposed")
+    generations = [
+        [kept.job.number, kept.task_class, planned, kept.job.submitted, work]
+        for kept, planned, work in zip(
+            journal.jobs(contents=False), run.jobs.times, run.jobs.works, strict=False
+        )
+    ]
+    return {
+        "jobs.csv": _jobs(run),
+        "generations.csv": [["job", "class", "planned", "submitted", "work"], *generations],
+        "failures.csv": [
+            ["time", "event", "machine", "detail"],
+            *([each.time, each.kind, each.machine, each.detail] for each in faults),
+        ],
+        "availability.csv": [["time", "machine", "measured", "predicted"], *readings],
+        "exceptions.csv": [
+            ["time", "event", "job", "attempt", "machine", "detail"],
+            *(
+                [each.time, each.kind, each.job, each.attempt, each.machine, each.detail]
+                for each in trouble
+            ),
+        ],
+        "decisions.csv": [["time", "asked", "candidates", "choice", "plan"], *journal.decisions()],
+        "beliefs.csv": [
+            ["time", "event", "machine", "detail"],
+            *([each.time, each.kind, each.machine, each.detail] for each in beliefs),
+        ],
+        "classes.csv": _classes(run, found),
+        "rates.csv": _rates(run),
+        "system.csv": _system(run, found),
+    }
+
+
+def _jobs(run: Run) -> list[list[Any]]:
+    columns = ("submitted", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
+    titles = ["t1 machine free", "t2 known", "t3 sent", "t4 started", "t5 ended", "t6 known"]
+    rows: list[list[Any]] = [
+        [
+            *("job", "class", "machine", "stage", "attempts", "lost", "timed out", "deaths"),
+            *("submitted", *titles, "t7 result", "response", "submitted at", "work", "error"),
+        ]
+    ]
+    stretches = _stretches(run)
+    for kept, work in zip(run.journal.jobs(contents=False), run.jobs.works, strict=False):
+        job = kept.job
+        origin = next(origin for since, origin in stretches if since <= job.submitted)
+        seconds = origin + job.submitted * run.about["unit"]
+        at = datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
+        stage = str(job.stage) if job.stage.is_final else "unfinished"
+        head = [job.number, kept.task_class, kept.machine, stage, job.attempt, job.lost]
+        times = [_known(getattr(job, name)) for name in columns]
+        response = _known(job.ended - job.submitted if job.stage == "finished" else float("nan"))
+        rows.append([*head, job.timed_out, job.deaths, *times, response, at, work, kept.error])
+    return rows
+
+
+def _classes(run: Run, found: Statistics) -> list[list[Any]]:
+    rows: list[list[Any]] = [["class", "desired arrival rate", *Figures._fields]]
+    for i, (name, figures) in enumerate(found.classes.items()):
+        rows.append([name, float(run.system.arrival_rates[i]), *map(_known, figures)])
+    rows.append(["all", float(run.system.arrival_rates.sum()), *map(_known, found.overall)])
+    return rows
+
+
+def _rates(run: Run) -> list[list[Any]]:
+    rows: list[list[Any]] = [["class", "machine", "desired rate", "actual rate"]]
+    actual = actual_rates(run)
+    for i, name in enumerate(run.system.classes):
+        for j, machine in enumerate(run.about["machines"]):
+            desired = float(run.system.effective[i, j])
+            rows.append([name, machine, desired, _known(actual[i, j])])
+    return rows
+
+
+def _system(run: Run, found: Statistics) -> list[list[Any]]:
+    began = datetime.fromtimestamp(_stretches(run)[-1][1]).isoformat(" ", "seconds")
+    return [
+        ["system", run.system.name],
+        ["policy", run.about["policy"]],
+        ["began at", began],
+        ["seconds of a time unit", run.about["unit"]],
+        ["time units", found.until],
+        *([name, _known(value)] for name, value in found.overall._asdict().items()),
+    ]
+
+
+def _stretches(run: Run) -> list[tuple[float, float]]:
+    """Return since when, and when zero was by the clock on the wall: the last stretch first.
+
+    A run that was stopped or paused and went on has several.
+    """
+    begun = run.journal.events("begun", "run resumed")
+    found = [(each.time, float(each.detail) - each.time * run.about["unit"]) for each in begun]
+    return [*reversed(found), (float("-inf"), found[0][1] if found else run.about["origin"])]
+
+
+def _known(value: Any) -> Any:
+    """Leave out what is not a number: an empty cell says so best."""
+    return "" if value != value else value

@@ -1,0 +1,186 @@
+"""A standstill: while a run is paused no time passes for it, until it is resumed.
+
+No job arrives, none is started, no machine fails. Work that is under way cannot be held: it goes
+on. But what a machine says of it is told later by as long as the standstill lasted, so that in the
+time of the experiment a job takes as long as it really took. A pause changes no statistics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..grid.executors import Ended, Event, Executor, MachineDown, Reading, Started
+from ..grid.prediction import Prediction
+
+__all__ = [
+    "PausableExecutor",
+]
+
+
+@dataclass
+class _Word:
+    """Something that a machine said, and that is told later."""
+
+    event: Event
+    heard: float
+    late: float
+    """Seconds by which it is told later."""
+    timer: asyncio.TimerHandle | None = None
+
+
+class PausableExecutor:
+    """An executor around another one, which can be made to stand still.
+
+    Parameters
+    ----------
+    executor
+        What really runs the jobs.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.machines = executor.machines  # the list itself: others may join it
+        self.since: float | None = None
+        """When it was paused, on the loop's clock; None: it goes on."""
+        self._going = asyncio.Event()
+        self._going.set()
+        self._tell: Callable[[Event], None] = lambda event: None
+        self._late: dict[int, float] = {}
+        """Seconds by which words of the machines that are running something are told later."""
+        self._words: list[_Word] = []
+        self._starts: list[tuple[int, int, int, bytes]] = []
+
+    def pause(self) -> float | None:
+        """Stand still from now on; return since when, or None if it did so already."""
+        if self.since is not None:
+            return None
+        self._going.clear()
+        for word in self._words:
+            if word.timer is not None:
+                word.timer.cancel()
+        self.since = asyncio.get_running_loop().time()
+        return self.since
+
+    def resume(self, shift: Callable[[float], None]) -> bool:
+        """Go on; before anything else happens ``shift`` is told how many seconds it stood still."""
+        if self.since is None:
+            return False
+        length = asyncio.get_running_loop().time() - self.since
+        self.since = None
+        shift(length)
+        self._late = {machine: late + length for machine, late in self._late.items()}
+        for word in self._words:
+            word.late += length
+            self._schedule(word)
+        starts, self._starts = self._starts, []
+        for start in starts:
+            self.start(*start)
+        self._going.set()
+        return True
+
+    async def going(self) -> None:
+        """Wait while it stands still."""
+        await self._going.wait()
+
+    async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
+        """Start the machines."""
+        self._tell = tell
+        await self.executor.open(self._hear, resolution)
+
+    def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
+        """Have a call run on a machine, but not while standing still."""
+        if self.since is not None:
+            self._starts.append((job, machine, attempt, work))
+        else:
+            self._late[machine] = 0.0
+            self.executor.start(job, machine, attempt, work)
+
+    def cancel(self, job: int, machine: int, attempt: int) -> None:
+        """Stop an attempt, or do not begin it."""
+        held = [start for start in self._starts if start[:3] == (job, machine, attempt)]
+        if held:
+            self._starts.remove(held[0])
+            return
+        self._forget(machine, job)
+        self.executor.cancel(job, machine, attempt)
+
+    async def ping(self, machine: int) -> float:
+        """Return the seconds that a machine takes to answer."""
+        return await self.executor.ping(machine)
+
+    def fail(self, machine: int, *, silent: bool = False) -> None:
+        """Take a machine away, and what it would still have said of its job with it."""
+        self._forget(machine)
+        self.executor.fail(machine, silent=silent)
+
+    def repair(self, machine: int) -> None:
+        """Bring a machine back."""
+        self.executor.repair(machine)
+
+    def predict(self, machine: int, prediction: Prediction) -> None:
+        """Have a machine's availability predicted in another way."""
+        self.executor.predict(machine, prediction)
+
+    async def close(self) -> None:
+        """Stop everything."""
+        for word in self._words:
+            if word.timer is not None:
+                word.timer.cancel()
+        await self.executor.close()
+
+    def _hear(self, event: Event) -> None:
+        """Pass on what a machine says, at its time."""
+        if isinstance(event, Reading):
+            if self.since is None:
+                self._tell(event)
+            return
+        late = self._late.get(event.machine, 0.0)
+        if self.since is None and not late:
+            self._say_held(event.machine)
+            self._pass_on(event)
+            return
+        word = _Word(event, asyncio.get_running_loop().time(), late)
+        self._words.append(word)
+        if self.since is None:
+            self._schedule(word)
+
+    def _schedule(self, word: _Word) -> None:
+        loop = asyncio.get_running_loop()
+        word.timer = loop.call_at(word.heard + word.late, self._say, word)
+
+    def _say(self, word: _Word) -> None:
+        self._say_held(word.event.machine, word)
+
+    def _say_held(self, machine: int, last: _Word | None = None) -> None:
+        """Say what a machine said, up to some word or all: never in another order."""
+        for word in [word for word in self._words if word.event.machine == machine]:
+            self._drop(word)
+            event = word.event
+            if isinstance(event, Started | Ended):
+                event = event._replace(at=event.at + word.late)
+            self._pass_on(event)
+            if word is last:
+                return
+
+    def _pass_on(self, event: Event) -> None:
+        if isinstance(event, Ended | MachineDown):
+            self._late.pop(event.machine, None)
+        self._tell(event)
+
+    def _forget(self, machine: int, job: int | None = None) -> None:
+        """Leave unsaid what a machine said of a job, or of any.
+
+        That it went or came is never forgotten: it would not say so again.
+        """
+        self._late.pop(machine, None)
+        for word in [word for word in self._words if word.event.machine == machine]:
+            event = word.event
+            if isinstance(event, Started | Ended) and job in (None, event.job):
+                self._drop(word)
+
+    def _drop(self, word: _Word) -> None:
+        self._words.remove(word)
+        if word.timer is not None:
+            word.timer.cancel()

@@ -1,0 +1,266 @@
+"""A run: an experiment that was conducted, or is, with its journal."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from ..grid import Journal, Statistics, request, statistics
+from ..grid.journal import home
+from ..model import InputError, System
+from .experiment import Experiment
+from .workload import Fault, JobList
+
+__all__ = [
+    "Overview",
+    "Run",
+    "new_run",
+    "overview",
+    "runs",
+]
+
+LONGEST_NUMBER = 10
+"""Digits that no run's number has."""
+
+
+class Run:
+    """A run, read from its journal.
+
+    Its number is that of ``gridwright runs``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journal = Journal(path, new=False)
+        try:
+            with self.journal.blamed():
+                self.about = self.read_about()
+                if self.about.get("kind") != "run":
+                    raise InputError(f"{path} is the journal of a grid, not of an experiment")
+                for key in ("experiment", "policy", "unit", "origin", "machines", "faults"):
+                    if key not in self.about:
+                        raise InputError(f"{path} is damaged: it does not say its {key}")
+                self.faults = tuple(Fault(*fault) for fault in self.about["faults"])
+        except BaseException:
+            self.journal.close()
+            raise
+
+    def read_about(self) -> dict[str, Any]:
+        """Read the description of the run, without its long list of jobs."""
+        keys = [key for (key,) in self.journal.select("key FROM about") if key != "jobs"]
+        return self.journal.told(*keys) if keys else {}
+
+    @cached_property
+    def jobs(self) -> JobList:
+        """The jobs of the run: a long list, read when it is needed."""
+        return JobList.from_json(self.journal.told("jobs")["jobs"])
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What is tested. A policy of the user's is read from its file again."""
+        try:
+            return Experiment(**self.about["experiment"])
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
+
+    @property
+    def number(self) -> int:
+        """The number of the run."""
+        return int(self.path.stem) if self.path.stem.isdigit() else 0
+
+    @property
+    def system(self) -> System:
+        """The system that was imposed."""
+        return self.experiment.system
+
+    @property
+    def name(self) -> str:
+        """How it is called: run 3, or the path of its journal."""
+        return f"run {self.number}" if self.number else str(self.path)
+
+    @property
+    def until(self) -> float:
+        """How far the run has come, in time units."""
+        return float(self.journal.told("ended").get("ended") or self.journal.last())
+
+    @property
+    def state(self) -> str:
+        """``running``, ``paused``, ``done``, or ``stopped`` before its end."""
+        if self.journal.is_claimed():
+            return "paused" if self.journal.told("paused").get("paused") else "running"
+        return "done" if self.journal.told("ended") else "stopped"
+
+    def statistics(self) -> Statistics:
+        """Return how its jobs have fared."""
+        return statistics(self.journal, self.until)
+
+    def pause(self) -> bool:
+        """Let no time pass for it, until it is resumed; False: so it was.
+
+        What its machines are running goes on, and is told later by as long as the pause.
+        """
+        return request(self.journal, "pause run", "") == "done"
+
+    def resume(self) -> bool:
+        """Let time pass again for a run that was paused; False: so it was."""
+        return request(self.journal, "resume run", "") == "done"
+
+    @classmethod
+    def find(cls, name: str | int) -> Self:
+        """Find a run by its number, or by the path of its journal."""
+        if isinstance(name, str) and not (name.isdecimal() and len(name) < LONGEST_NUMBER):
+            if not os.path.isfile(name):
+                raise InputError(
+                    f"no run {name[:80]!r}; expected a number that 'gridwright runs' lists, or the "
+                    "path of a journal"
+                )
+            return cls(Path(name))
+        path = _folder() / f"{int(name)}.sqlite"
+        if not path.is_file():
+            raise InputError(f"there is no run {name}; 'gridwright runs' lists those that are")
+        return cls(path)
+
+    def close(self) -> None:
+        """Close the journal."""
+        self.journal.close()
+
+    def discard(self) -> None:
+        """Throw the run away, journal and all."""
+        self.close()
+        for ending in ("", "-wal", "-shm", "-lock"):
+            Path(f"{self.path}{ending}").unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        try:
+            if isinstance(error, Exception):
+                with self.journal.blamed():
+                    raise error
+        finally:
+            self.close()
+
+
+def runs() -> list[Path]:
+    """Return the journals of all runs, the oldest first."""
+    found = [path for path in _folder().glob("*.sqlite") if path.stem.isdigit()]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def _folder() -> Path:
+    return home() / "runs"
+
+
+def new_run(
+    experiment: Experiment,
+    *,
+    path: Path | None = None,
+    jobs: JobList | None = None,
+    faults: tuple[Fault, ...] | None = None,
+) -> Run:
+    """Write down what is to be conducted: a run that has not begun."""
+    jobs = experiment.job_list() if jobs is None else jobs
+    faults = experiment.faults() if faults is None else faults
+    machines = experiment.machine_names()
+    path = _next_path() if path is None else path
+    journal = Journal(path)
+    journal.describe(
+        kind="run",
+        origin=time.time(),
+        unit=experiment.time_unit,
+        experiment=experiment.words(),
+        policy=str(experiment.chosen_policy()),
+        classes=list(experiment.system.classes),
+        machines=machines,
+        jobs=jobs.as_json(),
+        faults=[list(fault) for fault in faults],
+    )
+    journal.close()
+    return Run(path)
+
+
+def _next_path() -> Path:
+    """Return the path of the next run, and make it ours."""
+    folder = _folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number = max((int(path.stem) for path in runs()), default=0) + 1
+        while True:
+            path = folder / f"{number}.sqlite"
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                return path
+            number += 1
+    except OSError as error:
+        raise InputError(
+            f"runs are kept in {folder}, which cannot be written: {error.strerror}; "
+            "set GRIDWRIGHT_HOME to a folder that can"
+        ) from None
+
+
+class Overview(NamedTuple):
+    """What there is to say of a run in a line."""
+
+    run: int
+    state: str
+    """``running``, ``paused``, ``done``, ``stopped`` before its end, or ``unreadable``."""
+    name: str
+    system: str = ""
+    policy: str = ""
+    time_unit: float = 1.0
+    duration: float = 0.0
+    time_units: float = 0.0
+    """How far it has come."""
+    began: float = 0.0
+    """By the clock, in seconds since 1970."""
+    arrived: int = 0
+    finished: int = 0
+    mean_response: float | None = None
+
+
+def overview(path: Path) -> Overview:
+    """Glance at a run."""
+    number = int(path.stem) if path.stem.isdigit() else 0
+    try:
+        journal = Journal(path, new=False)
+    except InputError as error:
+        return Overview(number, "unreadable", str(error))
+    try:
+        with journal.blamed():
+            about = journal.told("kind", "experiment", "policy", "origin", "ended", "paused")
+            if about.get("kind") != "run":
+                return Overview(number, "unreadable", "not the journal of an experiment")
+            return _overview(number, journal, about)
+    except InputError as error:
+        return Overview(number, "unreadable", str(error))
+    finally:
+        journal.close()
+
+
+def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
+    words, fields = about["experiment"], Experiment.model_fields
+    arrived, finished, mean = journal.tally()
+    left = "done" if "ended" in about else "stopped"
+    there = "paused" if about.get("paused") else "running"
+    state = there if journal.is_claimed() else left
+    return Overview(
+        number,
+        state,
+        str(words.get("name", "")),
+        str(words["system"].get("name", "")),
+        str(about.get("policy", "")),
+        float(words.get("time_unit", fields["time_unit"].default)),
+        float(words.get("duration", fields["duration"].default)),
+        float(about.get("ended") or journal.last()),
+        float(about.get("origin", 0.0)),
+        arrived,
+        finished,
+        mean,
+    )

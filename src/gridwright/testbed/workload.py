@@ -1,0 +1,285 @@
+"""The generator: a list of jobs to come, drawn once, and run again as often as one likes."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Discriminator, Tag
+
+from ..model import Distribution, InputError, System
+from ..model.record import NonNegative, Positive
+from ..model.spreadsheet import unquoted, write_table
+
+__all__ = [
+    "Fault",
+    "FaultsGiven",
+    "JobList",
+    "Spells",
+    "check_faults",
+    "draw_faults",
+    "read_faults",
+    "read_rows",
+    "rows_of",
+    "spells",
+    "write_faults",
+    "write_rows",
+]
+
+Floats = NDArray[np.float64]
+JOB_COLUMNS = ["time", "class", "work"]
+
+
+class JobList:
+    """Jobs in the order of their arrival.
+
+    The work of a job is 1 on average: on a machine with rate μ and availability a it takes
+    work ÷ (μ a) time units. A job that is lost and run again has the same work.
+
+    >>> jobs = JobList.drawn(System(arrivals=[5, 8], rates=[[8, 3], [4, 10]]), 100, seed=1)
+    >>> len(jobs), bool(jobs.times.max() < 100), float(jobs.works.mean().round(1))
+    (1260, True, 1.0)
+    """
+
+    def __init__(self, times: Any, task_classes: Any, works: Any) -> None:
+        self.times: Floats = np.asarray(times, dtype=float)
+        self.task_classes = np.asarray(task_classes, dtype=int)
+        self.works: Floats = np.asarray(works, dtype=float)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobList) and self.as_json() == other.as_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def drawn(cls, system: System, duration: float, seed: int) -> Self:
+        """Draw the jobs that arrive at a system: for every class a stream of its own."""
+        times, classes, works = [], [], []
+        for i, rate in enumerate(system.arrival_rates):
+            rng = np.random.default_rng([seed, i])
+            gap, work = _of(system.interarrival, i), _of(system.execution, i)
+            at = 0.0
+            while True:
+                at += float(gap.sample(rng)) / gap.mean / rate
+                if at >= duration:
+                    break
+                times.append(at)
+                classes.append(i)
+                works.append(float(work.sample(rng)) / work.mean)
+        order = np.argsort(times, kind="stable")
+        return cls(np.array(times)[order], np.array(classes)[order], np.array(works)[order])
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], system: System) -> Self:
+        """Read a job list (CSV: time, class, work) for the classes of a system."""
+        rows = read_rows(path, JOB_COLUMNS, lambda row, where: _job(row, system, where))
+        if not rows:
+            raise InputError(f"{path}: no job in it")
+        rows.sort(key=lambda row: row[0])
+        return cls(*zip(*rows, strict=True))
+
+    def write(self, path: str | PathLike[str], system: System) -> None:
+        """Write the list, to be read or edited."""
+        jobs = zip(self.times, self.task_classes, self.works, strict=True)
+        rows = [[repr(float(at)), system.classes[i], repr(float(work))] for at, i, work in jobs]
+        write_rows(path, [JOB_COLUMNS, *rows])
+
+    def at(self, times: Floats) -> JobList:
+        """Return the same jobs at other times."""
+        return JobList(times, self.task_classes[: len(times)], self.works[: len(times)])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the list for a journal."""
+        return {
+            "time": self.times.tolist(),
+            "class": self.task_classes.tolist(),
+            "work": self.works.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, words: dict[str, Any]) -> Self:
+        """Take a list from a journal."""
+        return cls(words["time"], words["class"], words["work"])
+
+
+def _of(shapes: Any, i: int) -> Distribution:
+    return shapes[i] if isinstance(shapes, tuple) else shapes
+
+
+def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]:
+    time, name, work = row
+    if name not in system.classes:
+        raise InputError(f"{where}: no class {name!r}; there are {', '.join(system.classes)}")
+    try:
+        at, size = float(time), float(work)
+    except ValueError:
+        raise InputError(f"{where}: expected numbers for time and work") from None
+    if not (0 <= at < np.inf and 0 < size < np.inf):
+        raise InputError(f"{where}: expected a time of at least 0 and work above 0")
+    return at, system.classes.index(name), size
+
+
+FAULT_COLUMNS = ["machine", "start", "end"]
+
+Row = tuple[str, NonNegative, Positive]
+"""A machine's name, a start and an end."""
+FaultsGiven = Annotated[
+    Annotated[str, Tag("\0one")] | Annotated[tuple[Row, ...], Tag("\0several")],
+    Discriminator(lambda value: "\0several" if isinstance(value, list | tuple) else "\0one"),
+]
+"""How an experiment says which failures it has: a word, a path, or the trace itself."""
+
+
+class Fault(NamedTuple):
+    """A time during which a machine is not there."""
+
+    machine: int
+    start: float
+    end: float
+
+
+def draw_faults(system: System, duration: float, seed: int) -> tuple[Fault, ...]:
+    """Draw the faults of every machine, from a stream of its own, in the order of their start.
+
+    >>> system = System(arrivals=[1], rates=[[2]], failures={"mean_uptime": 9, "mean_repair": 1})
+    >>> len(draw_faults(system, 30, seed=1))
+    2
+    """
+    failures = system.failures
+    if failures is None:
+        return ()
+    parts = (failures.mean_uptime, failures.uptime, failures.mean_repair, failures.repair)
+    found = []
+    for j, (up, up_shape, repair, repair_shape) in enumerate(
+        zip(*map(system.per_machine, parts), strict=True)
+    ):
+        rng = np.random.default_rng([seed, 1_000_000 + j])
+        at = 0.0
+        while np.isfinite(up):
+            at += float(up_shape.sample(rng)) / up_shape.mean * up
+            if at >= duration:
+                break
+            end = at + float(repair_shape.sample(rng)) / repair_shape.mean * repair
+            found.append(Fault(j, at, end))
+            at = end
+    return tuple(sorted(found, key=lambda fault: fault.start))
+
+
+def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
+    """Read a failure trace (CSV: machine, start, end) for the machines of a system."""
+    found = read_rows(path, FAULT_COLUMNS, lambda row, where: _fault(row, system, where))
+    return _in_order(found, system, str(path))
+
+
+def check_faults(
+    rows: Iterable[tuple[str, float, float]], system: System, name: str = "failures"
+) -> tuple[Fault, ...]:
+    """Return a trace for the machines of a system, in the order of the faults' start.
+
+    >>> check_faults([("1", 2.0, 3.5)], System(arrivals=[1], rates=[[2]]))
+    (Fault(machine=0, start=2.0, end=3.5),)
+    """
+    found = [
+        _fault([str(word) for word in row], system, f"{name}, entry {number}")
+        for number, row in enumerate(rows, start=1)
+    ]
+    return _in_order(found, system, name)
+
+
+def rows_of(faults: Iterable[Fault], system: System) -> list[tuple[str, float, float]]:
+    """Return a trace as an experiment says it: with the names of the machines."""
+    return [(system.machines[each.machine], each.start, each.end) for each in faults]
+
+
+class Spells(NamedTuple):
+    """How long a machine is up and down in a trace, on average."""
+
+    faults: int
+    up: float
+    """Time units from a repair, or from the beginning, to the next fault."""
+    down: float
+
+
+def spells(faults: Sequence[Fault], machine: int) -> Spells:
+    """Return the mean times that a machine is up and down in a trace; nan where it never fails.
+
+    >>> spells([Fault(0, 10.0, 12.0), Fault(0, 20.0, 21.0)], 0)
+    Spells(faults=2, up=9.0, down=1.5)
+    """
+    own = sorted(fault for fault in faults if fault.machine == machine)
+    if not own:
+        return Spells(0, float("nan"), float("nan"))
+    down = sum(fault.end - fault.start for fault in own)
+    return Spells(len(own), (own[-1].end - down) / len(own), down / len(own))
+
+
+def _in_order(found: list[Fault], system: System, path: str) -> tuple[Fault, ...]:
+    found.sort(key=lambda fault: fault.start)
+    last = dict.fromkeys(range(len(system.machines)), 0.0)
+    for fault in found:
+        if fault.start < last[fault.machine]:
+            name = system.machines[fault.machine]
+            raise InputError(f"{path}: two faults of machine {name} overlap at {fault.start:g}")
+        last[fault.machine] = fault.end
+    return tuple(found)
+
+
+def write_faults(path: str | PathLike[str], faults: tuple[Fault, ...], system: System) -> None:
+    """Write a failure trace, to be read or edited."""
+    names = system.machines
+    rows = [[names[each.machine], repr(each.start), repr(each.end)] for each in faults]
+    write_rows(path, [FAULT_COLUMNS, *rows])
+
+
+def _fault(row: list[str], system: System, where: str) -> Fault:
+    if row[0] not in system.machines:
+        raise InputError(f"{where}: no machine {row[0]!r}; there are {', '.join(system.machines)}")
+    try:
+        start, end = float(row[1]), float(row[2])
+    except ValueError:
+        raise InputError(f"{where}: expected numbers for start and end") from None
+    if not 0 <= start < end:
+        raise InputError(f"{where}: expected an end after the start")
+    return Fault(system.machines.index(row[0]), start, end)
+
+
+T = TypeVar("T")
+
+
+def read_rows(
+    path: str | PathLike[str], columns: Sequence[str], parse: Callable[[list[str], str], T]
+) -> list[T]:
+    """Read a CSV file with these columns; ``parse`` is given every row and where it stands."""
+    found = []
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            table = csv.reader(file)
+            if next(table, None) != list(columns):
+                raise InputError(f"{path}: expected a first line {','.join(columns)}")
+            for number, row in enumerate(table, start=2):
+                where = f"{path}, line {number}"
+                if len(row) != len(columns):
+                    raise InputError(f"{where}: {len(row)} fields; expected {', '.join(columns)}")
+                found.append(parse(unquoted(row), where))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    return found
+
+
+def write_rows(path: str | PathLike[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV file; its first row is the columns' names."""
+    try:
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            write_table(file, rows)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,295 @@
+"""Systems as they come over the web: documents that name no file of this computer."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from ..catalogue import find
+from ..model import InputError, System
+from ..model.record import Mistake, explain, mistakes
+from ..model.toml import parse_toml
+from ..testbed import Experiment, Fault, draw_faults, parse_rates
+
+__all__ = [
+    "check_failures",
+    "check_policy",
+    "definition_of",
+    "document_of",
+    "drawn_faults",
+    "experiment_from",
+    "experiment_mistakes",
+    "find_mistakes",
+    "fits_a_testbed",
+    "plain",
+    "read_definition",
+    "read_text",
+    "system_of",
+]
+
+MOST_MACHINES = 10_000
+MOST_CLASSES = 1_000
+MOST_PAIRS = 500_000
+"""Of a class and a machine."""
+LONGEST_TEXT = 500_000
+"""Characters of a file, or of a matrix of rates."""
+NAMES = ("name", "classes", "groups")
+"""Keys whose texts are only shown; any other may be a distribution, which may be code in a file."""
+MOST = 100_000
+"""The largest whole number that a document may count something with."""
+
+
+def system_of(given: str | dict[str, Any]) -> System:
+    """Return a system by its name in the catalogue, or made of a document."""
+    if isinstance(given, str):
+        return find(given).system  # which never looks for a file
+    _check_document(given)
+    try:
+        return System.model_validate(given)
+    except ValidationError as error:
+        raise InputError(explain(error, System)) from None
+
+
+def find_mistakes(document: dict[str, Any]) -> list[Mistake]:
+    """Return what is wrong in a document, place by place; nothing where it is a system."""
+    try:
+        _check_document(document)
+        System.model_validate(document)
+    except ValidationError as error:
+        return mistakes(error, System)
+    except InputError as error:
+        return [Mistake((), str(error))]
+    return []
+
+
+def document_of(system: System) -> dict[str, Any]:
+    """Return a system as a document."""
+    return tomllib.loads(system.to_toml())
+
+
+def read_text(text: str, name: str = "the text") -> dict[str, Any]:
+    r"""Read a system file, or a matrix of rates: commas, semicolons or tabs between them.
+
+    Rates by themselves get an arrival rate of 1 for every class.
+
+    >>> read_text("8, 3\n4, 10", "rates.mue")
+    {'arrivals': [1.0, 1.0], 'rates': [[8.0, 3.0], [4.0, 10.0]]}
+    """
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"{name}: {len(text):,} characters; expected at most {LONGEST_TEXT:,}")
+    if "=" in text:
+        try:
+            return parse_toml(text)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    mark = "\t" if "\t" in text else ";" if ";" in text else ","
+    rates = parse_rates(text.replace(mark, ","), name).tolist()
+    return {"arrivals": [1.0] * len(rates), "rates": rates}
+
+
+def check_policy(name: str) -> str:
+    """Refuse a policy that is named by a file: code is not for whoever sends a request to run."""
+    if "/" in name or "\\" in name or ".py" in name:
+        raise InputError(f"policy {name[:80]!r}: over the web policies are named, not files")
+    return name
+
+
+def _check_document(document: dict[str, Any]) -> None:
+    _check_parts(document, "")
+    classes = max(map(_rows, ("rates", "arrivals", "classes", "template"), [document] * 4))
+    if classes > MOST_CLASSES:
+        raise InputError(f"{classes:,} classes; expected at most {MOST_CLASSES:,}")
+    machines = _machines(document)
+    if machines > MOST_MACHINES:
+        raise InputError(f"{machines:,} machines; expected at most {MOST_MACHINES:,}")
+    if classes * machines > MOST_PAIRS:
+        raise InputError(
+            f"{classes:,} classes on {machines:,} machines are {classes * machines:,} pairs; "
+            f"expected at most {MOST_PAIRS:,}"
+        )
+
+
+def _rows(key: str, document: dict[str, Any]) -> int:
+    value = document.get(key)
+    return len(value) if isinstance(value, list) else 0
+
+
+def _machines(document: dict[str, Any]) -> int:
+    """Count the machines of a document, which need not make sense yet."""
+    rates, counts = document.get("rates"), document.get("counts")
+    rows = rates if isinstance(rates, list) else []
+    columns = max((len(row) for row in rows if isinstance(row, list)), default=0)
+    if not isinstance(counts, list):
+        return columns
+    return max(columns, sum(each for each in counts if isinstance(each, int) and each > 0))
+
+
+def _is_measure(key: str) -> bool:
+    """Tell a time or a rate, which may be as large as it likes, from a number of things."""
+    return key in ("arrivals", "rates") or key.startswith("mean_")
+
+
+def _check_parts(value: Any, key: str, depth: int = 0) -> None:
+    if depth > 20:
+        raise InputError("the document is nested too deeply")
+    if isinstance(value, dict):
+        for own, item in value.items():
+            if own == "file":
+                raise InputError(f"{own} = {item!r}: over the web a system names no file")
+            _check_parts(item, str(own), depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check_parts(item, key, depth + 1)
+    elif isinstance(value, str) and ".py" in value and key not in NAMES:
+        raise InputError(f"{key} = {value!r}: over the web a system names no file")
+    elif isinstance(value, int) and abs(value) > MOST and not _is_measure(key):
+        raise InputError(f"{key} is {_shown(value)}; expected at most {MOST:,}")
+
+
+def _shown(value: int) -> str:
+    """Write a number, of any size: of thousands of digits nobody wants to read them all."""
+    return f"{value:,}" if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
+
+
+STAND_IN = System(arrivals=[1.0], rates=[[1.0]])
+"""In place of a system that is none yet, so that the rest can be checked."""
+MOST_FAULTS = 100_000
+
+
+def experiment_from(document: dict[str, Any]) -> Experiment:
+    """Make an experiment of a document; what is wrong in it is told in one line."""
+    rest = _checked(document)
+    try:
+        return Experiment.model_validate({**rest, "system": _system(document)})
+    except ValidationError as error:
+        raise InputError(explain(error, Experiment)) from None
+
+
+def experiment_mistakes(document: dict[str, Any]) -> list[Mistake]:
+    """Return what is wrong in a document, place by place; nothing where it is an experiment."""
+    given = document.get("system")
+    found: list[Mistake] = []
+    if isinstance(given, dict):
+        found = [Mistake(("system", *each.place), each.words) for each in find_mistakes(given)]
+    system = STAND_IN
+    try:
+        rest = _checked(document)
+        system = system if found else _system(document)
+        Experiment.model_validate({**rest, "system": system})
+    except ValidationError as error:
+        for each in mistakes(error, Experiment):
+            if each.place:
+                found.append(each)
+            elif system is not STAND_IN or "policy" in each.words:  # else it is wrongly blamed
+                found.append(Mistake(_blamed(each.words), each.words))
+    except InputError as error:
+        found.append(Mistake(_blamed(str(error)), str(error)))
+    return found
+
+
+def definition_of(experiment: Experiment) -> dict[str, Any]:
+    """Return an experiment as a document, its system in it."""
+    return tomllib.loads(experiment.to_toml())
+
+
+def read_definition(text: str, name: str = "the text") -> dict[str, Any]:
+    r"""Read an experiment file, a system file, or a matrix of rates.
+
+    Of a system alone the document has nothing but the system.
+
+    >>> read_definition("8, 3\n4, 10")
+    {'system': {'arrivals': [1.0, 1.0], 'rates': [[8.0, 3.0], [4.0, 10.0]]}}
+    """
+    found = read_text(text, name)
+    if "system" not in found:
+        return {"system": found}
+    if isinstance(found["system"], str):
+        found["system"] = document_of(system_of(found["system"]))
+    return found
+
+
+def fits_a_testbed(system: System) -> str:
+    """Return why a system cannot be run on real machines; an empty text where it can."""
+    try:
+        Experiment(system=system, policy="fcfs")
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def drawn_faults(experiment: Experiment) -> tuple[Fault, ...]:
+    """Draw faults for all machines from the mean times of the system."""
+    check_failures(experiment)
+    if experiment.system.failures is None:
+        raise InputError("no mean up-time and repair time are given, so that no machine fails")
+    return draw_faults(experiment.system, experiment.duration, experiment.seed)
+
+
+def check_failures(experiment: Experiment) -> None:
+    """Refuse more failures than can be drawn in a while."""
+    system, failures = experiment.system, experiment.system.failures
+    if failures is None:
+        return
+    ups, downs = map(system.per_machine, (failures.mean_uptime, failures.mean_repair))
+    each = zip(ups, downs, strict=True)
+    number = sum(experiment.duration / (up + down) for up, down in each)
+    if number > MOST_FAULTS:
+        raise InputError(f"about {number:,.0f} failures; expected at most {MOST_FAULTS:,}")
+
+
+def _system(document: dict[str, Any]) -> System:
+    given = document.get("system")
+    if not isinstance(given, str | dict):
+        raise InputError("system is missing; expected a name of the catalogue, or a table")
+    return system_of(given)
+
+
+def _checked(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without its system, if it names no file of this computer."""
+    rest = {key: value for key, value in document.items() if key != "system"}
+    for key in ("jobs", "tls"):
+        if rest.get(key):
+            raise InputError(f"{key}: over the web an experiment names no file")
+    if isinstance(rest.get("policy"), str):
+        check_policy(rest["policy"])
+    if isinstance(rest.get("machines"), str) and rest["machines"]:
+        raise InputError("machines: over the web an experiment names no file; expected a list")
+    failures = rest.get("failures", "none")
+    if isinstance(failures, str) and failures not in ("none", "generated"):
+        raise InputError(
+            f"failures is {failures[:40]!r}; expected none, generated, or a list of machine, "
+            "start and end"
+        )
+    if isinstance(failures, list) and len(failures) > MOST_FAULTS:
+        raise InputError(f"failures: {len(failures):,} of them; expected at most {MOST_FAULTS:,}")
+    return rest
+
+
+def _blamed(words: str) -> tuple[str, ...]:
+    """Return the key that a sentence is about, if it begins with one."""
+    first = words.replace(",", " ").replace(":", " ").split()[0]
+    if first in Experiment.model_fields:
+        return (first,)
+    return ("policy",) if "policy" in words else ()
+
+
+def plain(value: Any) -> Any:
+    """Turn a value into plain JSON.
+
+    >>> plain({"mean": float("nan"), "shares": np.array([[0.5, 1.0]])})
+    {'mean': None, 'shares': [[0.5, 1.0]]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

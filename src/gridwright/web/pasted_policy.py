@@ -1,0 +1,84 @@
+"""A policy pasted as code: the code runs here, so it is only taken from this computer."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from pathlib import Path
+from threading import Thread
+
+from ..grid.journal import home
+from ..model import InputError
+from ..model.user_file import load_module
+from ..policies import Policy
+
+__all__ = [
+    "LONGEST_CODE",
+    "NAME",
+    "line_of",
+    "paste",
+]
+
+NAME = "pasted.py"
+"""How the code is called in what is said of it."""
+LONGEST_CODE = 100_000
+PATIENCE = 5.0
+"""Seconds in which code that only defines functions has long come to its end."""
+
+
+def paste(code: str) -> tuple[Policy, ...]:
+    """Run code, and return the policies that it defines; what is wrong is told with its line."""
+    if len(code) > LONGEST_CODE:
+        raise InputError(f"the code has {len(code):,} characters; expected {LONGEST_CODE:,}")
+    path = _keep(code)
+    found: list[tuple[Policy, ...] | InputError] = []
+
+    def load() -> None:
+        try:
+            found.append(_policies(path))
+        except InputError as error:
+            found.append(InputError(str(error).replace(str(path.resolve()), NAME)))
+
+    thread = Thread(target=load, name="pasted", daemon=True)  # it may never come back
+    thread.start()
+    thread.join(PATIENCE)
+    if not found:
+        raise InputError(f"{NAME} has not come to its end; expected functions, not a program")
+    (one,) = found
+    if isinstance(one, InputError):
+        raise one
+    return one
+
+
+def line_of(error: str) -> int | None:
+    """Return the line of the code that an error is about.
+
+    >>> line_of("pasted.py, line 3: invalid syntax"), line_of("no policy 'mtc'")
+    (3, None)
+    """
+    found = re.search(rf"{re.escape(NAME)}, line (\d+)", error)
+    return int(found[1]) if found else None
+
+
+def _keep(code: str) -> Path:
+    """Write the code to a file: compiled code is kept by its place, errors are told by it."""
+    folder = home() / "pasted" / blake2b(code.encode(), digest_size=8).hexdigest()
+    path = folder / NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(code, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    return path
+
+
+def _policies(path: Path) -> tuple[Policy, ...]:
+    module = load_module(path)
+    found = tuple(
+        value
+        for value in vars(module).values()
+        if isinstance(value, Policy) and value.decide.__module__ == module.__name__
+    )
+    if not found:
+        raise InputError(f"{NAME} has no policy; decorate its function, with @push or @pull")
+    return found
