@@ -145,7 +145,7 @@ def test_without_a_place_to_keep_results(
     assert run([*REPRODUCE, "LP"]) == 0
     out, err = capsys.readouterr()
     assert "In all: " in out
-    assert "going on without" in err
+    assert "continuing without" in err
 
 
 def test_a_parameter_that_is_a_word(capsys: pytest.CaptureFixture[str]) -> None:

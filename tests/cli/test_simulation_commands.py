@@ -266,7 +266,7 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["simulate", "2.B", "--policy", "mct", "--replications", "0"], "replications is 0"),
         (
             ["simulate", "2.B", "--policy", "mct", "--csv", "no/such/file"],
-            "cannot be written there",
+            "there is no folder no/such",
         ),
         (["simulate", "2.B", "--policy", "mct", "--plot", "x.gif"], "ends in .png"),
         (["simulate", "2.Z", "--policy", "mct"], "no system '2.Z'"),

@@ -80,7 +80,7 @@ def test_few_failures_are_told_in_good_english(capsys: pytest.CaptureFixture[str
     first, *rows = Path("event_trace.tab").read_text("utf-8").splitlines()
     Path("two.tab").write_text("\n".join([first, *rows[:3], rows[-1]]), "utf-8")
     out = said(capsys, "traces", "characterise", "two.tab")
-    assert "2 nodes, 1 time down, the worst node 1 time; up 97.00 % of the time, mean time to" in out
+    assert "2 nodes, 1 time down, the worst node 1 time; up 97.00 % of the time, mean time" in out
     assert "nan" not in out
     said(capsys, "traces", "characterise", "lab.swf", "--failures", "two.tab", "-o", "lab.toml")
     failing = System.from_file("lab.toml").failures
@@ -169,8 +169,11 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["traces", "characterise", "none.swf"], "none.swf: there is no such file"),
         (["traces", "characterise", "lab.swf", "--classes", "colour"], "no classes by 'colour'"),
-        (["traces", "characterise", "event_trace.tab", "-o", "x.toml"], "alone makes no system"),
-        (["traces", "characterise", "lab.swf", "-o", "no/x.toml"], "cannot be written there"),
+        (
+            ["traces", "characterise", "event_trace.tab", "-o", "x.toml"],
+            "alone does not make a system",
+        ),
+        (["traces", "characterise", "lab.swf", "-o", "no/x.toml"], "there is no folder no"),
         (["traces", "replay", "event_trace.tab"], "expected a trace of jobs"),
         ([*REPLAY, "--policy", "fcsf"], "did you mean 'fcfs'"),
         (
@@ -209,11 +212,9 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         ([*REPLAY, "--save", "x"], "one policy at a time"),
         (
             [*REPLAY, "--save", "x", "--plot", "x.png"],
-            "--plot is for policies that are",
+            "--plot cannot be combined with --save",
         ),
-        (["replay", "3", "--load", "0.5"], "--load is for traces, and '3' is no file of one"),
         (["traces", "replay", "nothing.swf.gz"], "nothing.swf.gz: there is no such file"),
-        (["replay", "nothing"], "no run 'nothing'"),
     ],
 )
 def test_wrong_input_is_told_in_one_line(
