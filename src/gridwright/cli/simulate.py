@@ -155,7 +155,8 @@ def show_result(result: Result) -> None:
     """Print a result: overall, by class, by machine."""
     from rich.markup import escape
 
-    from ..experiments import in_words
+    from ..experiments import ChainResult, in_words
+    from ..policies import PUSH
     from .output import console, counted, percent, show, table
 
     out = console()
@@ -174,7 +175,7 @@ def show_result(result: Result) -> None:
         rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
         rows.add_row("tasks lost to failures", str(result.lost))
-    if result.policy.kind == "push":
+    if result.policy.kind is PUSH:
         rows.add_row("machines asked per task", str(result.information))
     if result.refusals:
         rows.add_row("impossible answers refused", f"{result.refusals:,}")
@@ -185,7 +186,7 @@ def show_result(result: Result) -> None:
     if result.stable is False and result.long_run_load is not None:
         out.print(f"\n{_what_is_possible(result)}", markup=False)
     out.print("")
-    if result.policy.kind == "chain":
+    if isinstance(result, ChainResult):
         show_customers(result)
     if result.system.random_templates is None:
         show(out, _class_table(result))

@@ -6,6 +6,7 @@ from .chain_result import ChainResult, CustomerResult
 from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest
 from .optimum import Best, Gap, Optimum, optimum
+from .peer_result import PeerResult
 from .random_systems import random_systems
 from .result import ClassResult, Result, in_words
 from .simulate import HORIZON, simulate
@@ -27,6 +28,7 @@ __all__ = [
     "Difference",
     "Gap",
     "Optimum",
+    "PeerResult",
     "Point",
     "Result",
     "Standing",

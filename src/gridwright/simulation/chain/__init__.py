@@ -1,5 +1,5 @@
 """Jobs that are chains of applications, on nodes that run one application at a time, by ticks."""
 
-from .run import check, run
+from .run import run
 
-__all__ = ["check", "run"]
+__all__ = ["run"]

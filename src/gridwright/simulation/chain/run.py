@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...compiler.link import bind, link
-from ...model import InputError, System
+from ...model import System
 from ...policies import Policy
 from ...policies.view import records
 from ..reason import DRAWS, POOL, SLICE, TRACE
@@ -24,21 +24,12 @@ from .loop import loop
 from .setup import make_state, room_for_a_step
 from .state import ChainState, grow
 
-__all__ = ["check", "run"]
+__all__ = ["run"]
 
 FEWEST = 8
 """How often the number of jobs is noted at least: runs are short, and many."""
 
 Floats = NDArray[np.float64]
-
-
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system without chains."""
-    if not system.has_chains:
-        raise InputError(
-            f"{system.name or 'the system'} has no chains of applications (templates); "
-            f"{policy.name} is a policy for chains"
-        )
 
 
 def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
