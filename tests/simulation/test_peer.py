@@ -276,8 +276,16 @@ def test_no_field_hides_behind_an_attribute_of_its_record() -> None:
             "lpas_dec",
             "2.B has no arrivals at machines; expected arrivals as a matrix",
         ),
-        ("4.A", "lpas", "arrivals at machines (a matrix), for decentralised policies only"),
-        ("4.A", "fcfs", "arrivals at machines (a matrix), for decentralised policies only"),
+        (
+            "4.A",
+            "lpas",
+            "rates that change ([changes]), for decentralised policies only",
+        ),
+        (
+            "4.A",
+            "fcfs",
+            "rates that change ([changes]), for decentralised policies only",
+        ),
         ("4.A", "kpb_dec:k=8", "k is 8; expected from 1 to 7"),
     ],
 )
