@@ -9,7 +9,7 @@ from gridwright import InputError, System, load, peer, simulate
 from gridwright.allocation import Situation
 from gridwright.policies import PEER, find, policies, policy_of
 from gridwright.simulation import KINDS, Replication, replicate
-from gridwright.simulation.peer.state import DIARY
+from gridwright.simulation.peer_state import DIARY
 from gridwright.statistics.estimate import student
 
 SEED = np.random.SeedSequence(11)

@@ -24,7 +24,7 @@ class GridClosedError(GridError):
 
 
 class GridTimeoutError(GridError, TimeoutError):
-    """The grid did not start, stop or answer in time."""
+    """The grid or one of its machines did not answer in time."""
 
 
 class JournalError(GridError):
@@ -39,7 +39,11 @@ class JobLostError(GridError):
 
 
 class JobFailedError(GridError):
-    """The job ran, but its result or its exception cannot be returned."""
+    """The job failed with an exception that cannot be raised here as itself.
+
+    The message is the traceback of the job. Such exceptions cannot be pickled, or would end this
+    program, as ``SystemExit`` does.
+    """
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

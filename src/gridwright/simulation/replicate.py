@@ -13,7 +13,7 @@ import numpy as np
 from ..model import InputError, System, mode
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Policy
 from . import batch, central, chain, peer
-from .replication import Conditions, Replication
+from .driver import Conditions, Replication
 
 __all__ = ["check_system", "line_of", "replicate"]
 
