@@ -5,7 +5,7 @@ from time import perf_counter
 import numpy as np
 
 from gridwright import load, simulate
-from gridwright.simulation.chain.templates import templates_of
+from gridwright.simulation.chain_setup import templates_of
 
 NODES = (1, 2, 4, 8, 16, 20, 24, 28, 32, 64)
 POLICIES = ("chain_fcfs", "chain_rr", "chain_mct")

@@ -43,7 +43,7 @@ async def compare(address: str, workers: int, journal: Path) -> None:
 
     executor = DaskExecutor(address, workers)
     bare_times, grid_times = [], []
-    with Grid("fcfs", executor=executor, journal=journal) as grid:
+    with Grid("fcfs", on=executor, journal=journal) as grid:
         async with Client(address, asynchronous=True, set_as_default=False) as client:
             identity = await client.scheduler.identity(n_workers=-1)
             there = sorted(identity["workers"])[:workers]

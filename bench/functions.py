@@ -58,7 +58,7 @@ def compare(address: str, policy: str, journal: Path) -> None:
         order = sorted(pids, key=lambda worker: str(names[worker]))
         place = {pids[worker]: number for number, worker in enumerate(order)}
         ours, theirs = [], []
-        with Grid(policy, executor=DaskExecutor(address), journal=journal) as grid:
+        with Grid(policy, on=DaskExecutor(address), journal=journal) as grid:
             for seed in (1, 2, 3):
                 ours.append(
                     run(lambda kind, *a: grid.submit(work, *a, task_class=kind), place, seed)

@@ -26,7 +26,7 @@ def submissions(folder: Path) -> None:
     for durable in (True, False):
         executor = FakeExecutor(["a", "b"], lambda *_: 1e6)
         path = folder / f"{durable}.sqlite"
-        with Grid("fcfs", executor=executor, journal=path, durable=durable) as grid:
+        with Grid("fcfs", on=executor, journal=path, durable=durable) as grid:
             singly, together = [], []
             for _ in range(5):
                 begin = perf_counter()

@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from gridwright import System, optimum
-from gridwright.experiments.decision import Pull, evaluate
+from gridwright.experiments.markov_decision import Pull, evaluate
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def main() -> None:
 
 def death(path: Path) -> None:
     executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
-    with Grid("mct", executor=executor, journal=path) as grid:
+    with Grid("mct", on=executor, journal=path) as grid:
         grid.pause("b")
         grid.map(abs, range(QUEUED))
         grid.resume("b")

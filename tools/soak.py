@@ -167,7 +167,7 @@ def grid_of(options: argparse.Namespace, folder: Path) -> Grid:
     """Make a grid on the journal, which may have jobs of an earlier client."""
     more: dict[str, Any] = {"retries": RETRIES, "durable": True}
     if options.executor == "dask":
-        more |= {"executor": "dask", "address": options.address}
+        more["on"] = options.address
     return Grid(
         options.policy,
         options.machines,

@@ -27,7 +27,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     experiment = Experiment.find(str(written(folder / "mine.toml", duration=3)))
     conduct(experiment, path=paths["run"]).close()
     executor = FakeExecutor(["a", "b"], lambda job, *_: 0.0 if job < 30 else 1000.0)
-    with Grid("mct", executor=executor, journal=paths["grid"]) as grid:
+    with Grid("mct", on=executor, journal=paths["grid"]) as grid:
         for future in grid.map(abs, range(60))[:30]:
             future.cancel()
         grid.close()  # the others stay in the journal
@@ -132,7 +132,7 @@ def opened(path: Path) -> str:
     """Go on with a journal; return why that is not possible."""
     executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
     try:
-        with Grid("mct", executor=executor, journal=path) as grid:
+        with Grid("mct", on=executor, journal=path) as grid:
             assert grid.status()["broken"] == ""
             grid.close()
         return ""
@@ -145,7 +145,7 @@ def test_a_copy_without_its_log_says_that_it_may_be_old(
 ) -> None:
     path, copy = tmp_path / "j.sqlite", tmp_path / "copy.sqlite"
     executor = FakeExecutor(["a"], lambda *_: 1000.0)
-    with Grid("fcfs", executor=executor, journal=path) as grid:
+    with Grid("fcfs", on=executor, journal=path) as grid:
         grid.map(abs, range(20))
         shutil.copy(path, copy)
         Journal(path).close()
@@ -171,7 +171,7 @@ def test_a_running_grid_is_found_whatever_its_journal_is_called(
 ) -> None:
     path = tmp_path / "somewhere" / "of my own.db"
     executor = FakeExecutor(["left", "right"], lambda *_: 1000.0)
-    with Grid("fcfs", executor=executor, journal=path) as grid:
+    with Grid("fcfs", on=executor, journal=path) as grid:
         assert [each["name"] for each in gw.json("machines", "list")["machines"]] == [
             "left",
             "right",
@@ -179,7 +179,7 @@ def test_a_running_grid_is_found_whatever_its_journal_is_called(
         gw("machines", "pause", "left")
         assert grid.status()["machines"]["left"]["paused"]
         other = FakeExecutor(["x"], lambda *_: 0.0)
-        with Grid("fcfs", executor=other, journal="another.sqlite"):
+        with Grid("fcfs", on=other, journal="another.sqlite"):
             assert "2 grids are running; choose one" in gw.fails("machines", "list")
     assert "no grid is running" in gw.fails("machines", "list")
     assert list((tmp_path / "home" / "running").iterdir()) == []

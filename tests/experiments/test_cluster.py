@@ -17,7 +17,7 @@ import pytest
 from gridwright import InputError, load, push, simulate
 from gridwright.cli.main import run
 from gridwright.experiments.cluster import ClusterError
-from gridwright.experiments.parcel import pack, unpack
+from gridwright.experiments.serialise import pack, unpack
 from gridwright.policies import Policy, find
 from gridwright.simulation import Replication
 
@@ -164,7 +164,7 @@ def unpacked_elsewhere(parcel: bytes, tmp_path: Path, expression: str) -> str:
     """Unpack a parcel in another process, which has none of our files, and evaluate something."""
     (tmp_path / "parcel").write_bytes(parcel)
     code = (
-        "from pathlib import Path; from gridwright.experiments.parcel import unpack; "
+        "from pathlib import Path; from gridwright.experiments.serialise import unpack; "
         f"thing = unpack(Path({str(tmp_path / 'parcel')!r}).read_bytes()); print({expression})"
     )
     command = [sys.executable, "-c", code]

@@ -14,7 +14,7 @@ from gridwright import InputError, System, load, simulate
 from gridwright.allocation import Situation
 from gridwright.policies import find
 from gridwright.simulation import Delays, replicate
-from gridwright.simulation.setup import Streams, make_state
+from gridwright.simulation.central_setup import Streams, make_state
 
 LATE = """
 import helper

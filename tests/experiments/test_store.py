@@ -10,7 +10,7 @@ import pytest
 
 from gridwright import InputError, load, push, simulate
 from gridwright.experiments import Store
-from gridwright.experiments.parcel import pack, unpack
+from gridwright.experiments.serialise import pack, unpack
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
 from gridwright.simulation import Delays

@@ -6,14 +6,13 @@ import subprocess
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import cloudpickle
 import psutil
 import pytest
 
 from gridwright import InputError
-from gridwright.grid import Grid, JobFailedError, Journal, Stage
+from gridwright.grid import Grid, Journal, Stage
 from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started, connection
 from gridwright.grid.executors.dask import DaskExecutor, Worker
 
@@ -36,15 +35,14 @@ pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct"])
 def test_results_come_back(policy: str, cluster: Cluster, tmp_path: Path) -> None:
-    where: dict[str, Any] = {"executor": "dask", "address": cluster.address}
-    with Grid(policy, **where, journal=tmp_path / "j.sqlite") as grid:
+    with Grid(policy, on=cluster.address, journal=tmp_path / "j.sqlite") as grid:
         assert grid.mapper.executor.machines == ["1", "2"]
         futures = grid.map(pow, range(20), [2] * 20, task_class="square")
         assert [each.result(WAIT) for each in futures] == [k * k for k in range(20)]
         large = grid.submit(lambda size: b"x" * size, 5_000_000)
         assert len(large.result(WAIT)) == 5_000_000
         assert grid.submit(len, b"x" * 12_000_000).result(WAIT) == 12_000_000
-        with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        with pytest.raises(ZeroDivisionError):
             grid.submit(divmod, 1, 0).result(WAIT)
     kept = journalled(tmp_path / "j.sqlite")
     assert Counter(each.job.stage for each in kept.values()) == {
@@ -58,7 +56,7 @@ def test_results_come_back(policy: str, cluster: Cluster, tmp_path: Path) -> Non
 
 def test_jobs_run_where_the_policy_says(cluster: Cluster, tmp_path: Path) -> None:
     executor = DaskExecutor(cluster.address, ["2", "1"])
-    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
         assert list(grid.status()["machines"]) == ["2", "1"]
         grid.pause("1")
         there = {each.result(WAIT) for each in [grid.submit(os.getppid) for _ in range(5)]}
@@ -75,7 +73,7 @@ def test_a_job_is_stopped_in_the_middle(cluster: Cluster, tmp_path: Path) -> Non
     mark = tmp_path / "began"
     function = cloudpickle.loads(cloudpickle.dumps(first_time_for_ever))
     executor = DaskExecutor(cluster.address, 1)
-    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
         future = grid.submit(function, mark)
         until(mark.exists)
         process = psutil.Process(int(mark.read_text().split()[0]))
@@ -156,7 +154,7 @@ def test_several_machines_on_a_worker(cluster: Cluster, tmp_path: Path) -> None:
 def test_workers_tell_of_their_cpu(cluster: Cluster, tmp_path: Path) -> None:
     executor = DaskExecutor(cluster.address, prediction={"mode": "fixed", "availability": 0.25})
     path = tmp_path / "j.sqlite"
-    with Grid("lpas_dg", executor=executor, journal=path, resolution=0.1) as grid:
+    with Grid("lpas_dg", on=executor, journal=path, resolution=0.1) as grid:
         until(lambda: len(grid.mapper.beliefs.predicted) == 2)
         until(lambda: (grid.mapper.book.machines["availability"] == 0.25).all())
         grid.predict(executor.machines[1], {"mode": "fixed", "availability": 0.75})
@@ -199,7 +197,7 @@ def test_who_has_no_credential_is_refused(credential: dict[str, str], tmp_path: 
         with running("--connect", address, "--name", "x", *tls):
             executor = DaskExecutor(address, security=credential)
             assert executor.machines == ["1", "x"]
-            with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+            with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
                 assert [each.result(WAIT) for each in grid.map(abs, [-1, -2])] == [1, 2]
         with pytest.raises(InputError, match="asks for TLS: give security"):
             DaskExecutor(address)
@@ -220,7 +218,9 @@ def test_who_has_no_credential_is_refused(credential: dict[str, str], tmp_path: 
 
 def test_wrong_use(cluster: Cluster) -> None:
     for address in ("127.0.0.1:8786", "http://127.0.0.1:1", "tcp://127.0.0.1", "tcp://h:99999"):
-        with pytest.raises(InputError, match="no address of a cluster; expected tcp://HOST:PORT"):
+        with pytest.raises(
+            InputError, match="not the address of a cluster; expected tcp://HOST:PORT"
+        ):
             DaskExecutor(address)
     with pytest.raises(InputError, match=r"no worker '3' at tcp://.*; there are 1, 2"):
         DaskExecutor(cluster.address, ["1", "3"])
@@ -249,7 +249,7 @@ def test_nobody_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None
         (["--local", "1", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others"),
         (["--connect", "tcp://192.0.2.1:8786"], "192.0.2.1 can be reached by others"),
         (["--local", "1", "--tls-cert", "x"], "TLS needs all of"),
-        (["--connect", "nowhere"], "no address of a cluster"),
+        (["--connect", "nowhere"], "not the address of a cluster"),
     ],
 )
 def test_wrong_options(
@@ -278,6 +278,5 @@ def test_workers_on_an_ipv6_address(tmp_path: Path) -> None:
     for host in ("::1", "[::1]"):
         with running("--local", "1", "--port", "0", "--host", host) as cluster:
             assert cluster.address.startswith("tcp://[::1]:")
-            where: dict[str, Any] = {"executor": "dask", "address": cluster.address}
-            with Grid("fcfs", **where, journal=tmp_path / "j.sqlite") as grid:
+            with Grid("fcfs", on=cluster.address, journal=tmp_path / "j.sqlite") as grid:
                 assert grid.submit(pow, 2, 5).result(WAIT) == 32

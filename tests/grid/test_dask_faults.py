@@ -43,9 +43,7 @@ def test_a_machine_that_is_killed_loses_its_job_and_comes_back(
 ) -> None:
     mark = tmp_path / "began"
     function = cloudpickle.loads(cloudpickle.dumps(first_time_for_ever))
-    with Grid(
-        "fcfs", executor=DaskExecutor(cluster.address), journal=tmp_path / "j.sqlite"
-    ) as grid:
+    with Grid("fcfs", on=DaskExecutor(cluster.address), journal=tmp_path / "j.sqlite") as grid:
         future = grid.submit(function, mark)
         until(mark.exists)
         machine = where(grid, future.number)
@@ -73,7 +71,7 @@ def test_a_job_on_a_worker_that_freezes_is_stopped_and_runs_elsewhere(
     options["on_timeout"] = "resubmit"
     executor, mark = DaskExecutor(cluster.address), tmp_path / "began"
     function = cloudpickle.loads(cloudpickle.dumps(first_time_for_ever))
-    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", **options) as grid:
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite", **options) as grid:
         grid.pause("2")
         future = grid.submit(function, mark)
         until(mark.exists)
@@ -99,7 +97,7 @@ def test_a_job_on_a_worker_that_freezes_is_stopped_and_runs_elsewhere(
 
 def test_poison_jobs_are_given_up_and_others_are_served(cluster: Cluster, tmp_path: Path) -> None:
     executor = DaskExecutor(cluster.address)
-    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite", retries=1) as grid:
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite", retries=1) as grid:
         poison = [grid.submit(os._exit, 7) for _ in range(2)]
         innocents = grid.map(abs, range(20))
         assert [each.result(WAIT) for each in innocents] == list(range(20))
@@ -137,7 +135,7 @@ def test_a_scheduler_that_dies_takes_all_machines_with_it_until_it_is_back(tmp_p
 
     with (
         running("--local", "2", "--port", "0") as first,
-        Grid("fcfs", executor=DaskExecutor(first.address), journal=path) as grid,
+        Grid("fcfs", on=DaskExecutor(first.address), journal=path) as grid,
     ):
         futures = grid.map(note, range(30))
         until(lambda: sum(each.done() for each in futures) > 5)
@@ -161,7 +159,7 @@ def test_a_scheduler_that_dies_takes_all_machines_with_it_until_it_is_back(tmp_p
 
 def test_nothing_hangs_without_a_scheduler(tmp_path: Path) -> None:
     with running("--local", "1", "--port", "0") as cluster:
-        grid = Grid("fcfs", executor=DaskExecutor(cluster.address), journal=tmp_path / "j.sqlite")
+        grid = Grid("fcfs", on=DaskExecutor(cluster.address), journal=tmp_path / "j.sqlite")
         future = grid.submit(time.sleep, 1000)
         where(grid, future.number)
         cluster.end(signal.SIGKILL)
@@ -195,7 +193,7 @@ def test_a_worker_that_joins_is_a_further_machine(cluster: Cluster) -> None:
 
 def test_a_grid_uses_a_worker_that_joins(cluster: Cluster, tmp_path: Path) -> None:
     executor = DaskExecutor(cluster.address)
-    with Grid("fcfs", executor=executor, journal=tmp_path / "j.sqlite") as grid:
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
         with running("--connect", cluster.address, "--name", "late"):
             until(lambda: len(grid.status()["machines"]) == 3 and all_up(grid))
             for other in ("1", "2"):

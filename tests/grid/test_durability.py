@@ -22,7 +22,7 @@ from gridwright.grid.executors.virtual import FakeExecutor
 
 how, path, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
-grid = Grid("fcfs", executor=executor, journal=path, durable=how != "quick")
+grid = Grid("fcfs", on=executor, journal=path, durable=how != "quick")
 if how == "map":
     for start in range(0, jobs, 50):
         for future in grid.map(abs, range(50)):
@@ -63,7 +63,7 @@ def test_an_acknowledged_job_survives_a_kill(
     assert acknowledged <= set(kept)
     assert all(each.work for each in kept.values())
     executor = FakeExecutor(["a"], lambda *_: 1000.0)
-    with Grid("fcfs", executor=executor, journal=path) as grid:
+    with Grid("fcfs", on=executor, journal=path) as grid:
         assert set(grid.unfinished) == set(kept)
         assert grid.submit(abs, 1).number == max(kept) + 1
         grid.close()
@@ -73,10 +73,10 @@ def test_numbers_of_lost_jobs_are_not_used_again(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     given = submit_until_killed(path, "quick", 500, 500)
     executor = FakeExecutor(["a"], lambda *_: 0.0)
-    with Grid("fcfs", executor=executor, journal=path, durable=False) as grid:
+    with Grid("fcfs", on=executor, journal=path, durable=False) as grid:
         first = grid.submit(abs, 1).number
         assert first > max(given)
-    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
+    with Grid("fcfs", on=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
         assert grid.submit(abs, 1).number == first + 1, "after a clean end none is left out"
 
 
@@ -100,7 +100,7 @@ def test_many_threads_and_callbacks_submit(tmp_path: Path) -> None:
 def test_a_job_that_is_not_waited_for_can_be_cancelled_at_once(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     executor = FakeExecutor(["a"], lambda *_: 1000.0)
-    with Grid("fcfs", executor=executor, journal=path, durable=False) as grid:
+    with Grid("fcfs", on=executor, journal=path, durable=False) as grid:
         futures = grid.map(abs, range(300))
         assert futures[-1].cancel()
         assert futures[0].cancel()

@@ -106,7 +106,7 @@ def test_what_was_asked_of_an_earlier_grid_is_not_done(tmp_path: Path) -> None:
     asker = Journal(path)
     old = asker.ask("kill", "a")
     executor = FakeExecutor(["a"], lambda *_: 0.0)
-    with Grid("fcfs", executor=executor, journal=path) as grid:
+    with Grid("fcfs", on=executor, journal=path) as grid:
         new = asker.ask("pause", "a")
         end = time.monotonic() + 60
         while asker.answered(new) is None and time.monotonic() < end:
@@ -123,7 +123,7 @@ def test_a_journal_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.Mon
     old = os.umask(0o022)
     try:
         executor = FakeExecutor(["a"], lambda *_: 1000.0)
-        with Grid("fcfs", executor=executor) as grid:
+        with Grid("fcfs", on=executor) as grid:
             grid.submit(abs, 1)
             folder = grid.journal.path.parent
             modes = {each.suffix: each.stat().st_mode & 0o777 for each in folder.iterdir()}
@@ -141,7 +141,7 @@ def test_a_journal_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_forked_child_keeps_nobody_from_the_journal(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     read, write = os.pipe()
-    grid = Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 1000.0), journal=path)
+    grid = Grid("fcfs", on=FakeExecutor(["a"], lambda *_: 1000.0), journal=path)
     child = os.fork()
     if child == 0:
         try:
@@ -159,7 +159,7 @@ def test_a_forked_child_keeps_nobody_from_the_journal(tmp_path: Path) -> None:
     grid.close()
     assert not other.is_claimed(), "though the child is still there"
     other.close()
-    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as again:
+    with Grid("fcfs", on=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as again:
         assert list(again.unfinished) == [number]
     os.close(write)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -167,13 +167,13 @@ def test_a_forked_child_keeps_nobody_from_the_journal(tmp_path: Path) -> None:
 
 def test_a_clock_that_was_set_back_turns_no_time_back(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
-    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
+    with Grid("fcfs", on=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
         grid.submit(abs, 1).exception(60)
     journal = Journal(path)
     last = journal.last()
     journal.describe(origin=journal.about["origin"] + 3600)
     journal.close()
-    with Grid("fcfs", executor=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
+    with Grid("fcfs", on=FakeExecutor(["a"], lambda *_: 0.0), journal=path) as grid:
         future = grid.submit(abs, 1)
         future.exception(60)
         (submitted,) = grid.journal.select("submitted FROM job WHERE number = ?", (future.number,))[

@@ -39,7 +39,7 @@ def cluster() -> Iterator[Cluster]:
 
 def test_everything_listens_on_loopback(cluster: Cluster, tmp_path: Path) -> None:
     with running("--connect", cluster.address, "--name", "x") as joined:
-        with Grid("fcfs", executor=DaskExecutor(cluster.address), journal=tmp_path / "j") as grid:
+        with Grid("fcfs", on=DaskExecutor(cluster.address), journal=tmp_path / "j") as grid:
             assert [each.result(WAIT) for each in grid.map(abs, [-1, -2, -3])] == [1, 2, 3]
             hosts = [listening(each) for each in (cluster, joined)]
         assert hosts == [{"127.0.0.1"}, {"127.0.0.1"}]
@@ -79,12 +79,11 @@ def test_files_for_tls_are_refused_with_an_address_in_plain_text(
     for given in (security, Security(**security)):
         with pytest.raises(InputError, match=re.escape(why)):
             DaskExecutor(address, security=given)
-    with pytest.raises(InputError, match="tls is given, but address is"):
+    with pytest.raises(InputError, match="tls is given, but on is"):
         Experiment(
             system={"arrivals": [1], "rates": [[2]]},
             policy="fcfs",
             duration=1,
-            executor="dask",
-            address=address,
+            on=address,
             tls=files,
         )

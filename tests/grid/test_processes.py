@@ -256,7 +256,7 @@ from gridwright.grid.executors.local import LocalExecutor
 
 journal, work, address = sys.argv[1:]
 executor = DaskExecutor(address) if address else LocalExecutor(2)
-with Grid("fcfs", executor=executor, journal=journal) as grid:
+with Grid("fcfs", on=executor, journal=journal) as grid:
     function, arguments = cloudpickle.loads(Path(work).read_bytes())
     grid.submit(function, *arguments)
     time.sleep(1000)

@@ -66,12 +66,12 @@ def test_deaths_are_counted_across_a_restart_of_the_grid(tmp_path: Path) -> None
             os.kill(executor.pid(0), signal.SIGKILL)
             until(lambda before=before: grid.status()["deaths"] > before)  # type: ignore[misc]
 
-    grid = Grid("fcfs", executor=executor, journal=path)
+    grid = Grid("fcfs", on=executor, journal=path)
     future = grid.submit(time.sleep, 1000)
     kill_it(grid, future.number, 2)
     grid.close()
     executor = LocalExecutor(1)
-    with Grid("fcfs", executor=executor, journal=path) as grid:
+    with Grid("fcfs", on=executor, journal=path) as grid:
         kill_it(grid, future.number, 1)
         with pytest.raises(JobLostError, match=r"given up after 3 attempts: .*SIGKILL .*3 times"):
             grid.unfinished[future.number].result(WAIT)
@@ -181,7 +181,7 @@ def test_an_error_is_cut_where_the_job_runs(tmp_path: Path) -> None:
         with pytest.raises(JobFailedError) as error:
             grid.submit(fail).result(WAIT)
         assert grid.submit(abs, -1).result(WAIT) == 1
-    said = str(error.value)
+    said = str(error.value)  # the exception is too large to send, so its text is raised
     assert len(said) <= LONGEST
     assert said.startswith("Traceback")
     assert "begin" in said
@@ -208,7 +208,7 @@ class Mortal(FakeExecutor):
 def test_an_error_is_cut_at_the_door(kind: type[FakeExecutor], tmp_path: Path) -> None:
     executor = kind(["a"], lambda *attempt: 0.01)
     path = tmp_path / "j.sqlite"
-    with Grid("fcfs", executor=executor, journal=path, retries=0) as grid:
+    with Grid("fcfs", on=executor, journal=path, retries=0) as grid:
         with pytest.raises((JobFailedError, JobLostError)) as error:
             grid.submit(abs, -1).result(WAIT)
         assert 1000 < len(str(error.value)) <= LONGEST + 100
@@ -225,7 +225,7 @@ def test_a_start_that_nobody_heard_of_is_left_out_of_the_statistics(tmp_path: Pa
             self.tell = tell
 
     executor, path = Mute(["a"], lambda *attempt: 0.01), tmp_path / "j.sqlite"
-    grid = Grid("fcfs", executor=executor, journal=path)
+    grid = Grid("fcfs", on=executor, journal=path)
     with pytest.raises(JobFailedError, match="cannot be unpickled"):  # it has no result
         grid.submit(abs, -1).result(WAIT)
     assert np.isfinite(grid.status()["rates"]).all()

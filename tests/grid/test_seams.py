@@ -113,7 +113,7 @@ def enough(grid: Grid, jobs: int) -> bool:
 
 def test_to_close_a_grid_while_others_submit_hangs_nobody(tmp_path: Path) -> None:
     for k in range(10):
-        grid = Grid("fcfs", executor=endless(), journal=tmp_path / f"{k}")
+        grid = Grid("fcfs", on=endless(), journal=tmp_path / f"{k}")
         with ThreadPoolExecutor(4) as threads:
             asked = [threads.submit(submit_until_closed, grid) for _ in range(4)]
             until(partial(enough, grid, 4 * k))
@@ -124,7 +124,7 @@ def test_to_close_a_grid_while_others_submit_hangs_nobody(tmp_path: Path) -> Non
 
 
 def test_to_close_a_grid_ends_a_shutdown_in_another_thread(tmp_path: Path) -> None:
-    grid = Grid("fcfs", executor=endless(), journal=tmp_path / "j")
+    grid = Grid("fcfs", on=endless(), journal=tmp_path / "j")
     grid.submit(abs, -1)
     wrong: list[BaseException] = []
 
@@ -155,7 +155,7 @@ def test_a_job_that_ended_in_time_has_ended_though_the_grid_was_held_up(tmp_path
 
 def test_a_job_is_not_blamed_for_a_process_in_which_it_never_ran(tmp_path: Path) -> None:
     path, executor = tmp_path / "j", LocalExecutor(["only"])
-    with Grid("fcfs", executor=executor, journal=path, durable=False, retries=0) as grid:
+    with Grid("fcfs", on=executor, journal=path, durable=False, retries=0) as grid:
         assert grid.submit(abs, -1).result(WAIT) == 1
         dead = executor.pid(0)
         with locked(path):
@@ -169,7 +169,7 @@ def test_a_job_is_not_blamed_for_a_process_in_which_it_never_ran(tmp_path: Path)
 
 def test_jobs_on_their_way_are_dropped_too(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    grid = Grid("fcfs", executor=endless(), journal=path, durable=False)
+    grid = Grid("fcfs", on=endless(), journal=path, durable=False)
     futures = [grid.submit(abs, -1)]
     until(lambda: grid.status()["classes"]["1"]["arrived"] == 1)
     with locked(path):
@@ -188,7 +188,7 @@ def test_jobs_on_their_way_are_dropped_too(tmp_path: Path) -> None:
 def test_a_time_limit_of_milliseconds_holds(tmp_path: Path) -> None:
     executor = LocalExecutor(["only"])
     options: dict[str, Any] = {"rates": [[1000.0]], "timeout": 2.0, "corrections": False}
-    with Grid("fcfs", executor=executor, journal=tmp_path / "j", retries=0, **options) as grid:
+    with Grid("fcfs", on=executor, journal=tmp_path / "j", retries=0, **options) as grid:
         future = grid.submit(time.sleep, 1000)
         future.exception(WAIT)
         job = grid.statistics().overall
@@ -210,7 +210,7 @@ def test_a_machine_whose_cpu_is_all_taken_is_still_there(tmp_path: Path) -> None
 
 def test_many_cancel_one_job(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    grid = Grid("fcfs", executor=endless(), journal=path, durable=False)
+    grid = Grid("fcfs", on=endless(), journal=path, durable=False)
     grid.submit(abs, -1)
     with ThreadPoolExecutor(4) as threads:
         with locked(path):

@@ -15,7 +15,7 @@ import pytest
 from gridwright.grid import Book, Grid, Stage, mapper, turn
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.future import JobFuture
-from gridwright.policies import Policy, find, policy_of
+from gridwright.policies import PUSH, Policy, find, policy_of
 
 from .conftest import WAIT, until
 
@@ -63,7 +63,7 @@ def shy(task_class: int, view: Any) -> int:
 
 
 def test_offers_that_are_broken_off_go_on_with_the_next_class() -> None:
-    book = Book(policy_of(shy, "push"), np.ones((2, 1)), [1.0, 1.0])
+    book = Book(policy_of(shy, PUSH), np.ones((2, 1)), [1.0, 1.0])
     book.closed[0] = True
     book.submit(0.0, 0, 0)
     book.submit(1.0, 1, 1)
@@ -124,7 +124,7 @@ def quiet(duration: float = 1000.0) -> FakeExecutor:
 
 def test_submissions_let_other_words_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn, "BREATH", -1.0)  # so that every word is a breath of its own
-    with Grid("fcfs", executor=quiet(0.0), journal=tmp_path / "j", durable=False) as grid:
+    with Grid("fcfs", on=quiet(0.0), journal=tmp_path / "j", durable=False) as grid:
         sizes: list[int] = []
         write = grid.journal.write
 
@@ -145,7 +145,7 @@ def test_what_is_moved_is_written_a_little_at_a_time(
 ) -> None:
     monkeypatch.setattr(mapper, "ROWS", 10)
     path = tmp_path / "j"
-    with Grid("mct", executor=quiet(), journal=path) as grid:
+    with Grid("mct", on=quiet(), journal=path) as grid:
         grid.pause("b")
         grid.map(abs, range(JOBS))
         sizes: list[int] = []
@@ -217,7 +217,7 @@ def test_a_waiting_job_takes_a_kilobyte_beside_its_future_and_its_call(
     policy: str, tmp_path: Path
 ) -> None:
     jobs = 500
-    with Grid(policy, executor=quiet(), journal=tmp_path / "j") as grid:
+    with Grid(policy, on=quiet(), journal=tmp_path / "j") as grid:
         grid.submit(abs, 0)
         tracemalloc.start()
         try:

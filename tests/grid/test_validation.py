@@ -39,11 +39,10 @@ NAN = float("nan")
         ({"resolution": NAN}, "resolution is nan; expected a number, 0 or more"),
         ({"executor": "slurm"}, "executor is 'slurm'; expected local or dask"),
         ({"executor": "dask"}, "the executor 'dask' needs the address of a scheduler"),
-        ({"address": "tcp://h:1"}, "address is for the executor 'dask'"),
-        (
-            {"executor": LocalExecutor(1), "machines": 2},
-            "an executor that is made already has its machines",
-        ),
+        ({"executor": "local", "address": "tcp://h:1"}, "address is for the executor 'dask'"),
+        ({"on": "slurm"}, "'slurm' is not the address of a cluster"),
+        ({"on": "tcp://h:1", "address": "tcp://h:1"}, "deprecated names for on; give on alone"),
+        ({"on": LocalExecutor(1), "machines": 2}, "on is an executor, which has its machines"),
     ],
 )
 def test_what_does_not_suit_is_refused(
@@ -61,3 +60,12 @@ def test_a_class_without_a_proper_name_is_refused(tmp_path: Path) -> None:
         pytest.raises(InputError, match=r"task_class is '.udc80', which is no text"),
     ):
         grid.submit(abs, -1, task_class="\udc80")
+
+
+@pytest.mark.parametrize("old", [{"executor": "local"}, {"executor": LocalExecutor(1)}])
+def test_the_old_names_of_a_place_still_work(old: dict[str, Any], tmp_path: Path) -> None:
+    with (
+        pytest.warns(DeprecationWarning, match="use on='tcp://HOST:PORT' for a cluster"),
+        Grid("fcfs", journal=tmp_path / "j.sqlite", **old) as grid,
+    ):
+        assert grid.submit(abs, -1).result(60) == 1

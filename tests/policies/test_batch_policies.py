@@ -22,8 +22,8 @@ from gridwright.policies.on_time import (
     worth_of,
 )
 from gridwright.policies.view import CHOSEN, HELD, KIND, SLOT, WAITING, BatchView, records
-from gridwright.simulation.batch.state import make_view
-from gridwright.simulation.batch.table import table_of
+from gridwright.simulation.batch_state import make_view
+from gridwright.simulation.batch_tables import table_of
 
 RUNS = [
     [GridPmf(1, [0, 0.5, 0.25, 0.25]), GridPmf(1, [0, 0, 0, 0.2, 0.8])],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridwright import InputError, pull, push, simulate
-from gridwright.policies import Policy, find, policies, policy_of
+from gridwright.policies import PUSH, Policy, find, policies, policy_of
 
 SHIPPED = {
     "chain_fcfs", "chain_mct", "chain_rr", "fcfs", "gcmu", "guided_lpas", "guided_lpas_2k", "kpb",
@@ -248,7 +248,7 @@ def test_a_plan_that_is_none_is_refused(made: Any) -> None:
         """Take the first machine (made up)."""
         return 0
 
-    policy = policy_of(planned, "push", plan=lambda situation: made)
+    policy = policy_of(planned, PUSH, plan=lambda situation: made)
     with pytest.raises(InputError, match=r"planned: the plan is .*; expected 2 × 2 numbers"):
         simulate("2.B", policy, 10, 1)
 

@@ -17,7 +17,7 @@ from gridwright.reproduction import (
     reproduce,
     targets,
 )
-from gridwright.simulation.chain.loop import perturbed
+from gridwright.simulation.chain_loop import perturbed
 
 SCALE = Scale(15, 1.0)
 

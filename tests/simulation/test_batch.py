@@ -8,9 +8,9 @@ import pytest
 from gridwright import InputError, System, compare, load, simulate
 from gridwright.policies import find, policies
 from gridwright.simulation import KINDS, Replication, replicate
-from gridwright.simulation.batch.arriving import Arrivals
-from gridwright.simulation.batch.state import ARRIVAL, COUNT, SERVER, STREAM, TICKET
-from gridwright.simulation.batch.table import allowances, believed_pmfs, table_of, true_pmfs
+from gridwright.simulation.batch import Arrivals
+from gridwright.simulation.batch_state import ARRIVAL, COUNT, SERVER, STREAM, TICKET
+from gridwright.simulation.batch_tables import allowances, believed_pmfs, table_of, true_pmfs
 
 SEED = np.random.SeedSequence(11)
 SHIPPED = [name for name, policy in policies().items() if policy.kind == "batch"]

@@ -19,9 +19,9 @@ from gridwright.policies import PLANNERS, View, find, policies
 from gridwright.policies.view import CLASS, MACHINE
 from gridwright.simulation import KINDS, Delays, Replication, replicate
 from gridwright.simulation.central import _run
-from gridwright.simulation.replication import Conditions, slice_ends
-from gridwright.simulation.shape import SHAPE
-from gridwright.simulation.state import COUNT, EVENT, SERVER, STREAM, TICKET
+from gridwright.simulation.central_state import COUNT, EVENT, SERVER, STREAM, TICKET
+from gridwright.simulation.driver import Conditions, slice_ends
+from gridwright.simulation.sampling import SHAPE
 
 SEED = np.random.SeedSequence(11)
 CENTRAL = ("push", "pull")
@@ -232,7 +232,7 @@ def test_littles_law_holds_to_rounding() -> None:
 
 
 def test_memory_follows_what_is_in_the_system() -> None:
-    from gridwright.simulation.setup import POOL, Streams, choose_loop, make_state
+    from gridwright.simulation.central_setup import POOL, Streams, choose_loop, make_state
 
     streams = Streams.spawn(SEED)
     state, _ = make_state(load("2.B"), find("lpas"), streams, Delays(), trace=False)
@@ -244,7 +244,7 @@ def test_memory_follows_what_is_in_the_system() -> None:
 
 
 def test_a_queue_without_end_is_refused_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridwright.simulation.state.MOST_TASKS", 4096)
+    monkeypatch.setattr("gridwright.simulation.central_state.MOST_TASKS", 4096)
     with pytest.raises(InputError, match="more than 4,096 tasks are in the system"):
         replicate(System(arrivals=[50], rates=[[1]]), find("fcfs"), horizon=200.0, seed=SEED)
 

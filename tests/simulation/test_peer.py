@@ -7,9 +7,9 @@ import pytest
 
 from gridwright import InputError, System, load, peer, simulate
 from gridwright.allocation import Situation
-from gridwright.policies import find, policies, policy_of
+from gridwright.policies import PEER, find, policies, policy_of
 from gridwright.simulation import KINDS, Replication, replicate
-from gridwright.simulation.peer.state import DIARY
+from gridwright.simulation.peer_state import DIARY
 from gridwright.statistics.estimate import student
 
 SEED = np.random.SeedSequence(11)
@@ -235,7 +235,7 @@ def to_the_first(task_class: int, home: int, view: Any) -> int:
 
 def test_a_planner_in_plain_python() -> None:
     system = System(arrivals=[[1, 1, 1]], rates=[[5.0, 5, 5]], changes=CHANGES)
-    policy = policy_of(to_the_first, "peer", plan=only_first)
+    policy = policy_of(to_the_first, PEER, plan=only_first)
     run = replicate(system, policy, horizon=50.0, seed=SEED, interpreted=True)
     assert run.replans > 3
     assert run.utilisation[1] == run.utilisation[2] == 0
@@ -248,7 +248,7 @@ def later_nothing(situation: Situation) -> np.ndarray:
 
 def test_a_plan_that_is_none_is_refused() -> None:
     system = System(arrivals=[[1, 1, 1]], rates=[[5.0, 5, 5]], changes=CHANGES)
-    policy = policy_of(to_the_first, "peer", plan=later_nothing)
+    policy = policy_of(to_the_first, PEER, plan=later_nothing)
     with pytest.raises(InputError, match="to_the_first: the plan is array"):
         replicate(system, policy, horizon=50.0, seed=SEED, interpreted=True)
 

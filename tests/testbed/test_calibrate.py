@@ -40,7 +40,7 @@ def test_the_loop_takes_as_long_as_it_is_long() -> None:
 def test_two_processes(together: bool, tmp_path: Path) -> None:
     told: list[tuple[str, float]] = []
     found = calibrate(
-        LocalExecutor(["a", "b"]),
+        on=LocalExecutor(["a", "b"]),
         repeats=3,
         longest=0.05,
         together=together,
@@ -84,8 +84,8 @@ def test_lines_and_calibrations_of_known_points() -> None:
     ("arguments", "message"),
     [
         ({"machines": 0}, "machines is 0"),
-        ({"machines": []}, "no machines to calibrate"),
-        ({"machines": ["a", "a"]}, "same name"),
+        ({"machines": []}, "expected a number, or a list of names"),
+        ({"machines": ["a", "a"]}, "machines has 'a' twice"),
         ({"repeats": 0}, "repeats is 0"),
         ({"longest": 0}, "longest is 0 seconds"),
     ],

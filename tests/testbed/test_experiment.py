@@ -57,7 +57,7 @@ def test_files_beside_it_are_found(tmp_path: Path) -> None:
         ('job = "sleep"', "job"),
         ('on_timeout = "pray"', "on_timeout"),
         ('detection = "timeout"', "no failure would be seen"),
-        ('executor = "dask"', "expected the address of a scheduler"),
+        ('executor = "dask"', "needs the address of a scheduler"),
         ("corrections = 3", "corrections"),
         ("corrections = { rate_treshold = 0.1 }", "rate_treshold"),
         ("seed = -1", "seed"),

@@ -165,7 +165,7 @@ def test_an_experiment_of_ones_own(page: Any, server: Any) -> None:
         expect(page.get_by_text("expected the address of a scheduler").last).to_be_visible()
     page.get_by_label("Address of its scheduler").fill("10.0.0.1")
     button(page, "Start").click()
-    expect(page.get_by_text("'10.0.0.1' is no address of a cluster")).to_be_visible()
+    expect(page.get_by_text("'10.0.0.1' is not the address of a cluster")).to_be_visible()
     page.get_by_label("Machines are").click()
     page.get_by_role("option", name="processes of this computer").click()
     button(page, "Start").click()

@@ -11,7 +11,6 @@ from .argument import Json, plot_path
 from .run import progress_bar, writable, write_rows
 
 if TYPE_CHECKING:
-    from ..grid.executors import Executor
     from ..testbed import Calibrations
 
 __all__ = ["calibrate"]
@@ -62,7 +61,8 @@ def calibrate(
         raise InputError("--machines are processes here and --on is a cluster; expected one")
     with progress_bar() as report:
         found = run(
-            (2 if machines is None else machines) if on is None else _cluster(on),
+            machines,
+            on=on,
             repeats=repeats,
             longest=longest,
             together=together,
@@ -81,18 +81,6 @@ def calibrate(
     else:
         _show(found)
         written(save, csv, picture)
-
-
-def _cluster(address: str) -> Executor:
-    from importlib import import_module
-
-    from ..model import InputError
-
-    try:
-        made: Executor = import_module("...grid.executors.dask", __name__).DaskExecutor(address)
-    except ImportError:
-        raise InputError("--on needs Dask: pip install 'gridwright[grid]'") from None
-    return made
 
 
 def _show(found: Calibrations) -> None:

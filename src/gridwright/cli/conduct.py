@@ -127,8 +127,15 @@ def given_options(**changes: Any) -> dict[str, Any]:
     from ..model import InputError
 
     given = {key: value for key, value in changes.items() if value is not None}
-    if "address" in given and given.setdefault("executor", "dask") != "dask":
-        raise InputError(f"--address is for --executor dask, not {given['executor']}")
+    executor, address = given.pop("executor", None), given.pop("address", None)
+    if address and executor not in (None, "dask"):
+        raise InputError(f"--address is for --executor dask, not {executor}")
+    if executor == "dask" and not address:
+        raise InputError("--executor dask needs --address, that of a scheduler: tcp://HOST:PORT")
+    if executor not in (None, "local", "dask"):
+        raise InputError(f"--executor is {executor!r}; expected 'local' or 'dask'")
+    if executor or address:
+        given["on"] = address or ""
     return given
 
 

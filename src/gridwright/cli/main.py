@@ -95,7 +95,7 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return _reader_left()
     except Exception as error:
-        from ..model import InputError
+        from ..model import GridError, InputError
 
         if debug:
             print_exc()
@@ -103,6 +103,8 @@ def run(arguments: list[str]) -> int:
             return _fail(f"{str(error.filename)[:40]}… is too long a name for a file", 2)
         if isinstance(error, InputError):
             return _fail(str(error), 2)
+        if isinstance(error, GridError):
+            return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1)
     if status == STOPPED:
         return _fail("stopped", STOPPED)

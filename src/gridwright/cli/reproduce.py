@@ -53,7 +53,8 @@ def reproduce(
     page: Annotated[
         Path | None,
         typer.Option(
-            help="Write everything as a page (Markdown), figures beside it.", metavar="PATH"
+            help="Write a page (Markdown), with its data (JSON) and figures beside it.",
+            metavar="PATH",
         ),
     ] = None,
     report: Annotated[
@@ -98,9 +99,9 @@ def reproduce(
     if plots is not None or page is not None:
         _draw(found, plots, page)
     if page is not None:
-        from ..reproduction import write_page
+        from ..reproduction import data_of, write_page
 
-        write_page(found, laboratory, page)
+        write_page(data_of(found, laboratory), page)
     if report is not None:
         from ..report import write_reproduction
 

@@ -37,7 +37,7 @@ def workers(
 ) -> None:
     """Start a scheduler and workers, or join workers to one, until Ctrl-C.
 
-    A grid runs its jobs there: Grid(executor="dask", address=ADDRESS).
+    A grid runs its jobs there: Grid(on=ADDRESS).
     """
     from ..grid.executors.connection import Tls
     from ..grid.executors.dask_cluster import join, serve

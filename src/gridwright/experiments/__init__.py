@@ -1,13 +1,11 @@
 """Experiments: replicated simulations, comparisons of policies, sweeps; here or on a cluster."""
 
 from .adversary import Adversary, adversary
-from .batch_result import BatchResult, DeadlineResult
-from .chain_result import ChainResult, CustomerResult
 from .compare import Comparison, Difference, compare
-from .contest import Bout, Contest, Standing, contest
-from .optimum import Best, Gap, Optimum, optimum
-from .random_systems import random_systems
+from .contest import Bout, Contest, Standing, contest, random_systems
+from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .result import ClassResult, Result, in_words
+from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult
 from .simulate import HORIZON, simulate
 from .store import Store
 from .sweep import Point, Sweep, sweep
@@ -36,6 +34,7 @@ __all__ = [
     "compare",
     "contest",
     "in_words",
+    "lower_bound",
     "optimum",
     "random_systems",
     "simulate",

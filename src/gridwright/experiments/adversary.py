@@ -13,7 +13,7 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
 from .compare import Comparison, compare
-from .results import check_alike
+from .results_by_kind import check_alike
 from .simulate import PolicyGiven, simulate
 from .variation import varied
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication, replicate
-from .parcel import pack, unpack
+from .serialise import pack, unpack
 from .store import engine
 
 __all__ = ["ClusterError", "run_on_cluster"]
@@ -115,7 +115,7 @@ def _connected(address: str) -> Iterator[Any]:
         raise InputError("--on needs Dask: pip install 'gridwright[grid]'") from None
     place = re.fullmatch(r"(tcp|tls)://(\[.+\]|[^:/\s]+):(\d{1,5})", address)
     if place is None or int(place[3]) > 65535:
-        raise InputError(f"{address!r} is no address of a cluster; expected tcp://HOST:PORT")
+        raise InputError(f"{address!r} is not the address of a cluster; expected tcp://HOST:PORT")
     _reach(address, (place[2].strip("[]"), int(place[3])))
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
     try:

@@ -15,7 +15,7 @@ from ..policies import find as find_policy
 from ..simulation import Replication
 from ..statistics import Estimate, estimate
 from .result import Result
-from .results import check_alike
+from .results_by_kind import check_alike
 from .simulate import PolicyGiven, SystemGiven, simulate
 
 __all__ = ["Comparison", "Difference", "compare", "difference", "may_be_better"]

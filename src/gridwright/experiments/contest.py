@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import allocate
-from ..model import InputError, System
+from ..model import InputError, System, etc
 from .compare import Comparison, Difference, compare, difference, may_be_better
 from .simulate import PolicyGiven, SystemGiven, resolve
+from .variation import varied
 
-__all__ = ["Bout", "Contest", "Standing", "contest"]
+__all__ = [
+    "Bout",
+    "Contest",
+    "Standing",
+    "contest",
+    "random_systems",
+]
 
 WARMUP = 0.1
 """Share of a run that does not count: it starts empty, which flatters slow policies."""
@@ -201,3 +208,35 @@ def contest(
     if not bouts:
         raise InputError("there is no system to hold a contest on")
     return Contest(names, tuple(bouts))
+
+
+CLASSES, MACHINES = (2, 6), (2, 20)
+LOADS = (0.3, 0.99)
+VARIATION = (0.1, 1.0)
+
+
+def random_systems(number: int, seed: int = 1) -> Iterator[System]:
+    """Draw systems: 2 to 6 classes, 2 to 20 machines, loads from 0.3 to 0.99.
+
+    Rates are from ETC matrices by the coefficient-of-variation method, half of them with tasks and
+    machines exchanged, with coefficients from 0.1 to 1; the classes have random shares of the
+    arrivals.
+
+    Examples
+    --------
+    >>> [system.shape for system in random_systems(3)]
+    [(4, 11), (4, 8), (5, 10)]
+    """
+    for k in range(number):
+        rng = np.random.default_rng([seed, k])
+        shape = (
+            int(rng.integers(CLASSES[0], CLASSES[1] + 1)),
+            int(rng.integers(MACHINES[0], MACHINES[1] + 1)),
+        )
+        draw = etc.cvb if rng.random() < 0.5 else etc.cvb_transposed
+        task_cv, machine_cv = rng.uniform(*VARIATION, 2)
+        times = draw(shape, rng, mean=1.0, task_cv=task_cv, machine_cv=machine_cv)
+        rates = np.clip(1 / times, 0.01, 100.0).round(4)
+        arrivals = rng.dirichlet(np.ones(shape[0])) + 0.01
+        system = System(name=f"random {seed}:{k + 1}", arrivals=arrivals, rates=rates)
+        yield varied(system, "load", rng.uniform(*LOADS))

@@ -208,7 +208,7 @@ class Result:
     @property
     def messages(self) -> Estimate:
         """Messages sent: a request and an answer for every machine asked, or that asked."""
-        if self.policy.kind == "pull":
+        if self.policy.kind.pulls:
             return estimate([2.0 * r.asked for r in self.replications])
         return estimate([2.0 * self._informed(r) * r.tasks for r in self.replications])
 
@@ -278,13 +278,12 @@ class Result:
         return np.array([getattr(r, field) for r in self.replications], dtype=float)
 
     def _informed(self, replication: Replication) -> float:
-        if self.policy.kind == "pull":
-            return 0.0
-        if self.policy.informed is None:
+        informed = self.policy.options.get("informed", 0)
+        if informed is None:
             return float(replication.tally[INFORMED]) / max(replication.tasks, 1)
         asked = replication.permitted
-        if self.policy.informed >= 0:
-            asked = np.minimum(asked, self.policy.informed)
+        if informed >= 0:
+            asked = np.minimum(asked, informed)
         return float(np.average(asked, weights=self.system.arrival_rates))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,12 @@ from ..catalogue import find_or_read
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Replication, check_run, check_system
+from ..simulation import Delays, Replication, check_run, check_system, replicate
 from .cluster import run_on_cluster
 from .rehearsal import prepare
 from .result import Result
-from .results import result_of
+from .results_by_kind import result_of
 from .store import Store, key_of
-from .threads import run_in_threads
 
 __all__ = [
     "HORIZON",
@@ -29,6 +31,7 @@ __all__ = [
     "SystemGiven",
     "check_numbers",
     "resolve",
+    "run_in_threads",
     "simulate",
 ]
 
@@ -238,3 +241,41 @@ def _is_precise(result: Result, precision: float) -> bool:
         each.half_width <= precision * abs(each.mean)
         for each in map(result.figure, result.criteria)
     )
+
+
+class _StoppedError(Exception):
+    """Raised in a replication that nobody waits for any more."""
+
+
+def run_in_threads(
+    system: System,
+    policy: Policy,
+    seeds: Sequence[np.random.SeedSequence],
+    options: dict[str, Any],
+    on_done: Callable[[int, Replication], None],
+    on_progress: Callable[[float], None],
+    threads: int | None,
+) -> None:
+    """Run a replication for every seed; tell of each as it is done, and of the share done."""
+    stop = Event()
+    shares = [0.0] * len(seeds)
+
+    def run(number: int) -> Replication:
+        def on_slice(share: float) -> None:
+            if stop.is_set():
+                raise _StoppedError
+            shares[number] = share
+
+        return replicate(system, policy, seed=seeds[number], on_slice=on_slice, **options)
+
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+    pending: dict[Future[Replication], int] = {pool.submit(run, k): k for k in range(len(seeds))}
+    try:
+        while pending:
+            done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
+            for future in done:
+                on_done(pending.pop(future), future.result())
+            on_progress(sum(shares) / len(shares))
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)

@@ -10,7 +10,7 @@ from ..model import InputError, System, did_you_mean
 from ..policies import Policy
 from ..policies import find as find_policy
 from .result import Result
-from .results import check_alike
+from .results_by_kind import check_alike
 from .simulate import PolicyGiven, SystemGiven, resolve, simulate
 from .variation import BELIEFS, VARIATIONS, is_variation, varied
 

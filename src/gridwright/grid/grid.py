@@ -1,4 +1,4 @@
-"""A grid: send it your own functions, and a policy decides where they run."""
+"""The live grid: submit functions, and a policy decides where they run."""
 
 from __future__ import annotations
 
@@ -20,76 +20,76 @@ import numpy as np
 from ..model import GridClosedError, InputError
 from ..policies import Policy
 from ..policies import find as find_policy
+from . import validation
 from .executors import Executor
 from .future import Answers, JobFuture
-from .job import Instruction, Stage
+from .job import Stage
 from .journal import Entry, Journal, home
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .operators import Operators
 from .settings import Corrections, Settings, corrections_of
 from .turn import Receipt, Submission, patiently
-from .validation import check_name, check_retries, executor_of, names_of, pickled, rates_of
 
 __all__ = ["Grid"]
 
 LOGGER = logging.getLogger(__name__)
 UNNAMED = "1"
-"""The class of jobs that are submitted without one, where the grid was given no classes."""
+"""The class of jobs that name none, in a grid without classes."""
 LOOK = 1.0
-"""Seconds between looks at what a grid that is shut down is still waiting for,"""
+"""Seconds between the checks of a grid that shuts down for what it still waits for."""
 LOOKS = 3
-"""and looks in a row that must find nothing going on before it says so."""
+"""Checks in a row that must find nothing running before the grid warns."""
 LAST = 1.0
-"""Seconds for which a grid that is closed waits for callbacks."""
+"""Seconds to wait for callbacks when a grid is closed."""
 BLOCK = 10_000
-"""Numbers that are reserved at a time for jobs which are not waited for."""
+"""How many job numbers a grid that is not durable reserves at a time."""
 CHUNK = 1000
-"""Jobs that are handed over together by `map`, or cancelled together by `shutdown`."""
+"""How many jobs `map` submits together, and `shutdown` cancels together."""
 
 
 class Grid:
-    """Machines that run your functions where a policy puts them.
+    """Run functions on several machines; a policy decides where.
 
     Parameters
     ----------
     policy
-        A push or pull policy, by name, file or itself.
+        A push or pull policy: its name, its file, or a `Policy`.
     machines
-        How many machines, or their names: a process each, two unless told; or those workers of a
-        cluster, all unless told.
-    executor
-        ``local``: processes of this computer; ``dask``: workers of a cluster; or one of your own.
-    address
-        That of the cluster's scheduler, ``tcp://HOST:PORT``.
+        How many machines to use, or their names. By default two local processes, or all workers of
+        a cluster.
+    on
+        Where jobs run: by default in processes of this computer; at ``tcp://HOST:PORT`` or
+        ``tls://HOST:PORT``, on the workers of that Dask scheduler; or an executor of your own.
     classes
-        Names of the task classes; further ones are added as they come. A job without a class
-        belongs to the first of these, or to ``1`` if there are none.
+        Names of the task classes. New names in ``submit`` are added. A job without a class belongs
+        to the first of these, or to ``1`` if there are none.
     rates
-        Execution rates [class, machine] to begin with; all alike unless given. Measured ones take
-        their place.
+        Initial execution rates [class, machine]; by default all are equal. Measured rates replace
+        them.
     journal
-        The file that remembers everything. An existing journal is continued: jobs that have not
-        ended are run again.
+        The file that stores jobs and events. An existing journal is continued: jobs that have not
+        ended run again.
     timeout
-        A job times out when it takes this many times what is expected; 0: never. Every time-out
-        doubles the job's next limit.
+        A job times out when it takes this many times its expected duration; 0: never. Each
+        time-out doubles the limit of that job.
     on_timeout
-        What happens then. ``fail``: the job is stopped and fails; one that has not even started is
-        tried again. ``resubmit``: it is stopped and
-        tried again. ``duplicate``: it goes on, a copy of it is started elsewhere, and the first
-        answer counts. ``wait``: it goes on.
+        What to do then. ``fail``: stop the job, which fails; if it has not started, try it again.
+        ``resubmit``: stop it and try it again. ``duplicate``: let it run, start a copy elsewhere,
+        and take the first answer. ``wait``: let it run.
     retries
-        How often a job is tried again because its process died or it timed out. After the last
-        attempt its future raises `JobLostError`. A job whose machine was taken away by an operator,
-        or has left the cluster, is always tried again.
+        How often a job is tried again after its process died or it timed out. After the last
+        attempt its future raises `JobLostError`. A job whose machine an operator took away, or
+        whose machine left the cluster, is always tried again.
     corrections
-        Which beliefs follow the measurements: ``True``, ``False``, or `Corrections`.
+        Which beliefs follow measurements: ``True``, ``False``, or `Corrections`.
     resolution
-        Seconds between readings of the machines' CPU availability; 0: none are taken.
+        Seconds between measurements of CPU availability; 0: none.
     durable
-        Whether ``submit`` and ``map`` return only after the jobs are in the journal, so that they
-        survive a kill of every process. Without it they return sooner, and a kill may lose them.
+        Whether ``submit`` and ``map`` wait until the jobs are in the journal, so that they survive
+        a kill of every process. Otherwise they return sooner, and a kill may lose them.
+    executor, address
+        Deprecated names for ``on``.
 
     Examples
     --------
@@ -104,8 +104,7 @@ class Grid:
         policy: Policy | str = "pas_dg",
         machines: int | Sequence[str] | None = None,
         *,
-        executor: Executor | str = "local",
-        address: str = "",
+        on: Executor | str | None = None,
         classes: Sequence[str] = (),
         rates: Any = None,
         journal: str | Path | None = None,
@@ -115,10 +114,13 @@ class Grid:
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
         durable: bool = True,
+        executor: Executor | str | None = None,
+        address: str = "",
     ) -> None:
+        on = validation.renamed_place(on, executor, address, "Grid")
         chosen = find_policy(policy)
-        check_retries(retries)
-        names = names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
+        validation.check_retries(retries)
+        names = validation.names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
         settings = Settings(
             timeout=timeout,
             on_timeout=on_timeout,
@@ -127,8 +129,8 @@ class Grid:
             resolution=resolution,
             retries=retries,
         )
-        executor = executor_of(executor, machines, address)
-        prior = rates_of(rates, names, len(executor.machines))
+        executor = validation.executor_of(on, machines)
+        prior = validation.rates_of(rates, names, len(executor.machines))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
         self._pid, self._durable = os.getpid(), durable
@@ -137,11 +139,11 @@ class Grid:
         self._answers = Answers()
         self._unnamed = names[0] if names else UNNAMED
         self._pending: dict[int, JobFuture] = {}
-        """Futures of the jobs that have not ended."""
+        """The futures of jobs that have not ended."""
         self._ended = Condition()
         self._closing, self._leaving, self._closed = Lock(), False, False
         self._door = Lock()
-        """Held while something is handed to the event loop, or it is said that nothing more is."""
+        """Held while work is handed to the event loop, and while the grid becomes closed."""
         try:
             self.journal.claim()
             zero = self._begin(executor, chosen)
@@ -157,7 +159,7 @@ class Grid:
                 zero=zero,
             )
             self.unfinished = self._adopt()
-            """Futures of the jobs that an earlier grid left unfinished, by number."""
+            """The futures of jobs that an earlier grid left unfinished, by number."""
         except BaseException:
             self.journal.close()
             self._answers.close(0.0)
@@ -177,9 +179,9 @@ class Grid:
     def submit(
         self, function: Callable[..., Any], /, *args: Any, task_class: str = "", **kwargs: Any
     ) -> JobFuture:
-        """Send a call to the grid; its result is that of the future.
+        """Submit a call; return the future of its result.
 
-        The job is in the journal when this returns, unless the grid is not ``durable``.
+        A durable grid returns when the job is in the journal.
         """
         work = self._pack(task_class, function, args, kwargs)
         futures, receipt = self._hand_over(task_class, [work])
@@ -190,9 +192,9 @@ class Grid:
     def map(
         self, function: Callable[..., Any], *iterables: Iterable[Any], task_class: str = ""
     ) -> list[JobFuture]:
-        """Send a call for every set of arguments, as ``map`` takes them.
+        """Submit a call for each set of arguments, as Python's ``map`` forms them.
 
-        All jobs are in the journal when this returns, unless the grid is not ``durable``.
+        A durable grid returns when all jobs are in the journal.
         """
         futures: list[JobFuture] = []
         receipts: list[Receipt] = []
@@ -207,7 +209,7 @@ class Grid:
         return futures
 
     def cancel(self, number: int) -> bool:
-        """Take a job back; False if it has ended."""
+        """Cancel a job that waits or runs; return False if it has ended."""
         taken = self._take_back(number)
         if taken and (future := self._pending.get(number)) is not None:
             future.mark_cancelled()
@@ -218,15 +220,15 @@ class Grid:
         return self._tell(lambda now: self.mapper.withdraw(now, number), entry)
 
     def pause(self, machine: str) -> bool:
-        """Let a machine take no further jobs; what it is running goes on."""
+        """Give a machine no more jobs; its running job continues."""
         return bool(self._wait_for(self.operators.pause(machine)))
 
     def resume(self, machine: str) -> bool:
-        """Let a machine take jobs again; one that was killed is started again."""
+        """Give a machine jobs again; start it if it was killed."""
         return bool(self._wait_for(self.operators.resume(machine)))
 
     def drain(self, machine: str) -> None:
-        """Let a machine take no further jobs, and wait until it has ended what it is running."""
+        """Give a machine no more jobs, and wait until its running job has ended."""
         self._wait_for(self.operators.drain(machine))
         self._answers.give()
 
@@ -235,39 +237,39 @@ class Grid:
         return float(self._wait_for(self.operators.ping(machine)))
 
     def kill(self, machine: str) -> None:
-        """End a machine, in the middle of a job too, until it is resumed."""
+        """Kill a machine, even in the middle of a job, until it is resumed."""
         self._wait_for(self.operators.kill(machine))
 
     def fail(self, machine: str, for_: float) -> None:
-        """Take a machine away for so many seconds: it loses its job, which runs again."""
+        """Take a machine away for some seconds: it loses its job, which runs again."""
         self._wait_for(self.operators.fail(machine, for_))
 
     def impose(self, machine: str, availability: float, period: float) -> None:
-        """Have a machine's CPU availability taken to be so much, for so many seconds."""
+        """Set the CPU availability that is assumed of a machine, for some seconds."""
         self._wait_for(self.operators.impose(machine, availability, period))
 
     def predict(self, machine: str, prediction: Any) -> None:
-        """Have a machine's CPU availability predicted in another way: a mode's name or a table."""
+        """Change how a machine's CPU availability is predicted: the name of a mode, or a table."""
         self._wait_for(self.operators.predict(machine, prediction))
 
     def statistics(self) -> Statistics:
-        """Return how jobs have fared so far: waiting, delays, response, rates."""
+        """Return statistics of the jobs so far: waiting times, delays, responses, rates."""
         return self._in_loop(lambda: statistics(self.journal))
 
     def status(self) -> dict[str, Any]:
-        """Return how things stand: queues, machines, rates as they are believed."""
+        """Return the present state: queues, machines, assumed rates, counts."""
         return self._in_loop(self.operators.status)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more jobs, and close the grid when all that were submitted have ended.
+        """Accept no more jobs, and close the grid when all jobs have ended.
 
         Parameters
         ----------
         wait
-            Wait for that, and for the callbacks of their futures. Otherwise return at once: the
+            Wait for the jobs and the callbacks of their futures. Otherwise return at once: the
             grid closes by itself, and the interpreter does not exit before.
         cancel_futures
-            Cancel the jobs that wait; those that run go on.
+            Cancel the jobs that wait; running jobs continue.
         """
         if self._closed or self._pid != os.getpid():
             return
@@ -284,9 +286,9 @@ class Grid:
             raise
 
     def close(self) -> None:
-        """Stop the machines now. Jobs that have not ended stay in the journal.
+        """Stop the machines now; jobs that have not ended stay in the journal.
 
-        Their futures raise `GridClosedError`; another grid with the same journal runs them.
+        Their futures raise `GridClosedError`. Another grid with the same journal runs them.
         """
         if self._pid == os.getpid():
             with self._closing:
@@ -294,7 +296,7 @@ class Grid:
                     self._close()
 
     def _close(self) -> None:
-        with self._door:  # what has come through it is still heard
+        with self._door:  # work that was handed over before is still done
             self._closed = True
         if self._serving is not None:
             self._serving.cancel()
@@ -304,7 +306,7 @@ class Grid:
         self._loop.run_until_complete(_end_the_rest())
         self._loop.close()
         if not self.mapper.broken:
-            with suppress(Exception):  # then numbers are left out
+            with suppress(Exception):  # if it fails, some numbers are never used
                 self.journal.describe(reserved=self._next)
         self.journal.close()
         for number, future in list(self._pending.items()):
@@ -325,7 +327,7 @@ class Grid:
     # details
 
     def _begin(self, executor: Executor, policy: Policy) -> float:
-        """Say in the journal what the grid is; return when it began, by our clock."""
+        """Describe the grid in the journal; return the time of its beginning, by our clock."""
         about = self.journal.about
         if about.get("kind", "grid") != "grid":
             raise InputError(f"{self.journal.path} is the journal of an experiment, not of a grid")
@@ -334,11 +336,11 @@ class Grid:
         self.journal.describe(
             kind="grid", origin=origin, unit=1.0, policy=str(policy), machines=executor.machines
         )
-        # The time of day may have been set back: what happens now is after what has happened.
+        # The time of day may have been set back; times in the journal must still increase.
         return time.monotonic() - max(time.time() - origin, self.journal.last())
 
     def _adopt(self) -> dict[int, JobFuture]:
-        """Take over what an earlier grid has left in the journal."""
+        """Take over the unfinished jobs that an earlier grid left in the journal."""
         futures: dict[int, JobFuture] = {}
         for kept in self.journal.jobs():
             job = kept.job
@@ -359,13 +361,13 @@ class Grid:
         if self._leaving:
             raise GridClosedError("the grid is shut down: it takes no more jobs")
         if task_class:
-            check_name(task_class, "task_class")
-        return pickled(function, args, kwargs)
+            validation.check_name(task_class, "task_class")
+        return validation.pickled(function, args, kwargs)
 
     def _hand_over(
         self, task_class: str, works: Sequence[bytes]
     ) -> tuple[list[JobFuture], Receipt | None]:
-        """Give jobs to the loop; return their futures, and a receipt if somebody waits for it."""
+        """Hand jobs to the loop; return their futures, and a receipt if the grid is durable."""
         waits = self._durable and get_ident() != self._thread.ident
         receipt = Receipt(len(works)) if waits else None
         numbers = [self._number() for _ in works]
@@ -378,8 +380,8 @@ class Grid:
     def _number(self) -> int:
         """Return the number of a new job.
 
-        A job that is not waited for has its number before it is in the journal: numbers are then
-        reserved there, so that the next grid does not use them again.
+        In a grid that is not durable, a job has its number before it is in the journal. Numbers
+        are reserved there, so that the next grid does not use them again.
         """
         with self._numbers:
             if not self._durable and self._next >= self._reserved:
@@ -396,7 +398,7 @@ class Grid:
         futures: Sequence[JobFuture],
         receipt: Receipt | None,
     ) -> None:
-        """Give jobs to the mapper. In the loop's own thread."""
+        """Give jobs to the mapper, in the thread of the loop."""
         try:
             task_class = self.mapper.class_of(name or self._unnamed)
         except InputError as error:  # the policy takes no more classes
@@ -410,7 +412,7 @@ class Grid:
             self.mapper.hear(Submission(future.number, task_class, work, answer, receipt))
 
     def _future(self, number: int) -> JobFuture:
-        """Make the future of a job, and note that it has not ended."""
+        """Make the future of a job, which is pending until it has ended."""
         future = self._pending[number] = JobFuture(number, self._take_back, self._answers)
         Future.add_done_callback(future, self._has_ended)
         return future
@@ -423,7 +425,7 @@ class Grid:
                 self._ended.notify_all()
 
     def _finish(self) -> None:
-        """Wait until all jobs have ended, say once what holds them up, and close."""
+        """Wait until all jobs have ended, warn once if they cannot run, and close."""
         looked = 0
         with self._ended:
             while not self._ended.wait_for(lambda: self._closed or not self._pending, LOOK):
@@ -436,31 +438,28 @@ class Grid:
         self.close()
 
     def _held_up(self) -> str:
-        """Say why jobs wait that nobody runs; "" if there are none."""
+        """Say why waiting jobs do not run, or return an empty text."""
         try:
             return str(self._in_loop(self.operators.held_up))
-        except GridClosedError:  # meanwhile, by another thread
+        except GridClosedError:  # another thread has closed it
             return ""
 
     def _cancel_waiting(self) -> None:
-        """Take back the jobs that no machine runs yet, some in every turn."""
-        rest = iter(list(self._pending))
-        while some := list(islice(rest, CHUNK)):
-            self._cancel_some(some)
+        """Cancel the jobs that no machine runs yet, some in every turn."""
+        mapper, rest = self.mapper, iter(list(self._pending))
+        while numbers := list(islice(rest, CHUNK)):
+            found: list[int] = []
 
-    def _cancel_some(self, numbers: Sequence[int]) -> None:
-        mapper, found = self.mapper, list[int]()
+            def withdraw(now: float, some: list[int] = numbers, found: list[int] = found) -> Any:
+                found += filter(mapper.is_waiting, some)
+                said = [each for number in found for each in mapper.withdraw(now, number) or ()]
+                return said if found else None
 
-        def take_back(now: float) -> list[Instruction] | None:
-            found.extend(filter(mapper.is_waiting, numbers))
-            said = [word for number in found for word in mapper.withdraw(now, number) or ()]
-            return said if found else None
-
-        words = "those that waited, as the grid is shut down"
-        self._tell(take_back, Entry(mapper.now(), "cancelled", detail=words))
-        for number in found:
-            if (future := self._pending.get(number)) is not None:
-                self._answers.cancelled(future)
+            words = "jobs that waited when the grid was shut down"
+            self._tell(withdraw, Entry(mapper.now(), "cancelled", detail=words))
+            for number in found:
+                if (future := self._pending.get(number)) is not None:
+                    self._answers.cancelled(future)
 
     def _tell(self, what: Callable[[float], Any], entry: Entry) -> bool:
         return self._in_loop(lambda: self.mapper.call(what, entry)).result()
@@ -492,7 +491,7 @@ class Grid:
 
 
 async def _end_the_rest() -> None:
-    """End what was asked of a grid in the moment in which it was closed."""
+    """Cancel what was asked of the grid at the moment when it was closed."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..policies import PULL, PUSH, Kind
 from .job import Decision
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ class Pull:
             j: None for j in range(len(book.machines)) if book.machines[j].up
         }
         """The idle machines, in the order in which they became idle."""
-        self.in_turn = book.policy.idle in ("every", "rotate", "blocking")
+        self.in_turn = book.policy.options["idle"] in ("every", "rotate", "blocking")
 
     def placed(self, task_class: int) -> None:
         """Let idle machines ask, when a job waits."""
-        match self.book.policy.idle:
+        match self.book.policy.options["idle"]:
             case "every":
                 self._ask_every()
             case "rotate":
@@ -74,7 +75,7 @@ class Pull:
         """Let idle machines ask: there is a new plan."""
         if self.in_turn:
             self.placed(-1)
-        elif self.book.policy.idle == "fastest":
+        elif self.book.policy.options["idle"] == "fastest":
             for i in range(len(self.book.classes)):
                 self.placed(i)
         else:
@@ -206,4 +207,4 @@ class Push:
         self.placed(-1)
 
 
-MECHANISMS: dict[str, type[Pull] | type[Push]] = {"pull": Pull, "push": Push}
+MECHANISMS: dict[Kind, type[Pull] | type[Push]] = {PULL: Pull, PUSH: Push}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "names_of",
     "pickled",
     "rates_of",
+    "renamed_place",
 ]
 
 MACHINES = 2
@@ -30,31 +32,49 @@ LONGEST_NAME = 1000
 """Characters of a name, at most."""
 
 
-def executor_of(
-    executor: Executor | str, machines: int | Sequence[str] | None, address: str
-) -> Executor:
-    """Return an executor: one that is made already, or by its name."""
-    if not isinstance(executor, str):
-        if machines is not None or address:
-            raise InputError("an executor that is made already has its machines and its address")
-        return executor
+def executor_of(on: Executor | str | None, machines: int | Sequence[str] | None) -> Executor:
+    """Return the executor for a place: local processes, a cluster's workers, or itself."""
+    if on is not None and not isinstance(on, str):
+        if machines is not None:
+            raise InputError("on is an executor, which has its machines; do not give machines too")
+        return on
     if isinstance(machines, str) or (isinstance(machines, Sequence) and not machines):
         raise InputError(f"machines is {machines!r}; expected a number, or a list of names")
     if isinstance(machines, Sequence):
         machines = names_of(machines, "machines")
     elif machines is not None and (type(machines) is not int or machines < 1):
         raise InputError(f"machines is {machines!r}; expected a whole number, at least 1")
-    if executor == "local":
-        if address:
-            raise InputError("address is for the executor 'dask'")
+    if not on:
         return LocalExecutor(machines or MACHINES)
-    if executor == "dask":
-        if not address:
-            raise InputError("the executor 'dask' needs the address of a scheduler")
-        from .executors.dask import DaskExecutor
+    from .executors.dask import DaskExecutor
 
-        return DaskExecutor(address, machines)
-    raise InputError(f"executor is {executor!r}; expected local or dask")
+    return DaskExecutor(on, machines)
+
+
+def renamed_place(
+    on: Executor | str | None, executor: Executor | str | None, address: str, caller: str
+) -> Executor | str | None:
+    """Return what ``on`` is if the deprecated ``executor`` or ``address`` was given in its place.
+
+    ``caller`` names what was called, for the warning.
+    """
+    if executor is None and not address:
+        return on
+    if on is not None:
+        raise InputError("executor and address are deprecated names for on; give on alone")
+    if address and executor not in (None, "dask"):
+        raise InputError("address is for the executor 'dask'")
+    if executor == "dask" and not address:
+        raise InputError("the executor 'dask' needs the address of a scheduler: on='tcp://…'")
+    if isinstance(executor, str) and executor not in ("local", "dask"):
+        raise InputError(f"executor is {executor!r}; expected local or dask")
+    warnings.warn(
+        f"the keywords executor and address of {caller} are deprecated, and the next release "
+        "removes them; use on='tcp://HOST:PORT' for a cluster, or on=EXECUTOR",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return address or (None if executor == "local" else executor)
 
 
 def check_retries(retries: int) -> None:

@@ -1,6 +1,6 @@
 """Plain data: systems, distributions, and the matrices that describe unequal machines."""
 
-from . import etc
+from . import etc, mode
 from .batch import BatchRun, Deadlines, ExecutionPmf
 from .chain import Customer, Perturbation, RandomTemplates, Template, by_application, scaled_chains
 from .distribution import (
@@ -18,6 +18,7 @@ from .distribution import (
 from .error import (
     GridClosedError,
     GridError,
+    GridTimeoutError,
     GridwrightError,
     InputError,
     JobFailedError,
@@ -46,6 +47,7 @@ __all__ = [
     "GridClosedError",
     "GridError",
     "GridPmf",
+    "GridTimeoutError",
     "GridwrightError",
     "Heterogeneity",
     "Hyperexponential",
@@ -68,6 +70,7 @@ __all__ = [
     "did_you_mean",
     "etc",
     "heterogeneity",
+    "mode",
     "robustness",
     "scaled_chains",
 ]

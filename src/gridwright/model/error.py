@@ -6,6 +6,7 @@ from difflib import get_close_matches
 __all__ = [
     "GridClosedError",
     "GridError",
+    "GridTimeoutError",
     "GridwrightError",
     "InputError",
     "JobFailedError",
@@ -31,8 +32,16 @@ class GridClosedError(GridError):
     """Raised for a call to a closed grid, and for jobs that had not ended when it was closed."""
 
 
+class GridTimeoutError(GridError, TimeoutError):
+    """Raised when a grid or one of its machines does not answer in time."""
+
+
 class JobFailedError(GridError):
-    """Raised for a job whose own code failed; its traceback is the message."""
+    """Raised for a job that failed with an exception that cannot be raised here as itself.
+
+    The message is the traceback of the job. Such exceptions cannot be pickled, or would end this
+    program, as ``SystemExit`` does.
+    """
 
 
 class JobLostError(GridError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..reproduction.target import best_reading
-from ..simulation.chain.loop import perturbed
+from ..simulation.chain_loop import perturbed
 from .figure import save
 
 if TYPE_CHECKING:

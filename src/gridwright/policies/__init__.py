@@ -6,7 +6,8 @@ Every module of this package that is named like the policy it holds is found by 
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .policy import IDLE, ORDER, PLANNERS, Policy, batch, chain, peer, policy_of, pull, push
+from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind, check_central
+from .policy import PLANNERS, Policy, batch, chain, peer, policy_of, pull, push
 from .registry import find, policies
 from .view import EXCLUDED, INFORMED, BatchView, ChainView, Pairs, Table, View, assign
 
@@ -15,6 +16,14 @@ for _module in iter_modules(__path__):
 globals().update(policies())
 
 __all__ = [
+    "BATCH",
+    "CHAIN",
+    "KINDS",
+    "PEER",
+    "PULL",
+    "PUSH",
+    "Kind",
+    "check_central",
     "BatchView",
     "EXCLUDED",
     "IDLE",

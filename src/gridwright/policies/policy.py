@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from ..allocation import Situation, grouped, interior, prices, vertex, weights
 from ..compiler.readonly import readonly
 from ..model import InputError, did_you_mean
+from .kind import BATCH, CHAIN, KINDS, PEER, PULL, PUSH, Kind
 from .registry import register
 from .view import Pairs, Table
 
 __all__ = [
-    "IDLE",
-    "ORDER",
     "PLANNERS",
     "Policy",
     "batch",
@@ -38,18 +37,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-SUBJECTS = {
-    "push": ("task_class",),
-    "pull": ("machine",),
-    "peer": ("task_class", "home"),
-    "batch": ("waiting",),
-    "chain": ("job", "stage"),
-}
-"""What a policy of each kind is asked about, before its view."""
-
-MECHANISM = {"pull": "idle", "chain": "order"}
-"""What else a policy of a kind chooses: a part of the mechanism."""
-
 
 @dataclass(frozen=True, eq=False)
 class Policy:
@@ -61,23 +48,16 @@ class Policy:
     """
 
     decide: FunctionType
-    kind: str
+    kind: Kind
     planner: Callable[..., Any] | None
-    informed: int | None
-    """How many permitted machines it asks at most about their state; None: it counts them itself;
-    −1: all."""
     own: MappingProxyType[str, Any]
     """Values of the function's own parameters, in its order."""
     planning: MappingProxyType[str, Any]
     """Values of the planner's parameters."""
+    options: MappingProxyType[str, Any]
+    """Values of the options of its kind."""
     use_availability: bool = True
     """Whether the planner may know the CPU availabilities."""
-    idle: str = "longest"
-    """Which idle machine a pull system asks first."""
-    order: str = "arrival"
-    """Who is served first where applications of a chain queue."""
-    immediate: bool = False
-    """Whether a batch policy may fill queues beyond their limit; its tasks are never discarded."""
     allocating: bool = False
     """Whether the function makes arrays, which costs speed in compiled code."""
 
@@ -150,8 +130,9 @@ class Policy:
             values["planner"] = next(k for k, v in PLANNERS.items() if v is self.planner)
         if self.planner is not None:
             values["use_availability"] = self.use_availability
-        if self.kind in MECHANISM:
-            values[MECHANISM[self.kind]] = getattr(self, MECHANISM[self.kind])
+        for key, option in self.kind.options.items():
+            if option.choices:
+                values[key] = self.options[key]
         return values
 
     def __call__(self, **values: Any) -> Policy:
@@ -170,11 +151,10 @@ class Policy:
             values[key] = check(self.name, key, value, known[key])
         changed: dict[str, Any] = {
             part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
-            for part in ("own", "planning")
+            for part in ("own", "planning", "options")
         }
-        for key in ("use_availability", "idle", "order"):
-            changed[key] = values.get(key, getattr(self, key))
-        return replace(self, **changed)
+        use_availability = values.get("use_availability", self.use_availability)
+        return replace(self, **changed, use_availability=use_availability)
 
     def __str__(self) -> str:
         """Write the policy as the command line takes it."""
@@ -196,14 +176,14 @@ def push(
     decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
 ) -> Any:
     """Make a push policy of a function (task_class, view, …) that answers with a machine, or −1."""
-    return _decorate("push", decide, plan=plan, informed=informed)
+    return _decorate(PUSH, decide, plan=plan, informed=informed)
 
 
 def pull(
     decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
 ) -> Any:
     """Make a pull policy of a function (machine, view, …) that answers with a class, or −1."""
-    return _decorate("pull", decide, plan=plan, idle=idle)
+    return _decorate(PULL, decide, plan=plan, idle=idle)
 
 
 def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
@@ -212,7 +192,7 @@ def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
     The view holds what the machine knows that the task arrived at. It asks the machines that its
     plan permits, and tells them of itself.
     """
-    return _decorate("peer", decide, plan=plan, informed=-1)
+    return _decorate(PEER, decide, plan=plan)
 
 
 def batch(decide: Any = None, *, immediate: bool = False) -> Any:
@@ -221,15 +201,15 @@ def batch(decide: Any = None, *, immediate: bool = False) -> Any:
     It writes its assignments down in order and answers how many they are. In immediate mode the
     queues of the machines have no limit, and nothing is discarded.
     """
-    return _decorate("batch", decide, immediate=immediate)
+    return _decorate(BATCH, decide, immediate=immediate)
 
 
 def chain(decide: Any = None, *, order: str = "arrival") -> Any:
     """Make a policy for chains of a function (job, stage, view, …): a machine, or −1 to queue."""
-    return _decorate("chain", decide, order=order)
+    return _decorate(CHAIN, decide, order=order)
 
 
-def _decorate(kind: str, decide: Any, **options: Any) -> Any:
+def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
     if decide is None:
         return lambda function: _decorate(kind, function, **options)
     policy = policy_of(decide, kind, **options)
@@ -238,24 +218,18 @@ def _decorate(kind: str, decide: Any, **options: Any) -> Any:
 
 
 def policy_of(
-    decide: Any,
-    kind: str,
-    plan: Callable[..., Any] | None = None,
-    informed: int | None = 0,
-    idle: str = "longest",
-    order: str = "arrival",
-    immediate: bool = False,
+    decide: Any, kind: Kind, plan: Callable[..., Any] | None = None, **options: Any
 ) -> Policy:
     """Make a policy that is not registered by its name."""
     _check_signature(kind, decide)
-    checked(decide.__name__, "idle", idle, "")
-    checked(decide.__name__, "order", order, "")
-    leading = len(SUBJECTS[kind]) + 1
+    chosen = {key: option.default for key, option in kind.options.items()} | options
+    for key, option in kind.options.items():
+        if option.choices:
+            checked(decide.__name__, key, chosen[key], option.default)
+    leading = len(kind.subjects) + 1
     own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[leading:]}
-    parameters = (MappingProxyType(own), MappingProxyType(_planning(plan)))
-    policy = Policy(
-        decide, kind, plan, informed, *parameters, idle=idle, order=order, immediate=immediate
-    )
+    planning = MappingProxyType(_planning(plan))
+    policy = Policy(decide, kind, plan, MappingProxyType(own), planning, MappingProxyType(chosen))
     decide.policy = policy
     return policy
 
@@ -267,12 +241,12 @@ def _planning(plan: Callable[..., Any] | None) -> dict[str, Any]:
     return {p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]}
 
 
-def _check_signature(kind: str, decide: Any) -> None:
+def _check_signature(kind: Kind, decide: Any) -> None:
     """Refuse a wrong signature now, when it registers, and not when it runs."""
     if not isinstance(decide, FunctionType):
         raise InputError(f"@{kind} takes a function; {decide!r} is none")
     signature = inspect.signature(decide)
-    subjects = SUBJECTS[kind]
+    subjects = kind.subjects
     expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
     if inspect.iscoroutinefunction(decide) or _yields(decide):
         raise InputError(f"{decide.__name__} does not return at once; expected {expected}")
@@ -303,16 +277,13 @@ PLANNERS = {
 }
 """The planners that a planned policy may be given by name."""
 
-IDLE = ("longest", "fastest", "every", "rotate", "blocking")
-"""Which idle machine is asked first when a task waits: the one idle longest; the fastest for the
-task's class; every one, in their order, after every event; the head of a queue of machines, which
-goes to its back if it can run nothing that waits (MGST); that head alone, until it can (MGST's
-first version)."""
-
-ORDER = ("arrival", "oldest_job")
-"""Who is served first where applications queue: the one that came first; the oldest job's."""
-
-CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS, "idle": IDLE, "order": ORDER}
+CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS} | {
+    key: option.choices
+    for kind in KINDS.values()
+    for key, option in kind.options.items()
+    if option.choices
+}
+"""Values that may be chosen for parameters that are words."""
 
 
 def checked(name: str, key: str, value: Any, default: Any) -> Any:

@@ -1,9 +1,9 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
+from .central_setup import Delays
+from .driver import Replication, check_run
+from .event_log import KINDS
 from .replicate import check_system, line_of, replicate
-from .replication import Replication, check_run
-from .setup import Delays
-from .trace import KINDS
 
 __all__ = [
     "KINDS",

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from ..model import InputError, System
 from ..policies import Policy
-from .reason import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
-from .replication import Conditions, Replication, slice_ends
-from .setup import (
+from .central_setup import (
     Delays,
     Streams,
     choose_loop,
@@ -21,8 +19,10 @@ from .setup import (
     make_plan,
     make_state,
 )
-from .shape import refill
-from .state import State, grow
+from .central_state import State, grow
+from .driver import Conditions, Replication, slice_ends
+from .interrupts import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
+from .sampling import refill
 
 __all__ = ["check", "read_off", "run", "turn_page"]
 

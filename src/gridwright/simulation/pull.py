@@ -1,4 +1,8 @@
-"""What makes the loop a pull system: tasks wait centrally, a free machine asks for one."""
+"""Pull: tasks wait centrally, and an idle machine asks for one.
+
+``ORDERS`` says which idle machine asks first. All functions here are bound into the loop with an
+event list (``event_loop``).
+"""
 
 from typing import Any
 
@@ -6,14 +10,18 @@ from numpy.random import Generator
 
 from ..compiler.link import hook, rare
 from ..policies.view import View
-from .calendar import settle
-from .event import begin, interrupt, placed
-from .idle import leave, rejoin
-from .queue import insert, pop
-from .state import State, shown
-from .trace import ASSIGN, note
+from .central_state import State, shown
+from .event_log import ASSIGN, note
+from .event_loop import begin, insert, interrupt, placed, pop, settle
+from .idle_order import fastest_idle, leave, longest_idle, rejoin, relist
 
-__all__ = ["answer", "assign", "freed", "returned"]
+__all__ = [
+    "ORDERS",
+    "answer",
+    "assign",
+    "freed",
+    "returned",
+]
 
 ALLOCATES_NOTHING = True
 
@@ -74,3 +82,103 @@ def assign(s: State, j: int, i: int) -> None:
 def decide(machine: int, view: View) -> int:
     """Stand in for the policy."""
     return -1
+
+
+def ask_first(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Let idle machines that may serve the class ask, one after the other."""
+    j = -1
+    while s.stream[i].head >= 0:
+        j = next_idle(s, i, j)
+        if j < 0:
+            return
+        asks(s, j, arguments, own)
+
+
+@hook
+def next_idle(s: State, i: int, asked: int) -> int:
+    """Return the idle machine that asks for a class after another one; −1 for none."""
+    return -1
+
+
+@rare
+def recall_longest(s: State, arguments: Any, own: Generator) -> None:
+    """List the machines by their new patterns; those that are idle ask, the longest idle first."""
+    relist(s)
+    j = s.count[0].oldest
+    while j >= 0 and s.count[0].waiting != 0:
+        following = s.server[j].newer
+        asks(s, j, arguments, own)
+        j = following
+
+
+@rare
+def recall_fastest(s: State, arguments: Any, own: Generator) -> None:
+    """List the machines by their new patterns; let them ask, class by class."""
+    relist(s)
+    for i in range(len(s.stream)):
+        placed(s, i, arguments, own)
+
+
+def ask_every(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Let every idle machine ask, in their order."""
+    for j in range(len(s.server)):
+        if s.server[j].idle and s.count[0].waiting != 0:
+            asks(s, j, arguments, own)
+
+
+def ask_in_turn(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Let the head of the queue of machines ask; if there is nothing for it, it goes to the back.
+
+    Every machine has one turn an event.
+    """
+    c = s.count[0]
+    first = c.order
+    while c.oldest >= 0 and c.waiting != 0 and s.server[c.oldest].since < first:
+        j = c.oldest
+        if not asks(s, j, arguments, own):
+            leave(s, j)
+            rejoin(s, j)
+
+
+def ask_head(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Let the head of the queue of machines ask; with nothing for it, the others wait behind it."""
+    c = s.count[0]
+    served = True
+    while served and c.oldest >= 0 and c.waiting != 0:
+        served = asks(s, c.oldest, arguments, own)
+
+
+def free_to_queue(s: State, j: int, arguments: Any, own: Generator) -> None:
+    """Put a free machine behind the other idle ones, and let them ask."""
+    rejoin(s, j)
+    settle(s, j)
+    placed(s, -1, arguments, own)
+
+
+@rare
+def recall_queue(s: State, arguments: Any, own: Generator) -> None:
+    """List the machines by their new patterns, and let them ask."""
+    relist(s)
+    placed(s, -1, arguments, own)
+
+
+def asks(s: State, j: int, arguments: Any, own: Generator) -> bool:
+    """Let an idle machine ask, and start what it is given; tell whether there is something."""
+    k = answer(s, j, arguments, own)
+    if k >= 0:
+        leave(s, j)
+        assign(s, j, k)
+    return k >= 0
+
+
+FIRST = {"placed": ask_first, "freed": freed}
+QUEUE = {"freed": free_to_queue, "recalled": recall_queue}
+
+ORDERS: dict[str, dict[str, Any]] = {
+    "longest": {**FIRST, "next_idle": longest_idle, "recalled": recall_longest},
+    "fastest": {**FIRST, "next_idle": fastest_idle, "recalled": recall_fastest},
+    "every": {**QUEUE, "placed": ask_every},
+    "rotate": {**QUEUE, "placed": ask_in_turn},
+    "blocking": {**QUEUE, "placed": ask_head},
+}
+"""What the loop does when a task waits, a machine is free, or there is a new plan."""

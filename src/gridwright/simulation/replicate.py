@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from ..model import InputError, System
-from ..policies import Policy
+from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from . import batch, central, chain, peer
-from .replication import Conditions, Replication
+from .driver import Conditions, Replication
 
 __all__ = ["check_system", "line_of", "replicate"]
 
-MECHANISMS: dict[str, ModuleType] = {
-    "push": central,
-    "pull": central,
-    "peer": peer,
-    "batch": batch,
-    "chain": chain,
+MECHANISMS: dict[Kind, ModuleType] = {
+    PUSH: central,
+    PULL: central,
+    PEER: peer,
+    BATCH: batch,
+    CHAIN: chain,
 }
 """By kind of policy: a module that checks whether a system suits, and runs one replication."""
 OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]

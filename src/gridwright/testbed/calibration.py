@@ -18,8 +18,8 @@ import numpy as np
 
 from ..grid import Grid, Journal
 from ..grid.executors import Executor
-from ..grid.executors.local import LocalExecutor
-from ..model import InputError, System
+from ..grid.validation import executor_of, renamed_place
+from ..model import GridTimeoutError, InputError, System
 from ..statistics import Line, line
 from .adjuster import Adjuster, Calibration, Call, carry_along, spin
 from .machine_list import Listed
@@ -49,8 +49,9 @@ Progress = Callable[[str, float], None]
 
 
 def calibrate(
-    machines: int | Sequence[str] | Executor = 2,
+    machines: int | Sequence[str] | Executor | None = None,
     *,
+    on: Executor | str | None = None,
     repeats: int = 5,
     longest: float = 0.1,
     together: bool = False,
@@ -61,7 +62,10 @@ def calibrate(
     Parameters
     ----------
     machines
-        How many processes of this computer, or their names; or an executor.
+        How many machines to measure, or their names. By default two local processes, or all
+        workers of a cluster.
+    on
+        Where they are: on this computer, at the address of a cluster, or an executor.
     repeats
         How often each job runs.
     longest
@@ -76,9 +80,9 @@ def calibrate(
         raise InputError(f"repeats is {repeats}; expected at least 1")
     if not 0 < longest <= 600:
         raise InputError(f"longest is {longest:g} seconds; expected more than 0, at most 600")
-    if isinstance(machines, int) and machines < 1:
-        raise InputError(f"machines is {machines}; expected at least 1")
-    executor = LocalExecutor(machines) if isinstance(machines, int | Sequence) else machines
+    if machines is not None and not isinstance(machines, int | Sequence):
+        on, machines = renamed_place(None, machines, "", "calibrate"), None
+    executor = executor_of(on, machines)
     names = list(executor.machines)
     if not names:
         raise InputError("there are no machines to calibrate; start some first")
@@ -92,7 +96,7 @@ def calibrate(
         # A class for each machine, which only that machine can run: any policy sends it there.
         options: dict[str, Any] = {"rates": np.eye(len(names)), "corrections": False}
         with (
-            Grid("fcfs", executor=executor, classes=names, journal=path, **options) as grid,
+            Grid("fcfs", on=executor, classes=names, journal=path, **options) as grid,
             closing(Journal(path)) as journal,
         ):
             for k, group in enumerate(groups):
@@ -127,7 +131,7 @@ class _Bench:
             try:
                 future.result(self.patience)
             except TimeoutError:
-                raise InputError(
+                raise GridTimeoutError(
                     f"machine {self.names[j]} has not answered for {self.patience:g} seconds; "
                     "is it there, and free?"
                 ) from None

@@ -18,7 +18,8 @@ from ..grid.job import Job
 from ..grid.journal import IN_MEMORY, Entry
 from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
-from ..model import InputError
+from ..grid.validation import renamed_place
+from ..model import GridTimeoutError, InputError
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
 from .experiment import Experiment
@@ -43,9 +44,10 @@ def conduct(
     watch: Callable[[Mapper], None] = lambda mapper: None,
     jobs: JobList | None = None,
     faults: tuple[Fault, ...] | None = None,
-    executor: Executor | None = None,
+    on: Executor | str | None = None,
     adjuster: Adjuster | None = None,
     warn: Callable[[str], None] = lambda line: None,
+    executor: Executor | None = None,
 ) -> Run:
     """Conduct an experiment on real machines; given a run that was stopped, go on with it.
 
@@ -65,7 +67,7 @@ def conduct(
         for line in warnings(run.system, real):
             warn(line)
     run.journal.claim()
-    chosen = executor or _executor(run)
+    chosen = _executor(run, renamed_place(on, executor, "", "conduct"))
     run.journal.describe(machines=chosen.machines)  # a cluster's have names of their own
     run.about = run.read_about()
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
@@ -76,11 +78,13 @@ def conduct(
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except TimeoutError:
-        raise InputError("the machines of the experiment did not come up") from None
+        raise GridTimeoutError(
+            f"the machines of the experiment did not start within {PATIENCE:g} seconds"
+        ) from None
     finally:
         run.journal.release()
-    if conducting.broken:
-        raise InputError(f"the run has stopped: {conducting.broken}")
+    if conducting.failure is not None:
+        raise conducting.failure
     run.journal.describe(ended=run.experiment.duration)
     return run
 
@@ -134,8 +138,8 @@ class Conduct:
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
         """How many jobs have come."""
-        self.broken = ""
-        """Why it had to stop, if it had to."""
+        self.failure: Exception | None = None
+        """Why it stopped before its end, if it did."""
 
     async def run(self) -> None:
         """Conduct the experiment to its end, or until it is cancelled."""
@@ -182,7 +186,7 @@ class Conduct:
                 self._submit(mapper)  # on a busy computer the end may come before their turn
             await asyncio.sleep(0)
         finally:
-            self.broken = mapper.broken
+            self.failure = mapper.refusal() if mapper.broken else None
             for part in parts:
                 part.cancel()
             await mapper.close()
@@ -298,27 +302,29 @@ class Conduct:
         return bytes(cloudpickle.dumps(call))  # the loop goes by value: a worker imports nothing
 
 
-def _executor(run: Run) -> Executor:
+def _executor(run: Run, on: Executor | str | None) -> Executor:
+    """Return what runs the jobs: an executor that is given, or that of the experiment's place."""
     experiment = run.experiment
-    names = experiment.machine_names()
-    if experiment.executor == "local":
+    if on is not None and not isinstance(on, str):
+        return on
+    names, prediction = experiment.machine_names(), experiment.prediction
+    if not (address := on or experiment.on):
         from ..grid.executors.local import LocalExecutor
 
-        return LocalExecutor(names, prediction=experiment.prediction)
+        return LocalExecutor(names, prediction=prediction)
     from ..grid.executors.dask import DaskExecutor
 
     wanted: int | list[str] = names if experiment.listed() else len(names)
-    if run.journal.count():  # it goes on where it was
+    if run.journal.count():  # it continues on the machines that it had
         wanted = run.about["machines"]
     security = experiment.tls.options() if experiment.tls is not None else None
-    prediction = experiment.prediction
-    return DaskExecutor(experiment.address, wanted, security=security, prediction=prediction)
+    return DaskExecutor(address, wanted, security=security, prediction=prediction)
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:
     """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
     calibrations = list(experiment.known_speeds())
-    if experiment.job == "spin" and not calibrations and experiment.executor == "local":
+    if experiment.job == "spin" and not calibrations and not experiment.on:
         (measured,) = calibrate(1, repeats=3).calibrations()
         calibrations = [measured] * len(experiment.system.machines)
     return Adjuster(experiment.system, experiment.time_unit, experiment.job, calibrations)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from ..catalogue import experiment_names, experiment_path, load
 from ..grid import Corrections, Settings, corrections_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
+from ..grid.validation import renamed_place
 from ..model import InputError, System, did_you_mean
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record, explain
@@ -64,8 +65,9 @@ class Experiment(Record):
     iterations
         For ``spin``: how often a job of each class goes round the loop on a machine as it is. A
         rate that is imposed beyond four times the real one is then warned of.
-    executor, address
-        ``local``, a process for each machine; or ``dask``, the workers of a scheduler.
+    on
+        Where it runs: by default in a process of this computer for each machine; at
+        ``tcp://HOST:PORT`` or ``tls://HOST:PORT``, on the workers of that Dask scheduler.
     tls
         For a ``tls://`` address: ``ca_file``, ``cert`` and ``key``, the paths of PEM files.
     machines
@@ -101,8 +103,7 @@ class Experiment(Record):
     seed: Annotated[int, Field(strict=True, ge=0)] = 1
     job: Literal["wait", "spin"] = "wait"
     iterations: OneOrList[Positive] | None = None
-    executor: Literal["local", "dask"] = "local"
-    address: str = ""
+    on: str = ""
     tls: Tls | None = None
     machines: str | tuple[str, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
@@ -142,15 +143,27 @@ class Experiment(Record):
         predictions_of(self.prediction, system.shape[1])
         if not isinstance(self.failures, str):
             check_faults(self.failures, system)
-        if self.executor == "dask" and not self.address:
+        if self.tls and not self.on.startswith("tls://"):
             raise InputError(
-                "executor is 'dask'; expected the address of a scheduler: tcp://HOST:PORT"
-            )
-        if self.executor == "dask" and self.tls and not self.address.startswith("tls://"):
-            raise InputError(
-                f"tls is given, but address is {self.address!r}, which is not encrypted; "
+                f"tls is given, but on is {self.on!r}, which is not encrypted; "
                 "expected tls://HOST:PORT"
             )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, words: Any) -> Any:
+        """Accept the deprecated keys ``executor`` and ``address`` in place of ``on``."""
+        if isinstance(words, dict) and words.keys() & {"executor", "address"}:
+            words = dict(words)
+            executor, address = words.pop("executor", None), words.pop("address", "")
+            on = renamed_place(words.get("on"), executor, address, "an experiment")
+            words |= {"on": on or ""}
+        return words
+
+    @property
+    def executor(self) -> str:
+        """The kind of its machines: ``local`` or ``dask``."""
+        return "dask" if self.on else "local"
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], **changes: Any) -> Self:

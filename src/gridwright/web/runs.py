@@ -68,9 +68,11 @@ def experiment_of(
         check_policy(given["policy"])
     if given.get("failures", "none") not in ("none", "generated"):
         raise InputError(f"failures is {given['failures'][:40]!r}; expected none or generated")
-    if given.get("address"):
-        check_address(given["address"])
-        given.setdefault("executor", "dask")
+    if place := given.pop("address", ""):
+        check_address(place)
+        given["on"] = place
+    if given.pop("executor", None) == "dask" and not place:
+        raise InputError("a run on a Dask cluster needs the address of its scheduler")
     try:
         if own:
             found = load_own(own).replace(**given)

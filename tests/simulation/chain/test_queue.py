@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from gridwright import System
 from gridwright.policies import find
-from gridwright.simulation.chain.queue import enqueue, pop, release, take
-from gridwright.simulation.chain.setup import make_state
-from gridwright.simulation.chain.state import ChainState, grow
-from gridwright.simulation.setup import Streams
+from gridwright.simulation.central_setup import Streams
+from gridwright.simulation.chain_loop import enqueue, pop, release, take
+from gridwright.simulation.chain_setup import make_state
+from gridwright.simulation.chain_state import ChainState, grow
 
 
 def state() -> ChainState:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridwright import load
-from gridwright.simulation.chain.templates import templates_of
+from gridwright.simulation.chain_setup import templates_of
 
 
 def drawn(**changes: Any) -> Any:

@@ -231,7 +231,7 @@ def check_address(address: str) -> tuple[str, str, int]:
     place = re.fullmatch(r"(tcp|tls)://(\[.+\]|[^:/\s]+):(\d{1,5})", address)
     if place is None or int(place[3]) > 65535:
         raise InputError(
-            f"{address!r} is no address of a cluster; expected tcp://HOST:PORT or tls://HOST:PORT"
+            f"{address!r} is not the address of a cluster; expected tcp://HOST:PORT or tls://HOST:PORT"
         )
     return place[1], place[2].strip("[]"), int(place[3])
 

@@ -134,7 +134,7 @@ def describe_policy(policy: Policy) -> dict[str, Any]:
     parameters = [_parameter(key, value) for key, value in policy.parameters.items()]
     return {
         "name": policy.name,
-        "kind": policy.kind,
+        "kind": policy.kind.name,
         "about": policy.doc,
         "parameters": parameters,
     }

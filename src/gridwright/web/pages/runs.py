@@ -207,7 +207,7 @@ class Starter:
         self.seed.value, self.timeout.value = found.seed, found.timeout
         self.detection.value, self.resolution.value = found.detection, found.resolution
         self.job.value, self.executor.value = found.job, found.executor
-        self.address.value = found.address
+        self.address.value = found.on
         self.failures.value = self.corrections.value = ""
 
     def _experiment(self) -> Experiment:

@@ -1,0 +1,152 @@
+"""A situation to plan for, and the arrays in which planners work.
+
+The functions are plain Python that also compiles. They work in arrays that the caller makes, so
+that the same code plans at a prompt and inside a compiled loop.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiler.link import shared
+from .simplex import BASES, ROW, Floats, Integers, Tableau
+
+__all__ = [
+    "NEGLIGIBLE",
+    "Floats",
+    "Integers",
+    "Situation",
+    "Workspace",
+    "make_workspace",
+    "tableau",
+    "totals",
+    "weigh",
+]
+
+ALLOCATES_NOTHING = True
+
+NEGLIGIBLE = 1e-9
+"""An allocation that is less than this share both of the group's time and of the class's work is
+rounding, and becomes 0."""
+
+
+class Situation(NamedTuple):
+    """The rates and arrivals that a planner plans for, and the machines available now."""
+
+    rates: Floats  # nominal, [class, machine]
+    arrivals: Floats  # [class]
+    availability: Floats  # [machine], 0 where it is down
+    group: Integers  # [machine], equal where the rates are equal, numbered from 0
+
+
+@shared
+class Workspace(NamedTuple):
+    """Arrays to solve a situation in, and its solution on groups."""
+
+    rates: Floats  # nominal, [class, group]
+    capacity: Floats  # [group], availability of the group's machines together
+    serving: Integers  # [group], scratch
+    classes: Integers  # the classes of the problem at hand
+    groups: Integers  # the groups of the problem at hand
+    slack_class: Integers  # of those: 1 if it does not limit the capacity
+    slack_group: Integers
+    tableau: Tableau  # the LP of the problem at hand
+    time: Floats  # [class, group], machine time given to the class
+    level: Integers  # [class], −1 for one that does not arrive or that nothing up can run
+    group_level: Integers  # [group], −1 for one that is down or has nothing to run
+    load: Floats  # [level], 1/λ*
+    price: Floats  # [class], worth of one task per time unit: Σ price × arrivals = 1 in every part
+    worth: Floats  # [group], of one machine's time
+    part: Integers  # [class], the classes and groups whose prices can be compared
+    group_part: Integers  # [group]
+    weight: Floats  # [class, group], of a pair: its efficiency, counted as the load demands
+    most: Floats  # [class, class], scratch: by how much prices may differ
+
+
+def make_workspace(situation: Situation) -> Workspace:
+    """Make a workspace for situations with these classes and machines."""
+    classes, groups = len(situation.arrivals), int(situation.group.max()) + 1
+    return Workspace(
+        rates=np.zeros((classes, groups)),
+        capacity=np.zeros(groups),
+        serving=np.zeros(groups, np.int64),
+        classes=np.zeros(classes, np.int64),
+        groups=np.zeros(groups, np.int64),
+        slack_class=np.zeros(classes, np.int64),
+        slack_group=np.zeros(groups, np.int64),
+        tableau=tableau(np.zeros((classes, groups))),
+        time=np.zeros((classes, groups)),
+        level=np.zeros(classes, np.int64),
+        group_level=np.zeros(groups, np.int64),
+        load=np.zeros(classes),
+        price=np.zeros(classes),
+        worth=np.zeros(groups),
+        part=np.zeros(classes, np.int64),
+        group_part=np.zeros(groups, np.int64),
+        weight=np.zeros((classes, groups)),
+        most=np.zeros((classes, classes)),
+    )
+
+
+def tableau(weights: Floats) -> Tableau:
+    """Make a tableau for a problem with these weights."""
+    classes, groups = weights.shape
+    return Tableau(
+        given=weights,
+        size=np.array(weights.shape),
+        weight=np.empty((groups, classes)),
+        key=np.empty(groups, np.int64),
+        matrix=np.empty((classes, 2 * classes)),
+        row=np.empty(classes, ROW),
+        known=np.full((BASES, classes + groups), -1),
+        share=np.zeros((classes, groups)),
+    )
+
+
+def totals(situation: Situation, space: Workspace) -> None:
+    """Sum a situation up by groups; what can run now is the problem at hand."""
+    classes, machines = situation.rates.shape
+    groups = len(space.capacity)
+    size = space.tableau.size
+    for g in range(groups):
+        space.capacity[g] = 0.0
+        space.group_level[g] = -1
+        for i in range(classes):
+            space.time[i, g] = 0.0
+    for i in range(classes):
+        space.level[i] = -1
+    last, total = -1, 0.0  # neighbours are often of one group: its total stays in a register
+    for j in range(machines):
+        g = situation.group[j]
+        if g != last:
+            if last >= 0:
+                space.capacity[last] = total
+            last, total = g, space.capacity[g]
+            for i in range(classes):
+                space.rates[i, g] = situation.rates[i, j]
+        total += situation.availability[j]
+    space.capacity[last] = total
+    size[0], size[1] = 0, 0
+    for g in range(groups):
+        if space.capacity[g] > 0.0:
+            space.groups[size[1]] = g
+            size[1] += 1
+    for i in range(classes):
+        runs = False
+        for h in range(size[1]):
+            runs = runs or space.rates[i, space.groups[h]] > 0.0
+        if runs and situation.arrivals[i] > 0.0:
+            space.classes[size[0]] = i
+            size[0] += 1
+    weigh(situation, space)
+
+
+def weigh(situation: Situation, space: Workspace) -> None:
+    """Write the problem at hand into the tableau."""
+    classes, groups = space.tableau.size
+    for k in range(classes):
+        i = space.classes[k]
+        for h in range(groups):
+            g = space.groups[h]
+            work = space.capacity[g] * space.rates[i, g]
+            space.tableau.given[k, h] = work / situation.arrivals[i]

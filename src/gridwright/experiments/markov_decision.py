@@ -1,0 +1,302 @@
+"""Optimal control of small systems with exponential times: policy iteration.
+
+A model has states numbered from 0, the empty system; a cost rate in every state (the tasks there);
+and, given a choice of actions, rates from state to state. Times between events are exponential, so
+the mean cost is that of a Markov chain.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Preemptive",
+    "Pull",
+    "Queues",
+    "Solved",
+    "UnsolvedError",
+    "solve",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FEW = 2000
+"""Equations up to which they are solved directly in any case."""
+SOLVED = 1e-11
+"""Relative accuracy of a solution."""
+BETTER = 1e-10
+"""An action must be better by this share of the values to take another's place."""
+
+
+class Chain(NamedTuple):
+    """Rates from state to state under a choice of actions."""
+
+    source: Integers
+    target: Integers
+    rate: Floats
+
+
+class Model(Protocol):
+    """What policy iteration needs."""
+
+    cost: Floats
+    queues: Queues
+
+    def first(self, good: Floats) -> Any:
+        """Return actions to start from, that use only the pairs [class, machine] marked good."""
+
+    def chain(self, actions: Any) -> Chain:
+        """Return the rates under some actions."""
+
+    def extend(self, actions: Any, fewer: Queues) -> Any:
+        """Return actions for this model from those for the same one with fewer tasks."""
+
+    def improve(self, value: Floats, actions: Any) -> Any:
+        """Return the best actions for a value function; ties keep the actions there are."""
+
+
+class UnsolvedError(Exception):
+    """The equations of a large model could not be solved."""
+
+
+class Solved(NamedTuple):
+    """The least mean cost, and the actions that have it."""
+
+    mean: float
+    actions: Any
+
+
+def solve(model: Model, actions: Any, accuracy: float = 1e-9) -> Solved:
+    """Improve actions until they gain less than a share; to start from good ones saves time."""
+    mean = np.inf
+    while True:
+        found, value = evaluate(model.chain(actions), model.cost, len(model.queues.counts))
+        better = model.improve(value, actions)
+        same = all(np.array_equal(a, b) for a, b in zip(better, actions, strict=True))
+        if same or found > mean * (1 - accuracy):
+            return Solved(min(found, mean), actions)
+        actions, mean = better, found
+
+
+def evaluate(chain: Chain, cost: Floats, classes: int) -> tuple[float, Floats]:
+    """Return the mean cost of a chain, and how much more it costs to start in each state than in 0.
+
+    What it costs, and how long it takes, to get to state 0 from each other one: two systems of
+    linear equations with one matrix, for the states that the chain enters. The values of the
+    others follow from these.
+    """
+    from scipy.sparse import csr_matrix, diags
+
+    states = len(cost)
+    out = np.bincount(chain.source, chain.rate, states)
+    rates = csr_matrix((chain.rate, (chain.source, chain.target)), (states, states))
+    entered = np.unique(np.append(0, chain.target))
+    rest = entered[1:]
+    inner = rates[rest][:, rest]
+    sides = np.column_stack([cost[rest], np.ones(len(rest))])
+    solve_equations = _solve_directly if classes < 3 or len(rest) < FEW else _solve_by_iteration
+    spent, taken = solve_equations((diags(out[rest]) - inner).tocsc(), sides).T
+    leaving = np.asarray(rates[0, rest].todense()).ravel()
+    mean = (cost[0] + leaving @ spent) / (1 + leaving @ taken)
+    value = np.zeros(states)
+    value[rest] = spent - mean * taken
+    value = (cost - mean + rates @ value) / out
+    return float(mean), value - value[0]
+
+
+def _solve_directly(matrix: Any, sides: Floats) -> Floats:
+    """Factorise: best for states in a plane, that is for two classes."""
+    from scipy.sparse.linalg import splu
+
+    return np.asarray(splu(matrix).solve(sides))
+
+
+def _solve_by_iteration(matrix: Any, sides: Floats) -> Floats:
+    """Iterate: in more dimensions factors would fill the memory, so there is no second way."""
+    from scipy.sparse import diags
+    from scipy.sparse.linalg import bicgstab
+
+    rows, near = matrix.tocsr(), diags(1 / matrix.diagonal())
+    found = [bicgstab(rows, side, rtol=SOLVED, maxiter=4000, M=near) for side in sides.T]
+    if any(fault != 0 for _, fault in found):
+        raise UnsolvedError
+    return np.column_stack([values for values, _ in found])
+
+
+class Queues:
+    """How many tasks of each class there are, together at most so many; 0 is none."""
+
+    def __init__(self, classes: int, most: int) -> None:
+        counts = np.indices((most + 1,) * classes).reshape(classes, -1)
+        counts = counts[:, counts.sum(axis=0) <= most]
+        self.counts: Integers = counts[:, np.argsort(counts.sum(axis=0), kind="stable")]
+        self.number = np.full((most + 2,) * classes, -1)
+        self.number[tuple(self.counts)] = np.arange(self.counts.shape[1])
+        one = np.eye(classes, dtype=np.int64)[:, :, None]
+        self.more = np.array([self.number[tuple(self.counts + step)] for step in one])
+        """[class, state]: the state with one more task, −1 where there is no room."""
+        self.less = np.array([self.number[tuple(self.counts - step)] for step in one])
+        """[class, state]: the state with one task less, −1 where there is none."""
+        self.less[self.counts == 0] = -1
+
+    def __len__(self) -> int:
+        return self.counts.shape[1]
+
+    def nearest(self, counts: Integers) -> Integers:
+        """Return the states of counts, scaled down where they are too many."""
+        total = counts.sum(axis=0)
+        most = len(self.number) - 2
+        fewer = np.where(total > most, counts * most // np.maximum(total, 1), counts)
+        return np.asarray(self.number[tuple(fewer)])
+
+
+class Preemptive:
+    """Machines may leave a task for another at any moment, and tasks may move: no limits at all.
+
+    The state is the number of tasks of each class, an action which class each machine serves; no
+    class has more machines than tasks.
+    """
+
+    def __init__(self, arrivals: Floats, rates: Floats, most: int) -> None:
+        classes, machines = rates.shape
+        self.arrivals, self.queues = arrivals, Queues(classes, most)
+        self.cost = self.queues.counts.sum(axis=0).astype(float)
+        self.serving = np.array(list(product(range(-1, classes), repeat=machines)))
+        """[action, machine]: a class, or −1."""
+        self.on = self.serving[:, :, None] == np.arange(classes)
+        self.used = self.on.sum(axis=1)
+        """[action, class]: machines that serve it."""
+        self.rates = rates
+        self.speed = self._speed(rates)
+
+    def _speed(self, rates: Floats) -> Floats:
+        """Return how fast the tasks of a class finish [action, class]."""
+        return np.asarray((self.on * rates.T).sum(axis=1))
+
+    def first(self, good: Floats) -> Any:
+        """Let the sum of the squared queues fall fastest, which keeps them all short."""
+        squares = 0.5 * (self.queues.counts**2).sum(axis=0)
+        idle = np.zeros(len(self.queues), np.int64)
+        return self._fastest(squares, idle, self._speed(np.where(good > 0, self.rates, 0)))
+
+    def improve(self, value: Floats, actions: Any) -> Any:
+        """Take the action under which the value falls fastest."""
+        return self._fastest(value, actions[0], self.speed)
+
+    def _fastest(self, value: Floats, actions: Integers, speeds: Floats) -> Any:
+        less = self.queues.less
+        fall = np.where(less >= 0, value - value[less], 0.0)
+        chosen = actions.copy()
+        best = (speeds[actions] * fall.T).sum(axis=1)
+        for action, (used, speed) in enumerate(zip(self.used, speeds, strict=True)):
+            gain = speed @ fall
+            gain[(used[:, None] > self.queues.counts).any(axis=0)] = -np.inf
+            better = gain > best + BETTER * np.abs(gain)
+            chosen[better] = action
+            best[better] = gain[better]
+        return (chosen,)
+
+    def extend(self, actions: Any, fewer: Queues) -> Any:
+        """Return actions for this model from those for the same one with fewer tasks."""
+        return (actions[0][fewer.nearest(self.queues.counts)],)
+
+    def chain(self, actions: Any) -> Chain:
+        """Return the rates under some actions."""
+        states = np.arange(len(self.queues))
+        parts = []
+        for i, arrival in enumerate(self.arrivals):
+            there = self.queues.more[i] >= 0
+            parts.append((states[there], self.queues.more[i][there], np.full(there.sum(), arrival)))
+            speed = self.speed[actions[0], i]
+            runs = speed > 0
+            parts.append((states[runs], self.queues.less[i][runs], speed[runs]))
+        return Chain(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+class Pull:
+    """A task that has begun ends where it is; a machine may stay idle though tasks wait.
+
+    The state is the tasks that wait of each class and what each machine serves, after all idle
+    machines have decided; they decide in their order, after every event.
+    """
+
+    def __init__(self, arrivals: Floats, rates: Floats, most: int) -> None:
+        classes, machines = rates.shape
+        self.arrivals, self.rates, self.queues = arrivals, rates, Queues(classes, most)
+        self.serving = np.array(list(product(range(-1, classes), repeat=machines)))
+        """[pattern, machine]: a class, or −1."""
+        self.step = (classes + 1) ** np.arange(machines - 1, -1, -1)
+        """[machine]: how far the pattern's number goes up when it takes the next class."""
+        waiting = self.queues.counts.sum(axis=0)
+        self.cost = (waiting[:, None] + (self.serving >= 0).sum(axis=1)).ravel().astype(float)
+        self.shape = (len(self.queues), len(self.serving))
+
+    def first(self, good: Floats) -> Any:
+        """Let every machine take the class with the largest number waiting × rate there."""
+        actions = tuple(np.full(self.shape, -1, np.int8) for _ in self.step)
+        for machine, found in enumerate(actions):
+            idle = np.flatnonzero(self.serving[:, machine] < 0)
+            rates = np.where(good[:, machine] > 0, self.rates[:, machine], 0)
+            index = self.queues.counts * rates[:, None]
+            found[:, idle] = np.where(index.max(axis=0) > 0, index.argmax(axis=0), -1)[:, None]
+        return actions
+
+    def improve(self, value: Floats, actions: Any) -> Any:
+        """Let every machine take what leads to the least value, those after it considered."""
+        value = value.reshape(self.shape)
+        chosen = [np.full(self.shape, -1, np.int8) for _ in self.step]
+        for machine in reversed(range(len(self.step))):
+            idle = np.flatnonzero(self.serving[:, machine] < 0)
+            options = [value[:, idle]]
+            for i, rate in enumerate(self.rates[:, machine]):
+                taken = value[np.ix_(self.queues.less[i], idle + (i + 1) * self.step[machine])]
+                possible = (self.queues.less[i] >= 0) & (rate > 0)
+                options.append(np.where(possible[:, None], taken, np.inf))
+            before = np.array(options)
+            now = actions[machine][:, idle].astype(np.int64) + 1
+            kept = np.take_along_axis(before, now[None], axis=0)[0]
+            best = before.argmin(axis=0)
+            least = before.min(axis=0)
+            better = least < kept - BETTER * np.abs(kept)
+            chosen[machine][:, idle] = np.where(better, best, now) - 1
+            value = value.copy()
+            value[:, idle] = np.where(better, least, kept)
+        return tuple(chosen)
+
+    def extend(self, actions: Any, fewer: Queues) -> Any:
+        """Return actions for this model from those for the same one with fewer tasks."""
+        return tuple(chosen[fewer.nearest(self.queues.counts)] for chosen in actions)
+
+    def decided(self, actions: Any) -> Integers:
+        """Return the state that follows each state when all idle machines have decided."""
+        queue, pattern = (each.ravel().copy() for each in np.indices(self.shape))
+        for machine, chosen in enumerate(actions):
+            taken = chosen[queue, pattern].astype(np.int64)
+            takes = taken >= 0
+            queue[takes] = self.queues.less[taken[takes], queue[takes]]
+            pattern[takes] += (taken[takes] + 1) * self.step[machine]
+        return np.asarray(queue * self.shape[1] + pattern)
+
+    def chain(self, actions: Any) -> Chain:
+        """Return the rates under some actions."""
+        after = self.decided(actions)
+        queue, pattern = (each.ravel() for each in np.indices(self.shape))
+        states = np.arange(len(after))
+        parts = []
+        for i, arrival in enumerate(self.arrivals):
+            more = self.queues.more[i, queue]
+            # a task that finds no room is turned away, but idle machines look up
+            target = after[np.where(more >= 0, more, queue) * self.shape[1] + pattern]
+            parts.append((states, target, np.full(len(target), arrival)))
+        for machine, step in enumerate(self.step):
+            served = self.serving[pattern, machine]
+            rate = np.where(served >= 0, self.rates[served, machine], 0)
+            busy = rate > 0
+            target = after[states[busy] - (served[busy] + 1) * step]
+            parts.append((states[busy], target, rate[busy]))
+        return Chain(*(np.concatenate(each) for each in zip(*parts, strict=True)))

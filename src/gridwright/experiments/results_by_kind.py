@@ -1,0 +1,246 @@
+"""Results of peer, batch and chain policies, and which result belongs to which kind of policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..model import InputError, System
+from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
+from ..statistics import Estimate, Stability, estimate
+from .result import Floats, Result
+
+__all__ = [
+    "BatchResult",
+    "ChainResult",
+    "CustomerResult",
+    "DeadlineResult",
+    "PeerResult",
+    "batch_result",
+    "check_alike",
+    "result_of",
+]
+
+COUNTS_ITSELF = ("kpb_dec",)
+"""Policies for which the source counts the asking machine among those asked."""
+
+
+class PeerResult(Result):
+    """A result with the messages that machines exchanged, and how far they knew each other."""
+
+    further: ClassVar[tuple[str, ...]] = (
+        "messages_per_task",
+        "like_for_like",
+        "view_age",
+        "disagreement",
+    )
+
+    def values(self, name: str) -> Floats:
+        """Return a figure by its name, one value a replication.
+
+        ``messages_per_task`` by the rule of the source for the policy: a question and an answer for
+        every machine asked, the asking one included for KPB and never for the others;
+        ``like_for_like`` never counts it.
+        """
+        met = np.array([r.more["met"] for r in self.replications], dtype=float)
+        considered = np.array([r.more["considered"] for r in self.replications], dtype=float)
+        tasks = np.array([max(r.tasks, 1) for r in self.replications], dtype=float)
+        if name == "messages_per_task":
+            return 2 * (considered if self.policy.name in COUNTS_ITSELF else met) / tasks
+        if name == "like_for_like":
+            return 2 * met / tasks
+        return super().values(name)
+
+    @property
+    def messages(self) -> Estimate:
+        """Messages sent, by the rule of the source for the policy."""
+        tasks = np.array([r.tasks for r in self.replications], dtype=float)
+        return estimate(self.values("messages_per_task") * tasks)
+
+    @property
+    def information(self) -> Estimate:
+        """The mean number of other machines asked about their state per arrival."""
+        return estimate(self.values("like_for_like") / 2)
+
+
+BY_CLASS = ("on_time", "late", "discarded")
+
+
+class BatchResult(Result):
+    """The result of a batch policy; every task that is finished is on time without deadlines."""
+
+    further: ClassVar[tuple[str, ...]] = (
+        "on_time",
+        "on_time_fraction",
+        "late",
+        "discarded",
+        "wasted_work",
+        "makespan",
+        "unfinished",
+    )
+    compared: ClassVar[tuple[str, ...]] = ("mean_response", "makespan")
+    criteria: ClassVar[tuple[str, ...]] = ("makespan", "mean_response")
+    more_is_better: ClassVar[frozenset[str]] = frozenset({"on_time", "on_time_fraction"})
+
+    @property
+    def by_class(self) -> dict[str, tuple[Estimate, ...]]:
+        """Tasks of each class that were on time, late and discarded, and the share on time."""
+        found = {name: self._stacked(f"class_{name}") for name in BY_CLASS}
+        arrived = self._stacked("class_arrived")
+        found["on_time_fraction"] = found["on_time"] / arrived.clip(min=1)
+        return {
+            name: tuple(estimate(column) for column in values.T) for name, values in found.items()
+        }
+
+    @property
+    def moments(self) -> Any:
+        """Of a traced run, a row a sample: time, ρ, the published count, expected on time."""
+        return self.replications[0].more.get("moments")
+
+    @property
+    def length(self) -> str:
+        """How long a run is, in words."""
+        tasks = None if self.system.batch is None else self.system.batch.tasks
+        return super().length if tasks is None else f"{tasks:,} tasks"
+
+    @cached_property
+    def long_run_load(self) -> None:
+        """None: tasks may be discarded, so the allocation LP does not bound what arrives."""
+        return None
+
+    @cached_property
+    def stability(self) -> Stability:
+        """Whether the number in system settles; a run that ends by itself has no trend."""
+        if self.system.batch is not None and self.system.batch.tasks is not None:
+            return Stability(True, 0.0)
+        return super().stability
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as ``--json`` prints it."""
+        whole = super().as_json()
+        for i, each in enumerate(whole["classes"]):
+            each |= {name: found[i].as_json() for name, found in self.by_class.items()}
+        return whole
+
+    def _stacked(self, name: str) -> Any:
+        return np.array([r.more[name] for r in self.replications], dtype=float)
+
+
+class DeadlineResult(BatchResult):
+    """The result of a batch policy where there are deadlines: they are what counts."""
+
+    compared: ClassVar[tuple[str, ...]] = (
+        "on_time",
+        "late",
+        "discarded",
+        "unfinished",
+        "wasted_work",
+    )
+    criteria: ClassVar[tuple[str, ...]] = ("mean_response", "on_time")
+
+
+def batch_result(system: System, policy: Policy, *rest: Any) -> BatchResult:
+    """Make the result of a batch policy."""
+    kind = BatchResult if system.deadlines is None else DeadlineResult
+    return kind(system, policy, *rest)
+
+
+class CustomerResult(NamedTuple):
+    """How a customer was served."""
+
+    name: str
+    jobs: Estimate
+    failures: Estimate
+    """Σ α: jobs that took longer than acceptable, or already have."""
+    failure_share: Estimate
+    """Of its jobs."""
+    least_margin: Estimate
+    """The least δ = β^max − α of a window; NaN without a limit."""
+    mean_margin: Estimate
+    adequate: Estimate
+    """The share of replications in which δ > 0 in every window."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChainResult(Result):
+    """The result of simulating chains of applications under a policy.
+
+    ``performance`` is ok / (ok + late): jobs in progress are left out, and it is 0 where no job
+    has finished.
+    """
+
+    further: ClassVar[tuple[str, ...]] = (
+        "ok",
+        "late",
+        "in_progress",
+        "performance",
+        "failure_share",
+    )
+    criteria: ClassVar[tuple[str, ...]] = ("ok", "performance")
+    more_is_better: ClassVar[frozenset[str]] = frozenset({"ok", "performance"})
+
+    @cached_property
+    def customers(self) -> tuple[CustomerResult, ...]:
+        """The figures of every customer; of all jobs together where there is none."""
+        names = [each.name for each in self.system.customers] or ["all"]
+        jobs, failures, least, mean, adequate = (
+            np.array([run.more[key] for run in self.replications], dtype=float)
+            for key in (
+                "customer_jobs",
+                "customer_failures",
+                "least_margin",
+                "mean_margin",
+                "adequate",
+            )
+        )
+        shares = np.divide(failures, jobs, out=np.zeros_like(jobs), where=jobs > 0)
+        stacks = (jobs, failures, shares, least, mean, adequate)
+        return tuple(
+            CustomerResult(name, *(estimate(stack[:, c]) for stack in stacks))
+            for c, name in enumerate(names)
+        )
+
+    @property
+    def adequate(self) -> bool:
+        """Whether δ > 0 for every customer, in every window of every replication."""
+        return all(customer.adequate.mean == 1 for customer in self.customers)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as ``--json`` prints it."""
+        customers = [
+            {
+                key: value.as_json() if isinstance(value, Estimate) else value
+                for key, value in each._asdict().items()
+            }
+            for each in self.customers
+        ]
+        return {**super().as_json(), "customers": customers, "adequate": self.adequate}
+
+
+RESULTS: dict[Kind, Callable[..., Result]] = {
+    PUSH: Result,
+    PULL: Result,
+    PEER: PeerResult,
+    BATCH: batch_result,
+    CHAIN: ChainResult,
+}
+
+
+def result_of(system: System, policy: Policy, *rest: Any) -> Result:
+    """Make the result of a simulation; the rest are the further fields of ``Result``."""
+    return RESULTS[policy.kind](system, policy, *rest)
+
+
+def check_alike(policies: Sequence[Policy]) -> None:
+    """Refuse policies of kinds that are measured by different things, on arrivals of their own."""
+    first, *others = policies
+    for other in others:
+        if RESULTS.get(first.kind) is not RESULTS.get(other.kind):
+            raise InputError(
+                f"{first.name} is a {first.kind} policy and {other.name} a {other.kind} policy; "
+                "they are measured by different things"
+            )

@@ -1,0 +1,189 @@
+"""The state of a system of batches: plain arrays, so that the loop can stop anywhere and go on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler.link import shared
+from ..model import InputError, System
+from ..policies.view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, TALLIES, WAITING, BatchView, records
+from .batch_tables import Tables
+from .central_state import EVENT
+
+__all__ = [
+    "ARRIVAL",
+    "COUNT",
+    "SERVER",
+    "STREAM",
+    "TICKET",
+    "State",
+    "grow",
+    "make_state",
+    "make_view",
+]
+
+POOL = 512
+MOST_TASKS = 1 << 22
+"""Tasks in the system at once for which there is room."""
+
+ARRIVAL = np.dtype([("time", "f8"), ("quantile", "f8"), ("task_class", "i8")], align=True)
+"""The quantile says how long the task takes: the inverse of the cdf of any machine's pmf."""
+TICKET = np.dtype(
+    [
+        ("born", "f8"),
+        ("deadline", "f8"),
+        ("quantile", "f8"),
+        ("sent", "f8"),  # when it was assigned to its machine
+        ("task_class", "i8"),
+        ("number", "i8"),
+        ("next", "i8"),
+    ],
+    align=True,
+)
+SERVER = np.dtype(
+    [
+        ("finish", "f8"),
+        ("begun", "f8"),
+        ("busy", "f8"),
+        ("work", "f8"),  # believed mean time of what waits there, without the task that runs
+        ("head", "i8"),  # the task that runs, then those that wait there
+        ("tail", "i8"),
+        ("queued", "i8"),
+    ],
+    align=True,
+)
+STREAM = np.dtype(
+    [
+        ("allowance", "f8"),  # from arrival to deadline
+        ("arrived", "i8"),  # of the tasks that arrive after the warm-up
+        ("responded", "i8"),
+        ("response", "f8"),
+        ("waited", "f8"),
+        ("queueing", "f8"),
+        ("finished", "i8"),
+        ("on_time", "i8"),
+        ("late", "i8"),
+        ("discarded", "i8"),
+    ],
+    align=True,
+)
+COUNT = np.dtype(
+    [
+        ("now", "f8"),
+        ("area", "f8"),  # integral of the number in system
+        ("inside", "i8"),
+        ("tasks", "i8"),
+        ("free", "i8"),  # first free ticket, −1 for none
+        ("waiting", "i8"),
+        ("known", "i8"),  # arrivals that are written down
+        ("coming", "i8"),  # the next of them
+        ("complete", "i8"),  # whether there are no more than those
+        ("refusals", "i8"),
+        ("mapped", "i8"),  # mapping events
+        ("traced", "i8"),
+        ("wasted", "f8"),  # time of machines spent on tasks that were late
+        ("width", "f8"),  # of a bin
+        ("last", "f8"),  # when the last task so far left
+    ],
+    align=True,
+)
+
+
+@shared
+class State(NamedTuple):
+    """What the mechanism reads and writes besides what a policy is shown."""
+
+    waiting: Any  # WAITING, written anew for the policy at every mapping event
+    place: NDArray[np.int64]  # tickets of the tasks that wait, in their order
+    server: Any  # SERVER [machine]
+    stream: Any  # STREAM [class]
+    ticket: Any  # TICKET, a pool
+    arrival: Any  # ARRIVAL
+    count: Any  # COUNT [1]
+    mean: NDArray[np.float64]  # believed mean execution time [class, machine]
+    truth: NDArray[np.float64]  # cdf of the execution times [class, machine, bin]
+    length: NDArray[np.int64]  # [class, machine], its bins; 0: cannot run it
+    trace: Any  # EVENT
+
+
+def make_state(
+    system: System, truth: Tables, believed: Tables, allowance: NDArray[np.float64]
+) -> State:
+    """Build the state at time 0."""
+    classes, machines = system.shape
+    stream, server, count = records(classes, STREAM), records(machines, SERVER), records(1, COUNT)
+    stream["allowance"] = allowance
+    server["finish"] = np.inf
+    server["head"] = server["tail"] = -1
+    count["width"] = truth.width
+    ticket = records(POOL, TICKET)
+    ticket["next"] = np.append(np.arange(1, POOL), -1)
+    return State(
+        waiting=records(POOL, WAITING),
+        place=np.zeros(POOL, np.int64),
+        server=server,
+        stream=stream,
+        ticket=ticket,
+        arrival=records(0, ARRIVAL),
+        count=count,
+        mean=believed.mean,
+        truth=truth.cdf,
+        length=truth.bins,
+        trace=records(0, EVENT),
+    )
+
+
+def make_view(believed: Tables, allowance: NDArray[np.float64], limit: int) -> BatchView:
+    """Build what a policy is shown at time 0.
+
+    Its random numbers come later: Numba takes long to look at a tuple that holds a generator.
+    Pmfs of machines need room for a task that runs and for the longest time to a deadline.
+    """
+    classes, machines = believed.mean.shape
+    finite = allowance[np.isfinite(allowance)]
+    most = int(believed.bins.max()) + int(finite.max(initial=0.0) / believed.width) + 2
+    return BatchView(
+        now=0.0,
+        machines=records(machines, SLOT),
+        classes=records(classes, KIND),
+        queue=records((machines, limit), HELD),
+        mean=believed.mean,
+        mass=believed.mass,
+        cdf=believed.cdf,
+        bins=believed.bins,
+        after=believed.after,
+        width=believed.width,
+        chosen=records(POOL, CHOSEN),
+        chance=np.zeros((POOL, machines)),
+        done=np.zeros((machines, most)),
+        given=np.zeros((machines, most)),
+        room=np.zeros((2, most)),
+        best=np.zeros((machines, MOST_TOP), np.int64),
+        order=np.zeros(MOST_TOP, np.int64),
+        memory=np.zeros((classes, machines)),
+        tally=np.zeros(TALLIES),
+        rng=None,  # type: ignore[arg-type]
+    )
+
+
+def grow(state: State, view: BatchView) -> tuple[State, BatchView]:
+    """Return the same with room for twice as many tasks."""
+    old = len(state.ticket)
+    if old >= MOST_TASKS:
+        raise InputError(
+            f"more than {MOST_TASKS:,} tasks are in the system at time {state.count[0].now:g}: "
+            "it is unstable; a shorter horizon shows that too"
+        )
+    ticket, place = records(2 * old, TICKET), np.zeros(2 * old, np.int64)
+    ticket[:old], place[:old] = state.ticket, state.place
+    ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
+    ticket["next"][-1] = state.count[0].free
+    state.count[0].free = old
+    chance = np.zeros((2 * old, len(state.server)))
+    return (
+        state._replace(ticket=ticket, place=place, waiting=records(2 * old, WAITING)),
+        view._replace(chosen=records(2 * old, CHOSEN), chance=chance),
+    )

@@ -1,0 +1,304 @@
+"""From a system and a policy to the state at time 0, and the loop that goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ..allocation import Situation, groups_of, make_workspace
+from ..compiler.link import bind, link, point
+from ..model import Distribution, InputError, MarkovChain, System
+from ..policies import Policy
+from ..policies.view import CLASS, MACHINE, TALLIES, records
+from . import event_loop as event
+from . import pull, push
+from . import push as push_event
+from .central_state import COUNT, EVENT, SERVER, STREAM, TICKET, State
+from .planning import PLANS, Planning, plan_in_python
+from .pull import ORDERS
+from .sampling import BUFFERED, Shapes, draw, draw_exponential, is_low, never_low
+
+__all__ = [
+    "Delays",
+    "Streams",
+    "choose_loop",
+    "choose_planner",
+    "is_static",
+    "make_plan",
+    "make_state",
+]
+
+POOL = 1024
+TRACE = 65536
+MOST_CLASSES = 62
+
+Floats = NDArray[np.float64]
+
+
+class Streams(NamedTuple):
+    """The random streams of a replication, so that policies meet the same arrivals and failures."""
+
+    tasks: Generator
+    faults: Generator
+    repeats: Generator
+    policy: Generator
+    beliefs: Generator
+
+    @classmethod
+    def spawn(cls, seed: np.random.SeedSequence) -> Streams:
+        """Make the streams of one replication, the same ones however often it is asked."""
+        own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+        return cls(*(np.random.Generator(np.random.PCG64(s)) for s in own.spawn(5)))
+
+
+class Delays(NamedTuple):
+    """What a real grid adds; every delay may be one number, or one a machine.
+
+    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
+    stuck until the failure is noticed, or the machine comes back.
+    """
+
+    before: float | Sequence[float] = 0.0
+    """Between sending a task and its start."""
+    after: float | Sequence[float] = 0.0
+    """Between its finish and the scheduler's knowing of it."""
+    detection: float | Sequence[float] = 0.0
+    """Between a failure and the scheduler's knowing of it."""
+    reporting: float | Sequence[float] = 0.0
+    """Between reports of CPU availability; 0: planners know its long-run mean."""
+
+
+def is_static(system: System) -> bool:
+    """Tell whether machines neither fail nor change."""
+    return system.failures is None and not any(
+        isinstance(a, MarkovChain) for a in system.availability
+    )
+
+
+def make_state(
+    system: System, policy: Policy, streams: Streams, delays: Delays, *, trace: bool
+) -> tuple[State, list[tuple[str, Distribution]]]:
+    """Build the state at time 0; also the distributions that its shapes stand for."""
+    classes, machines = system.shape
+    if classes > MOST_CLASSES:
+        raise InputError(f"{classes} classes are too many to simulate; at most {MOST_CLASSES}")
+    shapes = Shapes()
+    nominal, arrivals = _beliefs(system, streams.beliefs)
+    server, chain = _servers(system, shapes, streams.faults, delays)
+    believed = system.believed
+    view, doubt = records(machines, MACHINE), _doubt(system)
+    server["believed"] = believed.mean_availability
+    server["doubt"], server["told"] = doubt, policy.use_availability
+    errors = streams.faults.uniform(-doubt, doubt, machines) if doubt else np.zeros(machines)
+    view["up"], view["serving"] = True, -1
+    view["availability"] = np.clip(believed.mean_availability * (1 + errors), 0, 1)
+    present = view["availability"].copy() if policy.use_availability else np.ones(machines)
+    watched = records(classes, CLASS)
+    watched["arrival"], watched["oldest"] = arrivals, np.inf
+    stream = _streams(system, shapes)
+    size = 1 << max(machines - 1, 1).bit_length()
+    tree = np.zeros(2 * size, np.int64)
+    tree[size:] = np.arange(size)
+    for k in range(size - 1, 0, -1):
+        tree[k] = tree[2 * k]
+    ticket = records(POOL, TICKET)
+    ticket["next"] = np.append(np.arange(1, POOL), -1)
+    count = records(1, COUNT)
+    count["oldest"] = count["newest"] = -1
+    count["planned"] = policy.planner is not None
+    kinds, table = shapes.tables()
+    rate = np.ascontiguousarray(nominal * view["availability"])
+    state = State(
+        machines=view,
+        classes=watched,
+        rate=rate,
+        nominal=nominal,
+        expected=np.divide(1.0, rate, out=np.full_like(rate, np.inf), where=rate > 0),
+        assigned=np.zeros((classes, machines), np.int64),
+        plan=np.zeros((classes, machines)),
+        memory=np.zeros((classes, machines)),
+        tally=np.zeros(TALLIES),
+        server=server,
+        stream=stream,
+        ticket=ticket,
+        count=count,
+        truth=_truth(system),
+        due=np.full(size, np.inf),
+        tree=tree,
+        ends=np.full((machines + 1, 3), -1, np.int64),
+        pattern=np.zeros(machines, np.int64),
+        group=groups_of(nominal),
+        present=present,
+        shapes=kinds,
+        table=table,
+        chain=chain,
+        trace=records(TRACE + 8 * machines if trace else 0, EVENT),
+    )
+    state.plan[:] = make_plan(policy, state)
+    _start_idle(state)
+    return state, shapes.distributions
+
+
+def make_plan(policy: Policy, state: State) -> Floats:
+    """Ask the policy's planner for a plan of the situation as it is."""
+    if policy.planner is None:
+        return (state.nominal > 0).astype(float)
+    return policy.plan(situation_of(state))
+
+
+def situation_of(state: State) -> Situation:
+    """Describe the state to a planner."""
+    return Situation(state.nominal, state.classes["arrival"].copy(), state.present, state.group)
+
+
+def choose_loop(
+    policy: Policy, state: State, *, lazy: bool, interpreted: bool
+) -> Callable[..., int]:
+    """Link the loop for a policy: lazy push, or with an event list."""
+    kinds = state.shapes["kind"]
+    hooks: dict[str, Any] = {
+        "decide": policy.decide,
+        "shape_draw": draw if kinds.any() else draw_exponential,
+        "low": is_low if (kinds == BUFFERED).any() else never_low,
+    }
+    if lazy:
+        return _made(push.loop, policy, interpreted, hooks)
+    if policy.kind == "pull":
+        hooks |= {"returned": pull.returned, **ORDERS[policy.options["idle"]]}
+    else:
+        for name in ("placed", "freed", "returned", "recalled"):
+            hooks[name] = getattr(push_event, name)
+    return _made(event.loop, policy, interpreted, hooks)
+
+
+def _made(
+    loop: Callable[..., int], policy: Policy, interpreted: bool, hooks: dict[str, Any]
+) -> Callable[..., int]:
+    if interpreted:
+        return bind(loop, **hooks)
+    return link(loop, allocating=policy.allocating, inlined=True, **hooks)
+
+
+def choose_planner(
+    policy: Policy, state: State, *, changing: bool, interpreted: bool
+) -> tuple[Any, Planning]:
+    """Return what the loop calls for a new plan, or word that Python must do it; and its room."""
+    plan: Callable[[Situation, Planning, Floats], bool] = plan_in_python
+    numbers = np.zeros(0)
+    if changing and policy.planner in PLANS:
+        plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
+    now = situation_of(state)
+    planning = Planning(make_workspace(now), numbers, np.zeros(len(state.classes)))
+    if interpreted:
+        return plan, planning
+    import numba
+
+    typeof: Any = numba.typeof
+    return point(
+        plan, numba.types.boolean, typeof(now), typeof(planning), typeof(state.plan)
+    ), planning
+
+
+def _truth(system: System) -> Floats:
+    """Return the rates that the engine works with at speed 1.
+
+    Where nothing changes a machine's availability is in its rates, since the lazy loop knows no
+    speeds; else it is the machine's speed. A copy: an array that cannot be written to is of
+    another type, for which everything would be compiled anew.
+    """
+    return np.array(system.effective if is_static(system) else system.nominal, order="C")
+
+
+def _beliefs(system: System, rng: Generator) -> tuple[Floats, Floats]:
+    """Return the nominal rates and arrival rates that planners and policies see."""
+    believed = system.believed
+    nominal, arrivals = np.array(believed.nominal, order="C"), believed.arrival_rates.copy()
+    if system.assumed is not None:
+        wrong = system.assumed.inaccuracy
+        nominal = nominal * (1 + rng.uniform(-wrong.rates, wrong.rates, nominal.shape))
+        arrivals *= 1 + rng.uniform(-wrong.arrivals, wrong.arrivals, arrivals.shape)
+    return nominal, arrivals
+
+
+def _doubt(system: System) -> float:
+    return 0.0 if system.assumed is None else system.assumed.inaccuracy.availability
+
+
+def _servers(system: System, shapes: Shapes, rng: Generator, delays: Delays) -> tuple[Any, Floats]:
+    server = records(system.shape[1], SERVER)
+    for field in ("finish", "fault", "shift"):
+        server[field] = np.inf
+    for field in ("ticket", "head", "tail", "next", "prev", "older", "newer", "chain"):
+        server[field] = -1
+    for field, delay in zip(("before", "after", "detection", "period"), delays, strict=True):
+        if np.min(delay) < 0 or (np.ndim(delay) and len(np.atleast_1d(delay)) != len(server)):
+            raise InputError(
+                f"a delay is {delay}; expected 0 or more, one for all or a machine each"
+            )
+        server[field] = delay
+    server["mean_uptime"] = np.inf
+    if system.failures is not None:
+        for field in ("mean_uptime", "mean_repair"):
+            server[field] = system.per_machine(getattr(system.failures, field))
+        for field in ("uptime", "repair"):
+            spread = system.per_machine(getattr(system.failures, field))
+            server[field] = [shapes.number("faults", each) for each in spread]
+    return server, _chains(system, server, rng)
+
+
+def _chains(system: System, server: Any, rng: Generator) -> Floats:
+    """Write every distinct chain down once, and start each machine's in its long-run state."""
+    rows: list[list[float]] = []
+    first: dict[int, int] = {}
+    static = is_static(system)
+    widest = max(
+        (len(a.states) for a in system.availability if isinstance(a, MarkovChain)), default=1
+    )
+    for machine, chain in enumerate(system.machine_availability):
+        if not isinstance(chain, MarkovChain):
+            server[machine].speed = 1.0 if static else chain
+            continue
+        if id(chain) not in first:
+            first[id(chain)] = len(rows)
+            rows += [_chain_row(chain, state, widest) for state in range(len(chain.states))]
+        stage = int(np.searchsorted(np.cumsum(chain.stationary), rng.random(), side="right"))
+        server[machine].chain = first[id(chain)]
+        server[machine].stage = min(stage, len(chain.states) - 1)
+        server[machine].speed = chain.states[server[machine].stage]
+    return np.array(rows) if rows else np.zeros((1, 4))
+
+
+def _chain_row(chain: MarkovChain, state: int, widest: int) -> list[float]:
+    odds = np.array(chain.transition[state])
+    stay = float(odds[state])
+    odds[state] = 0
+    cumulative = np.cumsum(odds) / odds.sum() if stay < 1 else np.ones(len(odds))
+    cumulative[np.flatnonzero(odds)[-1] if stay < 1 else 0 :] = 2.0  # never passed by rounding
+    row = [chain.states[state], stay, chain.step, *cumulative.tolist()]
+    return row + [2.0] * (widest - len(chain.states))
+
+
+def _streams(system: System, shapes: Shapes) -> Any:
+    classes = len(system.classes)
+    stream = records(classes, STREAM)
+    stream["gap"] = 1 / system.arrival_rates
+    stream["head"] = stream["tail"] = -1
+    for field, shape in (("gap_shape", system.interarrival), ("work_shape", system.execution)):
+        each = shape if isinstance(shape, tuple) else (shape,) * classes
+        stream[field] = [shapes.number("tasks", distribution) for distribution in each]
+    return stream
+
+
+def _start_idle(state: State) -> None:
+    """List every machine as idle, in order; the loop finds their patterns."""
+    machines = len(state.machines)
+    server, count = state.server, state.count[0]
+    server["idle"] = True
+    server["since"] = np.arange(machines)
+    server["older"] = np.arange(-1, machines - 1)
+    server["newer"] = np.append(np.arange(1, machines), -1)
+    count.oldest, count.newest, count.order = 0, machines - 1, machines

@@ -1,0 +1,194 @@
+"""The state of a simulated system: plain arrays, so that a loop can stop anywhere and go on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ..compiler.link import shared
+from ..compiler.readonly import readonly
+from ..model import InputError
+from ..policies.view import View
+
+__all__ = [
+    "COUNT",
+    "EVENT",
+    "SERVER",
+    "STREAM",
+    "TICKET",
+    "State",
+    "grow",
+    "shown",
+]
+
+ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
+
+MOST_TASKS = 1 << 25
+"""Tasks in the system at once for which there is room, about 2 GB."""
+
+SERVER = np.dtype(
+    [
+        ("finish", "f8"),  # when the task in service ends
+        ("fault", "f8"),  # when it fails next, or is repaired
+        ("shift", "f8"),  # when its availability changes or is reported next
+        ("ticket", "i8"),  # the task in service, −1 for none
+        ("begun", "f8"),  # when the task in service was sent to it
+        ("busy", "f8"),  # time spent busy
+        ("last", "f8"),  # lazy push: when the last task there leaves; else: work counted up to here
+        ("left", "f8"),  # standardised work left of the task in service
+        ("speed", "f8"),  # true CPU availability now
+        ("before", "f8"),  # delay between sending and starting
+        ("after", "f8"),  # delay between finishing and being known to have finished
+        ("silent", "?"),  # it has failed, and nobody knows
+        ("idle", "?"),
+        ("since", "i8"),  # order in which it became idle
+        ("older", "i8"),  # the machine that became idle before it, of any pattern
+        ("newer", "i8"),
+        ("prev", "i8"),
+        ("next", "i8"),  # the machine that became idle after it, of the same pattern
+        ("change", "f8"),  # when it changes
+        ("report", "f8"),  # when it is reported
+        ("back", "f8"),  # of a machine that is silent: when it is repaired
+        ("head", "i8"),  # its own queue (push): first ticket, −1 for none
+        ("tail", "i8"),
+        ("uptime", "i8"),  # shapes
+        ("repair", "i8"),
+        ("mean_uptime", "f8"),
+        ("mean_repair", "f8"),
+        ("detection", "f8"),  # delay between failing and being known to have failed
+        ("period", "f8"),  # time between reports of its availability, 0 for none
+        ("chain", "i8"),  # row of its chain's first state, −1 for none
+        ("stage", "i8"),  # the chain's state now
+        ("believed", "f8"),  # availability as it is believed when nothing disturbs it
+        ("doubt", "f8"),  # largest relative error of that belief
+        ("told", "?"),  # whether planners are told the availability
+    ],
+    align=True,
+)
+"""What is used most stands first, close together."""
+
+STREAM = np.dtype(
+    [
+        ("next", "f8"),  # when its next task arrives
+        ("gap", "f8"),  # mean time between arrivals
+        ("gap_shape", "i8"),
+        ("work_shape", "i8"),
+        ("head", "i8"),  # tasks that wait centrally: first ticket, −1 for none
+        ("tail", "i8"),
+        ("responded", "i8"),  # tasks whose response counts
+        ("response", "f8"),
+        ("waited", "f8"),
+        ("queued", "f8"),
+        ("finished", "i8"),  # tasks that ended
+        ("arrived", "i8"),
+        ("lost", "i8"),  # interrupted by a failure
+    ],
+    align=True,
+)
+TICKET = np.dtype(
+    [
+        ("born", "f8"),
+        ("work", "f8"),  # standardised
+        ("due", "f8"),  # when it leaves: lazy push, peers (inf until begun); else: when sent
+        ("begun", "f8"),  # peers: when its execution begins
+        ("expected", "f8"),  # what it adds to the machine's expected work
+        ("next", "i8"),
+        ("task_class", "i8"),
+        ("number", "i8"),
+    ],
+    align=True,
+)
+EVENT = np.dtype(
+    [("time", "f8"), ("kind", "i8"), ("task", "i8"), ("task_class", "i8"), ("machine", "i8")],
+    align=True,
+)
+COUNT = np.dtype(
+    [
+        ("now", "f8"),
+        ("area", "f8"),  # integral of the number in system
+        ("started", "i8"),
+        ("inside", "i8"),  # tasks in the system
+        ("tasks", "i8"),
+        ("free", "i8"),  # first free ticket, −1 for none
+        ("refusals", "i8"),
+        ("held", "i8"),
+        ("asked", "i8"),  # questions put to a pull policy
+        ("replans", "i8"),
+        ("pending", "i8"),
+        ("oldest", "i8"),  # longest idle machine, −1 for none
+        ("newest", "i8"),
+        ("order", "i8"),
+        ("patterns", "i8"),
+        ("traced", "i8"),
+        ("waiting", "i8"),  # classes with tasks that wait, as bits
+        ("planned", "i8"),  # whether the policy has a planner
+    ],
+    align=True,
+)
+
+
+@shared
+class State(NamedTuple):
+    """Everything that a loop reads and writes."""
+
+    machines: Any  # the view's part
+    classes: Any
+    rate: NDArray[np.float64]
+    nominal: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    assigned: NDArray[np.int64]
+    plan: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    tally: NDArray[np.float64]
+    server: Any  # SERVER [machine]
+    stream: Any  # STREAM [class]
+    ticket: Any  # TICKET, a pool
+    count: Any  # COUNT [1]
+    truth: NDArray[np.float64]  # true rates: effective if static or peers', else nominal
+    due: NDArray[np.float64]  # [machine], padded to a power of two: its next event
+    tree: NDArray[np.int64]  # a tournament over due; the winner is at 1
+    ends: NDArray[np.int64]  # [pattern, 3]: the classes it may serve as bits, its idle machines
+    pattern: NDArray[np.int64]  # [machine]
+    group: NDArray[np.int64]  # [machine]
+    present: NDArray[np.float64]  # availability that a planner is told, 0 where it is down
+    shapes: Any
+    table: NDArray[np.float64]
+    chain: NDArray[np.float64]  # rows: speed, mean steps, cumulative odds of the next state …
+    trace: Any  # EVENT
+
+
+def shown(s: State, now: float, own: Generator) -> View:
+    """Return what a policy is shown at a time."""
+    classes, machines = len(s.classes), len(s.machines)
+    return View(
+        now,
+        readonly(s.machines, machines),
+        readonly(s.classes, classes),
+        readonly(s.rate, classes, machines),
+        readonly(s.nominal, classes, machines),
+        readonly(s.expected, classes, machines),
+        readonly(s.assigned, classes, machines),
+        readonly(s.plan, classes, machines),
+        s.memory,
+        s.tally,
+        own,
+    )
+
+
+def grow(state: State) -> State:
+    """Return the same state with room for twice as many tasks."""
+    old = len(state.ticket)
+    if old >= MOST_TASKS:
+        raise InputError(
+            f"more than {MOST_TASKS:,} tasks are in the system at time {state.count[0].now:g}: "
+            "it is unstable; a shorter horizon shows that too"
+        )
+    ticket = np.zeros(2 * old, TICKET).view(np.recarray)
+    ticket[:old] = state.ticket
+    ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
+    ticket["next"][-1] = state.count[0].free
+    state.count[0].free = old
+    return state._replace(ticket=ticket)

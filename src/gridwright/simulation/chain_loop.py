@@ -1,0 +1,375 @@
+"""The loop of a grid of chains: from one tick at which something happens to the next.
+
+At a tick applications that end free their nodes, in the order of the nodes; nodes fail or are
+repaired; jobs arrive; then idle nodes start what waits for them. Every application that becomes
+ready is put to the policy.
+"""
+
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ..compiler.link import hook
+from ..policies.view import ChainView
+from .chain_state import ChainState, shown
+from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note
+from .interrupts import DRAWS, POOL, SLICE, TRACE
+from .sampling import low, shape_draw
+
+__all__ = [
+    "enqueue",
+    "loop",
+    "merged",
+    "perturbed",
+    "pop",
+    "release",
+    "take",
+]
+
+ALLOCATES_NOTHING = True
+
+TINY = 1e-9
+"""A time that is a whole number of ticks but for rounding is one."""
+
+
+def loop(
+    s: ChainState,
+    arguments: Any,
+    until: float,
+    warmup: float,
+    horizon: float,
+    tasks: Generator,
+    faults: Generator,
+    repeats: Generator,
+    own: Generator,
+) -> int:
+    """Go on until a time, or until something is needed; return the reason."""
+    c = s.count[0]
+    if low(s.shapes):
+        return DRAWS
+    if c.started == 0:
+        c.started = 1
+        _start(s, tasks, faults)
+    machines = len(s.machines)
+    while True:
+        t = c.now if c.stirred else _next(s)
+        if t > until:
+            c.area += c.inside * (until - c.now)
+            c.now = until
+            return SLICE
+        if c.spare < len(s.source):
+            return POOL
+        if low(s.shapes):
+            return DRAWS
+        if len(s.trace) > 0 and c.traced + 4 * (machines + len(s.source)) + c.inside > len(s.trace):
+            return TRACE
+        c.area += c.inside * (t - c.now)
+        c.now = t
+        for j in range(machines):
+            if s.server[j].finish <= t:
+                _finish(s, j, warmup, arguments, own)
+        if _change(s, faults, arguments, own):
+            c.stirred = 1  # and perhaps another node, before anything starts
+            continue
+        if t >= horizon:  # what ends with the run counts, nothing begins then
+            c.area += c.inside * (until - t)
+            c.now = until
+            return SLICE
+        for k in range(len(s.source)):
+            if s.source[k].next <= t:
+                _arrive(s, k, warmup, tasks, repeats, arguments, own)
+        for j in range(machines):
+            if s.server[j].job < 0 and s.machines[j].up:
+                _serve(s, j)
+        c.stirred = 0
+
+
+def _start(s: ChainState, tasks: Generator, faults: Generator) -> None:
+    """Draw when the first jobs arrive, and when nodes first fail."""
+    for k in range(len(s.source)):
+        s.source[k].next = floor(tasks.standard_exponential() * s.source[k].gap)
+    for j in range(len(s.server)):
+        o = s.server[j]
+        if o.mean_uptime < np.inf:
+            o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+
+
+def _next(s: ChainState) -> float:
+    """Return the next tick at which something happens."""
+    t = np.inf
+    for k in range(len(s.source)):
+        t = min(t, s.source[k].next)
+    for j in range(len(s.server)):
+        t = min(t, s.server[j].finish, s.server[j].fault)
+    return ceil(t) if t < np.inf else t
+
+
+def _arrive(
+    s: ChainState,
+    k: int,
+    warmup: float,
+    tasks: Generator,
+    repeats: Generator,
+    arguments: Any,
+    own: Generator,
+) -> None:
+    """Let a job arrive, and put its first application to the policy."""
+    c, source = s.count[0], s.source[k]
+    i = source.template
+    if i < 0:
+        u = tasks.random()
+        i = 0
+        while i < len(s.stream) - 1 and u >= s.stream[i].share:
+            i += 1
+    source.next += 1.0 + floor(tasks.standard_exponential() * source.gap)
+    job = take(s)
+    j = s.jobs[job]
+    j.number, j.template, j.arrived, j.stage, j.machine = c.jobs, i, c.now, 0, -1
+    s.ticket[job].ran = 0.0
+    if c.reading > 0:
+        for stage in range(s.templates[i].applications):
+            s.draws[job, stage, 0] = _bounded_normal(repeats)
+            s.draws[job, stage, 1] = 2.0 * repeats.random() - 1.0
+    c.jobs += 1
+    c.inside += 1
+    s.templates[i].arrived += 1
+    if c.now >= warmup:
+        s.stream[i].arrived += 1
+        customer = s.templates[i].customer
+        s.arrived[customer, int(c.now / s.window[customer])] += 1
+    if len(s.trace) > 0:
+        note(s, c.now, ARRIVE, j.number, i, -1)
+    _ready(s, job, arguments, own)
+
+
+def _bounded_normal(rng: Generator) -> float:
+    """Draw from the standard normal distribution within (−1, 1)."""
+    while True:
+        g = rng.standard_normal()
+        if -1.0 < g < 1.0:
+            return g
+
+
+def _ready(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
+    """Put an application that has become ready to the policy."""
+    c = s.count[0]
+    s.ticket[job].key = s.jobs[job].number if c.by_age else c.ready
+    c.ready += 1
+    c.stirred = 1
+    _ask(s, job, arguments, own)
+
+
+def _ask(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
+    """Ask the policy for a node, check its answer, and let the application queue there."""
+    c, machines = s.count[0], len(s.machines)
+    c.asked += 1
+    answer = decide(job, s.jobs[job].stage, shown(s, own), *arguments)
+    if answer < 0 or answer >= machines or not s.machines[answer].up:
+        c.refusals += answer != -1
+        c.held += 1
+        enqueue(s, machines, job)
+        return
+    s.jobs[job].machine = answer
+    s.machines[answer].backlog += 1
+    s.machines[answer].work += _estimate(s, job, answer)
+    enqueue(s, answer, job)
+    if len(s.trace) > 0:
+        note(s, c.now, ASSIGN, s.jobs[job].number, s.jobs[job].template, answer)
+
+
+def _estimate(s: ChainState, job: int, j: int) -> float:
+    """Return how long a job's application should take on a node."""
+    return s.times[s.templates[s.jobs[job].template].first + s.jobs[job].stage, j]
+
+
+def _serve(s: ChainState, j: int) -> None:
+    """Let an idle node start what waits for it, or the head of the central queue."""
+    own, central = s.root[j], s.root[len(s.machines)]
+    if own < 0 and central < 0:
+        return
+    if own >= 0 and (central < 0 or s.ticket[own].key < s.ticket[central].key):
+        job = pop(s, j)
+    else:
+        job = pop(s, len(s.machines))
+        s.jobs[job].machine = j
+        s.machines[j].backlog += 1
+        s.machines[j].work += _estimate(s, job, j)
+    c, o = s.count[0], s.server[j]
+    time = _estimate(s, job, j)
+    if c.reading > 0:
+        g, u = s.draws[job, s.jobs[job].stage, 0], s.draws[job, s.jobs[job].stage, 1]
+        time = max(1.0, time * perturbed(c.reading, c.variation, g, u))
+    o.job = job
+    o.begun = c.now
+    o.finish = c.now + max(1.0, ceil(time - TINY))
+    s.machines[j].serving = job
+    if len(s.trace) > 0:
+        note(s, c.now, START, s.jobs[job].number, s.jobs[job].template, j)
+
+
+def perturbed(reading: int, v: float, g: float, u: float) -> float:
+    """Return how many times its estimate a time is: as printed, halved, or a mixture.
+
+    >>> [round(perturbed(reading, 0.5, 0.4, -0.2), 3) for reading in (1, 2, 3)]
+    [1.0, 1.05, 1.1]
+    """
+    if reading == 1:
+        return ((1.0 - v) * v * g + 1.0 + v * u + 1.0) / 2.0
+    if reading == 2:
+        return ((1.0 - v) * g + 1.0 + v * u + 1.0) / 2.0
+    return (1.0 - v) * (1.0 + g) + v * (1.0 + u)
+
+
+def _leave(s: ChainState, j: int) -> int:
+    """Take the application off a node, whatever became of it."""
+    o = s.server[j]
+    job = o.job
+    o.job, o.finish = -1, np.inf
+    o.busy += s.count[0].now - o.begun
+    s.machines[j].serving = -1
+    _forget_at(s, job, j)
+    return job
+
+
+def _forget_at(s: ChainState, job: int, j: int) -> None:
+    s.machines[j].backlog -= 1
+    s.machines[j].work -= _estimate(s, job, j)
+    if s.machines[j].backlog == 0:
+        s.machines[j].work = 0.0  # no rounding stays behind
+
+
+def _finish(s: ChainState, j: int, warmup: float, arguments: Any, own: Generator) -> None:
+    """End an application: its successor is ready, or the job is done."""
+    c = s.count[0]
+    c.stirred = 1
+    begun = s.server[j].begun
+    job = _leave(s, j)
+    it = s.jobs[job]
+    s.ticket[job].ran += c.now - begun
+    if len(s.trace) > 0:
+        note(s, c.now, FINISH, it.number, it.template, j)
+    it.stage += 1
+    if it.stage < s.templates[it.template].applications:
+        _ready(s, job, arguments, own)
+        return
+    stream, template = s.stream[it.template], s.templates[it.template]
+    latency = c.now - it.arrived
+    c.inside -= 1
+    stream.finished += 1
+    if it.arrived >= warmup:
+        stream.response += latency
+        stream.waited += latency - s.ticket[job].ran
+        if latency <= template.latency:
+            stream.ok += 1
+        else:
+            stream.late += 1
+            s.failed[template.customer, int(it.arrived / s.window[template.customer])] += 1
+    release(s, job)
+
+
+def _change(s: ChainState, faults: Generator, arguments: Any, own: Generator) -> bool:
+    """Let the first node that is due fail or be repaired; tell whether one was."""
+    c = s.count[0]
+    for j in range(len(s.server)):
+        o = s.server[j]
+        if o.fault <= c.now:
+            if s.machines[j].up:
+                gap = shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
+                _fail(s, j, arguments, own)
+            else:
+                gap = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+                s.machines[j].up = True
+                if len(s.trace) > 0:
+                    note(s, c.now, REPAIR, -1, -1, j)
+            o.fault += gap
+            _offer_again(s, len(s.machines), arguments, own)
+            return True
+    return False
+
+
+def _fail(s: ChainState, j: int, arguments: Any, own: Generator) -> None:
+    """Take a node out: its application is lost and begins again, what waits there moves on."""
+    c, o = s.count[0], s.server[j]
+    s.machines[j].up = False
+    if len(s.trace) > 0:
+        note(s, c.now, FAIL, -1, -1, j)
+    if o.job >= 0:
+        if len(s.trace) > 0:
+            note(s, c.now, LOSE, s.jobs[o.job].number, s.jobs[o.job].template, j)
+        c.lost += 1
+        _ask(s, _leave(s, j), arguments, own)
+    _offer_again(s, j, arguments, own)
+
+
+def _offer_again(s: ChainState, queue: int, arguments: Any, own: Generator) -> None:
+    """Put everything in a queue to the policy once more, the first in it first."""
+    rest = s.root[queue]
+    s.root[queue] = -1
+    scratch = len(s.machines) + 1
+    s.root[scratch] = rest
+    while s.root[scratch] >= 0:
+        job = pop(s, scratch)
+        if queue < len(s.machines):
+            _forget_at(s, job, queue)
+        _ask(s, job, arguments, own)
+
+
+@hook
+def decide(job: int, stage: int, view: ChainView) -> int:
+    """Stand in for the policy."""
+    return -1
+
+
+def take(s: ChainState) -> int:
+    """Take a free ticket; the loop has made sure that there is one."""
+    c = s.count[0]
+    job = c.free
+    c.free = s.ticket[job].left
+    c.spare -= 1
+    s.ticket[job].left = s.ticket[job].right = -1
+    s.ticket[job].active = True
+    return job
+
+
+def release(s: ChainState, job: int) -> None:
+    """Give the ticket of a job that is done back."""
+    c = s.count[0]
+    s.ticket[job].active = False
+    s.ticket[job].left = c.free
+    c.free = job
+    c.spare += 1
+
+
+def enqueue(s: ChainState, queue: int, job: int) -> None:
+    """Let a job join a queue, at the place that its key gives it."""
+    s.root[queue] = merged(s, s.root[queue], job)
+
+
+def pop(s: ChainState, queue: int) -> int:
+    """Take the first job out of a queue that has one."""
+    job = s.root[queue]
+    s.root[queue] = merged(s, s.ticket[job].left, s.ticket[job].right)
+    s.ticket[job].left = s.ticket[job].right = -1
+    return job
+
+
+def merged(s: ChainState, one: int, other: int) -> int:
+    """Merge two heaps and return the first of all; the children are swapped on the way down."""
+    first, last = -1, -1
+    while one >= 0 and other >= 0:
+        if s.ticket[other].key < s.ticket[one].key:
+            one, other = other, one
+        if last < 0:
+            first = one
+        else:
+            s.ticket[last].left = one
+        last = one
+        one = s.ticket[last].right
+        s.ticket[last].right = s.ticket[last].left
+    rest = one if one >= 0 else other
+    if last < 0:
+        return rest
+    s.ticket[last].left = rest
+    return first

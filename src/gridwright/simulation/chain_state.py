@@ -1,0 +1,155 @@
+"""The state of a simulated grid of chains: plain arrays, so that its loop can stop and go on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ..compiler.link import shared
+from ..compiler.readonly import readonly
+from ..model import InputError
+from ..policies.view import JOB, ChainView, records
+
+__all__ = [
+    "COUNT",
+    "SERVER",
+    "SOURCE",
+    "STREAM",
+    "TICKET",
+    "ChainState",
+    "grow",
+    "shown",
+]
+
+ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
+
+MOST_JOBS = 1 << 23
+"""Jobs in the system at once for which there is room."""
+
+SERVER = np.dtype(
+    [
+        ("job", "i8"),  # whose application runs there, −1 for none
+        ("begun", "f8"),  # when it was started
+        ("finish", "f8"),  # when it ends, infinite for none
+        ("fault", "f8"),  # when the node fails next, or is repaired
+        ("busy", "f8"),  # time spent busy
+        ("mean_uptime", "f8"),
+        ("mean_repair", "f8"),
+        ("uptime", "i8"),  # shapes
+        ("repair", "i8"),
+    ],
+    align=True,
+)
+SOURCE = np.dtype(
+    [
+        ("next", "f8"),  # the tick of its next job
+        ("gap", "f8"),  # mean time between jobs, before they are put into ticks
+        ("template", "i8"),  # −1: drawn in proportion to the rates
+    ],
+    align=True,
+)
+STREAM = np.dtype(
+    [
+        ("share", "f8"),  # cumulative share of the arrivals
+        ("arrived", "i8"),  # jobs after the warm-up, and what became of them
+        ("ok", "i8"),
+        ("late", "i8"),
+        ("response", "f8"),
+        ("waited", "f8"),
+        ("finished", "i8"),
+    ],
+    align=True,
+)
+TICKET = np.dtype(
+    [
+        ("active", "?"),
+        ("key", "i8"),  # who comes first where it queues
+        ("left", "i8"),  # heap of those who queue there; left: the next free ticket
+        ("right", "i8"),
+        ("ran", "f8"),  # time that its applications ran, those interrupted not counted
+    ],
+    align=True,
+)
+COUNT = np.dtype(
+    [
+        ("now", "f8"),
+        ("area", "f8"),  # integral of the number of jobs in the system
+        ("started", "i8"),
+        ("stirred", "i8"),  # something happened at this tick, and nodes may have work to start
+        ("inside", "i8"),
+        ("jobs", "i8"),
+        ("ready", "i8"),  # applications that have become ready
+        ("free", "i8"),  # first free ticket, −1 for none
+        ("spare", "i8"),  # how many are free
+        ("asked", "i8"),
+        ("held", "i8"),
+        ("refusals", "i8"),
+        ("lost", "i8"),
+        ("traced", "i8"),
+        ("by_age", "?"),  # the oldest job's application comes first
+        ("reading", "i8"),  # of the perturbation, 0 for none
+        ("variation", "f8"),
+    ],
+    align=True,
+)
+
+
+@shared
+class ChainState(NamedTuple):
+    """Everything that the loop reads and writes."""
+
+    machines: Any  # the view's part
+    jobs: Any
+    templates: Any
+    times: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    tally: NDArray[np.float64]
+    server: Any  # SERVER [machine]
+    source: Any  # SOURCE
+    stream: Any  # STREAM [template]
+    ticket: Any  # TICKET, a pool, beside jobs
+    draws: NDArray[np.float64]  # [job, application, 2]: g and U of its perturbation
+    root: NDArray[np.int64]  # [machine]: the first of its queue, −1 for none; last: the central one
+    window: NDArray[np.float64]  # [customer]: length
+    arrived: NDArray[np.int64]  # [customer, window]: jobs that arrived in it
+    failed: NDArray[np.int64]  # [customer, window]: those of them that were late
+    count: Any  # COUNT [1]
+    shapes: Any
+    table: NDArray[np.float64]
+    trace: Any  # EVENT
+
+
+def shown(s: ChainState, own: Generator) -> ChainView:
+    """Return what a policy is shown now."""
+    return ChainView(
+        s.count[0].now,
+        readonly(s.machines),
+        readonly(s.jobs),
+        readonly(s.templates),
+        readonly(s.times),
+        s.memory,
+        s.tally,
+        own,
+    )
+
+
+def grow(state: ChainState) -> ChainState:
+    """Return the same state with room for twice as many jobs."""
+    old = len(state.ticket)
+    if old >= MOST_JOBS:
+        raise InputError(
+            f"more than {MOST_JOBS:,} jobs are in the system at tick {state.count[0].now:g}: "
+            "it is unstable; a shorter horizon shows that too"
+        )
+    ticket, jobs = records(2 * old, TICKET), records(2 * old, JOB)
+    ticket[:old], jobs[:old] = state.ticket, state.jobs
+    ticket["left"][old:] = np.arange(old + 1, 2 * old + 1)
+    ticket["left"][-1] = state.count[0].free
+    state.count[0].free = old
+    state.count[0].spare += old
+    draws = np.zeros((2 * len(state.draws), *state.draws.shape[1:]))
+    draws[: len(state.draws)] = state.draws
+    return state._replace(ticket=ticket, jobs=jobs, draws=draws)

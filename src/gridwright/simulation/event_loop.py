@@ -1,0 +1,429 @@
+"""The loop with an event list: machines that fail, come back and change; push and pull alike.
+
+What push and pull do differently is bound when the loop is linked: ``placed`` (a task waits),
+``freed`` (a machine has nothing to do), ``returned`` (a machine failed) and ``recalled`` (there is
+a new plan).
+"""
+
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ..compiler.link import hook, rare
+from .central_state import State
+from .event_log import ARRIVE, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
+from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
+from .planning import situation
+from .sampling import low, shape_draw
+
+__all__ = [
+    "append",
+    "begin",
+    "insert",
+    "interrupt",
+    "loop",
+    "pop",
+    "release",
+    "settle",
+    "take",
+]
+
+ALLOCATES_NOTHING = True
+
+
+def loop(
+    s: State,
+    arguments: Any,
+    until: float,
+    warmup: float,
+    make_plan: Any,
+    room: Any,
+    tasks: Generator,
+    faults: Generator,
+    repeats: Generator,
+    own: Generator,
+) -> int:
+    """Go on until a time, or until something is needed; return the reason.
+
+    ``make_plan`` makes a plan, in the room for it, or returns False where only Python can.
+    """
+    c = s.count[0]
+    tracing = len(s.trace) > 0
+    if low(s.shapes):
+        return DRAWS
+    if c.started == 0:
+        c.started = 1
+        _start(s, tasks, faults)
+        recalled(s, arguments, own)
+    while True:
+        if c.pending == MAKE_PLAN:
+            if not make_plan(situation(s, room), room, s.plan):
+                return PLAN
+            c.pending = ASK
+        if c.pending == ASK:
+            c.replans += 1
+            if tracing:
+                note(s, c.now, REPLAN, -1, -1, -1)
+            recalled(s, arguments, own)
+            c.pending = NOTHING
+        i, arrival = 0, s.stream[0].next
+        for k in range(1, len(s.stream)):
+            if s.stream[k].next < arrival:
+                i, arrival = k, s.stream[k].next
+        j = s.tree[1]
+        t = min(arrival, s.due[j])
+        if t >= until:
+            c.area += c.inside * (until - c.now)
+            c.now = until
+            return SLICE
+        if c.free < 0:
+            return POOL
+        if low(s.shapes):
+            return DRAWS
+        if tracing and c.traced + 4 * len(s.machines) + 16 > len(s.trace):
+            return TRACE
+        c.area += c.inside * (t - c.now)
+        c.now = t
+        if arrival <= s.due[j]:
+            _arrive(s, i, warmup, tasks)
+            placed(s, i, arguments, own)
+            continue
+        o = s.server[j]
+        if o.finish <= o.fault and o.finish <= o.shift:
+            _finish(s, j, warmup)
+            freed(s, j, arguments, own)
+        elif o.fault <= o.shift:
+            if not s.machines[j].up:
+                _repair(s, j, faults, arguments, own)
+            elif o.silent:
+                _notice(s, j, repeats, arguments, own)
+            else:
+                _fail(s, j, faults, repeats, arguments, own)
+        else:
+            _shift(s, j, faults)
+
+
+def begin(s: State, j: int, x: int) -> None:
+    """Start a task on a machine."""
+    c, o, ticket = s.count[0], s.server[j], s.ticket[x]
+    s.machines[j].serving = ticket.task_class
+    o.ticket = x
+    o.begun = c.now
+    o.left = ticket.work
+    o.last = c.now + o.before
+    rate = s.truth[ticket.task_class, j] * o.speed
+    o.finish = o.last + o.left / rate + o.after if not o.silent else np.inf
+    settle(s, j)
+    if len(s.trace) > 0:
+        note(s, c.now + o.before, START, ticket.number, ticket.task_class, j)
+
+
+@rare
+def interrupt(s: State, j: int, repeats: Generator) -> int:
+    """Take the task off a machine that fails; it will need a fresh execution time."""
+    c, o = s.count[0], s.server[j]
+    x = o.ticket
+    ticket = s.ticket[x]
+    o.ticket = -1
+    o.busy += c.now - o.begun
+    o.finish = np.inf
+    s.machines[j].serving = -1
+    ticket.work = shape_draw(s.shapes, s.table, s.stream[ticket.task_class].work_shape, repeats)
+    s.stream[ticket.task_class].lost += 1
+    if len(s.trace) > 0:
+        note(s, c.now, LOSE, ticket.number, ticket.task_class, j)
+    return x
+
+
+@rare
+def _start(s: State, tasks: Generator, faults: Generator) -> None:
+    for i in range(len(s.stream)):
+        gap = shape_draw(s.shapes, s.table, s.stream[i].gap_shape, tasks)
+        s.stream[i].next = gap * s.stream[i].gap
+    for j in range(len(s.server)):
+        o = s.server[j]
+        o.fault = np.inf
+        if o.mean_uptime < np.inf:
+            o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+        o.change = _sojourn(s, j, faults)
+        o.report = o.period if o.period > 0.0 and o.chain >= 0 else np.inf
+        o.shift = min(o.change, o.report)
+        settle(s, j)
+
+
+def _arrive(s: State, i: int, warmup: float, tasks: Generator) -> None:
+    c, q = s.count[0], s.stream[i]
+    x = take(s)
+    ticket = s.ticket[x]
+    q.next = c.now + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+    ticket.born = c.now
+    ticket.work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
+    ticket.task_class = i
+    ticket.number = c.tasks
+    c.tasks += 1
+    c.inside += 1
+    if c.now >= warmup:
+        q.arrived += 1
+    s.classes[i].arrived += 1
+    if len(s.trace) > 0:
+        note(s, c.now, ARRIVE, ticket.number, i, -1)
+    append(s, x)
+
+
+def _finish(s: State, j: int, warmup: float) -> None:
+    c, o, m = s.count[0], s.server[j], s.machines[j]
+    ticket = s.ticket[o.ticket]
+    q = s.stream[ticket.task_class]
+    q.finished += 1
+    if ticket.born >= warmup:
+        q.responded += 1
+        q.response += c.now - ticket.born
+        q.waited += ticket.due - ticket.born
+        q.queued += o.begun - ticket.due
+    o.busy += c.now - o.begun
+    o.finish = np.inf
+    m.serving = -1
+    m.backlog -= 1
+    m.work = m.work - ticket.expected if m.backlog > 0 else 0.0
+    c.inside -= 1
+    if len(s.trace) > 0:
+        note(s, c.now, FINISH, ticket.number, ticket.task_class, j)
+    release(s, o.ticket)
+    o.ticket = -1  # what follows settles the machine's next event
+
+
+@rare
+def _fail(
+    s: State, j: int, faults: Generator, repeats: Generator, arguments: Any, own: Generator
+) -> None:
+    c, o = s.count[0], s.server[j]
+    if len(s.trace) > 0:
+        note(s, c.now, FAIL, -1, -1, j)
+    o.back = c.now + shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
+    if o.detection > 0.0:
+        o.silent = True
+        o.finish = np.inf
+        o.fault = min(c.now + o.detection, o.back)
+        settle(s, j)
+    else:
+        _notice(s, j, repeats, arguments, own)
+
+
+@rare
+def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
+    """Do what a scheduler does when it knows that a machine has failed."""
+    c, o, m = s.count[0], s.server[j], s.machines[j]
+    m.up = False
+    o.silent = False
+    _expect(s, j)
+    s.present[j] = 0.0
+    o.fault = o.back
+    if c.planned:
+        c.pending = MAKE_PLAN
+    returned(s, j, repeats, arguments, own)
+    m.backlog = 0
+    m.work = 0.0
+    settle(s, j)
+
+
+@rare
+def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator) -> None:
+    c, o, m = s.count[0], s.server[j], s.machines[j]
+    if len(s.trace) > 0:
+        note(s, c.now, REPAIR, -1, -1, j)
+    m.up = True
+    _expect(s, j)
+    o.fault = c.now + shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
+    believed = m.availability
+    if o.doubt > 0.0:
+        error = (2.0 * faults.random() - 1.0) * o.doubt
+        believed = min(max(o.believed * (1.0 + error), 0.0), 1.0)
+    _believe(s, j, believed)
+    if c.planned:
+        c.pending = MAKE_PLAN
+    freed(s, j, arguments, own)
+
+
+@rare
+def _believe(s: State, j: int, availability: float) -> None:
+    """Let the scheduler believe in an availability of a machine."""
+    m = s.machines[j]
+    if m.availability != availability:
+        m.availability = availability
+        for i in range(len(s.classes)):
+            s.rate[i, j] = s.nominal[i, j] * availability
+        _expect(s, j)
+    if m.up:
+        s.present[j] = availability if s.server[j].told else 1.0
+
+
+@rare
+def _expect(s: State, j: int) -> None:
+    """Work out how long tasks are expected to take on a machine."""
+    for i in range(len(s.classes)):
+        possible = s.machines[j].up and s.rate[i, j] > 0.0
+        s.expected[i, j] = 1.0 / s.rate[i, j] if possible else np.inf
+
+
+@rare
+def _shift(s: State, j: int, faults: Generator) -> None:
+    """Change a machine's availability, or report it."""
+    c, o = s.count[0], s.server[j]
+    if o.change <= c.now:
+        _change(s, j, faults)
+    if o.report <= c.now:
+        o.report = c.now + o.period
+        if s.machines[j].availability != o.speed:
+            _believe(s, j, o.speed)
+            if c.planned and o.told and s.machines[j].up:
+                c.pending = MAKE_PLAN
+    o.shift = min(o.change, o.report)
+    settle(s, j)
+
+
+@rare
+def _change(s: State, j: int, faults: Generator) -> None:
+    """Move a machine's chain on; a running task keeps the work that is left of it."""
+    c, o = s.count[0], s.server[j]
+    row = o.chain + o.stage
+    u = faults.random()
+    k = 0
+    while u >= s.chain[row, 3 + k]:
+        k += 1
+    if o.ticket >= 0 and not o.silent:
+        rate = s.truth[s.machines[j].serving, j]
+        if c.now > o.last:
+            o.left -= (c.now - o.last) * rate * o.speed
+            o.last = c.now
+        if o.left > 0.0:
+            o.finish = o.last + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
+    o.stage = k
+    o.speed = s.chain[o.chain + k, 0]
+    o.change = c.now + _sojourn(s, j, faults)
+    if len(s.trace) > 0:
+        note(s, c.now, SHIFT, -1, -1, j)
+
+
+@rare
+def _sojourn(s: State, j: int, faults: Generator) -> float:
+    """Draw how long a machine's availability stays as it is: a geometric number of steps."""
+    o = s.server[j]
+    if o.chain < 0:
+        return np.inf
+    stay, step = s.chain[o.chain + o.stage, 1], s.chain[o.chain + o.stage, 2]
+    if stay >= 1.0:
+        return np.inf
+    if stay <= 0.0:
+        return step
+    return step * (1.0 + np.floor(log(1.0 - faults.random()) / log(stay)))
+
+
+# Bound when the loop is linked.
+
+
+@hook
+def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
+    """Do what follows when a task of a class waits centrally."""
+
+
+@hook
+def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
+    """Do what follows when a machine has nothing to do; settle its next event."""
+
+
+@hook
+def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
+    """Do what follows when a machine has failed: its tasks come back."""
+
+
+@hook
+def recalled(s: State, arguments: Any, own: Generator) -> None:
+    """Do what follows when there is a new plan."""
+
+
+def settle(s: State, j: int) -> None:
+    """Replay the tournament after one of a machine's times has changed."""
+    o = s.server[j]
+    t = o.finish
+    if o.fault < t:
+        t = o.fault
+    if o.shift < t:
+        t = o.shift
+    s.due[j] = t
+    k = (len(s.due) + j) >> 1
+    while k > 0:
+        left, right = s.tree[2 * k], s.tree[2 * k + 1]
+        winner = left if s.due[left] <= s.due[right] else right
+        if winner == s.tree[k] and winner != j:
+            return  # nothing changes further up
+        s.tree[k] = winner
+        k >>= 1
+
+
+def take(s: State) -> int:
+    """Take a free ticket; the loop has made sure that there is one."""
+    x = s.count[0].free
+    s.count[0].free = s.ticket[x].next
+    s.ticket[x].next = -1
+    return x
+
+
+def release(s: State, x: int) -> None:
+    """Give a ticket back."""
+    s.ticket[x].next = s.count[0].free
+    s.count[0].free = x
+
+
+def append(s: State, x: int) -> None:
+    """Put a task at the end of its class's queue."""
+    i = s.ticket[x].task_class
+    q = s.stream[i]
+    if q.head < 0:
+        q.head = x
+    else:
+        s.ticket[q.tail].next = x
+    q.tail = x
+    _count_in(s, i)
+
+
+@rare
+def insert(s: State, x: int) -> None:
+    """Put a task that comes back where its arrival time belongs in its class's queue."""
+    ticket = s.ticket[x]
+    q = s.stream[ticket.task_class]
+    previous, following = -1, q.head
+    while following >= 0 and s.ticket[following].born <= ticket.born:
+        previous, following = following, s.ticket[following].next
+    ticket.next = following
+    if previous < 0:
+        q.head = x
+    else:
+        s.ticket[previous].next = x
+    if following < 0:
+        q.tail = x
+    _count_in(s, ticket.task_class)
+
+
+def pop(s: State, i: int) -> int:
+    """Take the first task of a class out of its queue."""
+    q = s.stream[i]
+    x = q.head
+    q.head = s.ticket[x].next
+    s.ticket[x].next = -1
+    view = s.classes[i]
+    view.waiting -= 1
+    if q.head < 0:
+        view.oldest = np.inf
+        s.count[0].waiting &= ~(1 << i)
+    else:
+        view.oldest = s.ticket[q.head].born
+    return x
+
+
+def _count_in(s: State, i: int) -> None:
+    view = s.classes[i]
+    view.waiting += 1
+    view.oldest = s.ticket[s.stream[i].head].born
+    s.count[0].waiting |= 1 << i

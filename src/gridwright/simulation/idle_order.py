@@ -1,0 +1,137 @@
+"""Lists of the idle machines of a pull system: one of all, and one for each permission pattern.
+
+Both are in the order in which machines became idle. An arrival looks at the heads of the patterns
+that may serve its class, not at every machine.
+"""
+
+import numpy as np
+
+from ..compiler.link import rare
+from .central_state import State
+
+__all__ = [
+    "fastest_idle",
+    "leave",
+    "longest_idle",
+    "rejoin",
+    "relist",
+]
+
+ALLOCATES_NOTHING = True
+
+
+def rejoin(s: State, j: int) -> None:
+    """Put a machine that has become idle at the end of the lists."""
+    c, o = s.count[0], s.server[j]
+    o.idle = True
+    o.since = c.order
+    c.order += 1
+    o.older, o.newer = c.newest, -1
+    if c.newest >= 0:
+        s.server[c.newest].newer = j
+    else:
+        c.oldest = j
+    c.newest = j
+    _list(s, j)
+
+
+def leave(s: State, j: int) -> None:
+    """Take a machine out of the lists."""
+    c, o = s.count[0], s.server[j]
+    o.idle = False
+    if o.older >= 0:
+        s.server[o.older].newer = o.newer
+    else:
+        c.oldest = o.newer
+    if o.newer >= 0:
+        s.server[o.newer].older = o.older
+    else:
+        c.newest = o.older
+    if o.prev >= 0:
+        s.server[o.prev].next = o.next
+    else:
+        s.ends[s.pattern[j], 1] = o.next
+    if o.next >= 0:
+        s.server[o.next].prev = o.prev
+    else:
+        s.ends[s.pattern[j], 2] = o.prev
+
+
+@rare
+def relist(s: State) -> None:
+    """Find every machine's pattern after a new plan, and list the idle ones by pattern again."""
+    c = s.count[0]
+    c.patterns = 0
+    machines = len(s.pattern)
+    for j in range(machines):
+        s.pattern[j] = 0
+    for i in range(len(s.classes)):
+        for j in range(machines):
+            s.pattern[j] |= (1 << i) if s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0 else 0
+    k = 0
+    for j in range(machines):
+        bits = s.pattern[j]
+        if j == 0 or bits != s.ends[k, 0]:  # a machine is often as the one before it
+            k = 0
+            while k < c.patterns and s.ends[k, 0] != bits:
+                k += 1
+        if k == c.patterns:
+            s.ends[k, 0], s.ends[k, 1], s.ends[k, 2] = bits, -1, -1
+            c.patterns += 1
+        s.pattern[j] = k
+    j = c.oldest
+    while j >= 0:
+        _list(s, j)
+        j = s.server[j].newer
+
+
+def longest_idle(s: State, i: int, asked: int) -> int:
+    """Return the machine that may serve a class and has been idle longest, after one asked."""
+    best, since = -1, np.iinfo(np.int64).max
+    after = s.server[asked].since if asked >= 0 else -1
+    for k in range(s.count[0].patterns):
+        if (s.ends[k, 0] >> i) & 1:
+            j = s.ends[k, 1]
+            while j >= 0 and s.server[j].since <= after:
+                j = s.server[j].next
+            if j >= 0 and s.server[j].since < since:
+                best, since = j, s.server[j].since
+    return best
+
+
+def fastest_idle(s: State, i: int, asked: int) -> int:
+    """Return the idle machine that is fastest for a class, after one asked; of equals, longest.
+
+    After a machine that took nothing, those that are as fast and as fit by the plan are passed
+    over: with thousands of machines alike, all that wait for better ones would be asked at every
+    arrival.
+    """
+    best, most, since = -1, -1.0, 0
+    bound, after, unfit = np.inf, -1, -1.0
+    if asked >= 0:
+        bound, after = s.rate[i, asked], s.server[asked].since
+        if s.server[asked].idle:
+            unfit = s.plan[i, asked]
+    for k in range(s.count[0].patterns):
+        if (s.ends[k, 0] >> i) & 1:
+            j = s.ends[k, 1]
+            while j >= 0:
+                rate, order = s.rate[i, j], s.server[j].since
+                if (rate > most or (rate == most and order < since)) and (
+                    rate < bound or (rate == bound and order > after and s.plan[i, j] != unfit)
+                ):
+                    best, most, since = j, rate, order
+                j = s.server[j].next
+    return best
+
+
+def _list(s: State, j: int) -> None:
+    """Put a machine at the end of its pattern's list."""
+    o, k = s.server[j], s.pattern[j]
+    last = s.ends[k, 2]
+    o.prev, o.next = last, -1
+    if last >= 0:
+        s.server[last].next = j
+    else:
+        s.ends[k, 1] = j
+    s.ends[k, 2] = j

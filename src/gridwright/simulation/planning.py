@@ -1,0 +1,93 @@
+"""New plans inside the loop, for the planners that can be compiled."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Situation, Workspace, grouped, prices, vertex, weights
+from ..allocation.bottlenecks import optimum
+from ..allocation.planner import fill, permit, spread
+from ..allocation.simplex import FAILED
+from ..compiler.link import rare, shared
+from ..policies.choice import fastest, mark_fastest
+from .central_state import State
+
+__all__ = [
+    "PLANS",
+    "Planning",
+    "plan_in_python",
+    "situation",
+]
+
+ALLOCATES_NOTHING = True
+
+Floats = NDArray[np.float64]
+
+
+@shared
+class Planning(NamedTuple):
+    """What a compiled planner works with."""
+
+    room: Workspace
+    numbers: Floats  # the planner's parameters
+    arrivals: Floats  # [class], scratch
+
+
+def plan_in_python(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Leave the planning to Python."""
+    return False
+
+
+def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``vertex`` does."""
+    if optimum(now, planning.room) == FAILED:
+        return False
+    fill(now, planning.room, plan)
+    return True
+
+
+def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``grouped`` does."""
+    if optimum(now, planning.room) == FAILED:
+        return False
+    spread(now, planning.room, plan)
+    return True
+
+
+def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``prices`` does, and ``weights``, which has no power."""
+    if optimum(now, planning.room) == FAILED:
+        return False
+    power = planning.numbers[0] if len(planning.numbers) > 0 else np.inf
+    permit(now, planning.room, plan, power)
+    return True
+
+
+def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``fastest`` does; how many that are was checked when the first plan was made."""
+    machines = now.rates.shape[1]
+    k = int(planning.numbers[0])
+    if planning.numbers[1] > 0.0:
+        k = int(planning.numbers[1] * machines / 100 + 1e-9)
+    mark_fastest(now, k, plan)
+    return True
+
+
+@rare
+def situation(s: State, planning: Planning) -> Situation:
+    """Describe the state to a planner."""
+    for i in range(len(s.classes)):
+        planning.arrivals[i] = s.classes[i].arrival
+    return Situation(s.nominal, planning.arrivals, s.present, s.group)
+
+
+PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
+    fastest: plan_fastest,
+    vertex: plan_vertex,
+    grouped: plan_grouped,
+    prices: plan_prices,
+    weights: plan_prices,
+}
+"""Planners that run compiled inside the loop; any other is called in Python."""
