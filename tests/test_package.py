@@ -33,7 +33,7 @@ def test_modules_export_what_they_say(name: str) -> None:
 @pytest.mark.parametrize("folder", ["src", "tests", "tools", "bench", "examples"])
 def test_a_file_fits_in_a_head(folder: str) -> None:
     files = sorted((ROOT / folder).rglob("*.py"))
-    lines = {str(file.relative_to(ROOT)): len(file.read_text("utf-8").splitlines()) for file in files}
+    lines = {file.relative_to(ROOT): len(file.read_text("utf-8").splitlines()) for file in files}
     assert len(lines) == len(files) > 0
     assert {file: count for file, count in lines.items() if count > 500} == {}
 
