@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from gridwright import InputError
-from gridwright.grid import Grid, JobFailedError, Journal, Stage
+from gridwright.grid import Grid, Journal, Stage
 from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started, connection
 from gridwright.grid.executors.dask import DaskExecutor, Worker
 
@@ -42,7 +42,7 @@ def test_results_come_back(policy: str, cluster: Cluster, tmp_path: Path) -> Non
         large = grid.submit(lambda size: b"x" * size, 5_000_000)
         assert len(large.result(WAIT)) == 5_000_000
         assert grid.submit(len, b"x" * 12_000_000).result(WAIT) == 12_000_000
-        with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        with pytest.raises(ZeroDivisionError):
             grid.submit(divmod, 1, 0).result(WAIT)
     kept = journalled(tmp_path / "j.sqlite")
     assert Counter(each.job.stage for each in kept.values()) == {

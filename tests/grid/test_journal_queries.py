@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import InputError
+from gridwright import GridTimeoutError, InputError
 from gridwright.grid import Journal, event_page, job_page, machine_states, queues, request
 from gridwright.grid.job import Job, Stage
 from gridwright.grid.journal import Entry
@@ -114,7 +114,7 @@ def test_who_writes(journal: Journal) -> None:
     with pytest.raises(InputError, match="another grid"):
         other.claim()
     assert other.owner() == os.getpid(), "who tries in vain leaves no trace"
-    with pytest.raises(InputError, match=r"did not answer within 0\.1 seconds"):
+    with pytest.raises(GridTimeoutError, match=r"did not answer within 0\.1 seconds"):
         request(other, "ping", "m0", patience=0.1)
     other.close()
     journal.release()

@@ -61,7 +61,7 @@ def reproduce(
     ] = None,
     page: Annotated[
         Path | None,
-        path_option("--page", "Write a Markdown page, with the figures in a folder beside it."),
+        path_option("--page", "Write a Markdown page, with its data (JSON) and figures beside it."),
     ] = None,
     report: Annotated[
         Path | None, path_option("--report", "Write one HTML file with all figures.")
@@ -129,10 +129,10 @@ def _list(chosen: list[Target], json: bool) -> None:
 
 
 def _write_page(found: list[Reproduction], laboratory: Laboratory, page: Path) -> None:
-    from ..reproduction import write_page
+    from ..reproduction import data_of, write_page
 
     _draw(found, page.parent / "figures")
-    write_page(found, laboratory, page)
+    write_page(data_of(found, laboratory), page)
 
 
 def _draw(found: list[Reproduction], folder: Path) -> None:

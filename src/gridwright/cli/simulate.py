@@ -40,7 +40,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from ..experiments import Comparison, Result
+    from ..experiments import ChainResult, Comparison, Result
     from ..statistics import Estimate
 
 
@@ -193,7 +193,8 @@ def _write_events(result: Result, path: Path) -> None:
 
 def show_result(result: Result) -> None:
     """Print a result: overall, by class, by machine."""
-    from ..experiments import in_words
+    from ..experiments import ChainResult, in_words
+    from ..policies import PUSH
 
     out = console()
     runs = counted(len(result.replications), "replication")
@@ -211,7 +212,7 @@ def show_result(result: Result) -> None:
         rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
         rows.add_row("tasks lost to failures", str(result.lost))
-    if result.policy.kind == "push":
+    if result.policy.kind is PUSH:
         rows.add_row("machines asked per task", str(result.information))
     if result.refusals:
         rows.add_row("impossible answers refused", f"{result.refusals:,}")
@@ -222,7 +223,7 @@ def show_result(result: Result) -> None:
     if result.stable is False and result.long_run_load is not None:
         out.print(f"\n{_what_is_possible(result)}", markup=False)
     out.print("")
-    if result.policy.kind == "chain":
+    if isinstance(result, ChainResult):
         show_customers(result)
     if result.system.random_templates is None:
         show(out, _class_table(result))
@@ -346,11 +347,8 @@ def _words(difference: Any) -> str:
     return f"{difference.winner} is better than {loser}: {words} differs by {size}."
 
 
-def show_customers(result: Result) -> None:
-    """Print a row for every customer; one without a limit has no margin."""
-    from ..experiments import ChainResult
-
-    assert isinstance(result, ChainResult)
+def show_customers(result: ChainResult) -> None:
+    """Print how the customers of chains were served; one without a limit has no margin."""
     if not result.system.customers:
         return
     rows = table("customer", ">jobs", ">too late", ">share", ">least δ", ">mean δ", "adequate")

@@ -137,7 +137,7 @@ def _show_random_templates(entry: Entry) -> None:
 
 
 def _show_system(entry: Entry) -> None:
-    from ..allocation.verdict import span
+    from ..allocation.allocation import span
     from ..model import heterogeneity
 
     out, system = console(), entry.system

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, make_room
+from ..allocation import Situation, make_workspace
 from ..allocation.planner import solve
 from .book import Book
 from .job import Instruction, Job
@@ -108,7 +108,7 @@ class Beliefs:
             able = np.where(book.machines["up"], book.machines["availability"], 0.0)
             arrivals = book.classes["arrival"].copy()
             situation = Situation(book.nominal, arrivals, able, book.group)
-            capacity = solve(situation, make_room(situation))
+            capacity = solve(situation, make_workspace(situation))
             self._load = 1.0 / capacity if capacity > 0 else float("inf")
         return self._load
 

@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import GridClosedError, InputError, JobFailedError, JobLostError, JournalError
+from ..model import GridClosedError, InputError, JobLostError, JournalError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
 from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
+from .future import RemoteError
 from .job import Cancel, Instruction, Job, Stage
 from .journal import IN_MEMORY, Entry, Journal
 from .settings import Settings
@@ -375,7 +376,7 @@ class Mapper:
             turn.note(Entry(ended, "failed" if error else "finished", number, attempt, name))
             turn.results.append((number, result, error))
             turn.out += said
-            wrong = JobFailedError(error.rstrip()) if error else None
+            wrong = RemoteError(error.rstrip(), result) if error else None
             turn.done.append(lambda: self._settle(number, result, wrong))
             if not error:
                 turn.add(self.beliefs.ended(job, now))
@@ -458,7 +459,7 @@ class Mapper:
         self.broken, self._wrong = why, kind(f"the grid has stopped: {why}")
         for future in self.futures.values():
             if not future.done():
-                future.set_exception(self._refusal())
+                future.set_exception(self.refusal())
         self.futures.clear()
 
     def _break_journal(self, why: str) -> None:
@@ -478,13 +479,13 @@ class Mapper:
     def _refuse(self, word: _Word) -> None:
         if isinstance(word, Submission):
             if not word.future.done():
-                word.future.set_exception(self._refusal())
+                word.future.set_exception(self.refusal())
             if word.receipt is not None:
-                word.receipt.refuse(self._refusal())
+                word.receipt.refuse(self.refusal())
         elif isinstance(word, _Call) and not word.answer.done():
-            word.answer.set_exception(self._refusal())
+            word.answer.set_exception(self.refusal())
 
-    def _refusal(self) -> Exception:
+    def refusal(self) -> Exception:
         """Return an exception of its own for everybody: raising one changes it."""
         return type(self._wrong)(*self._wrong.args)
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..model import InputError, did_you_mean
+from ..model import GridTimeoutError, InputError, did_you_mean
 from .journal import Entry
 from .mapper import Mapper
 from .prediction import Prediction
@@ -112,7 +112,7 @@ class Operators:
         try:
             return await self.mapper.executor.ping(self._number(machine))
         except TimeoutError:
-            raise InputError(f"machine {machine} does not answer") from None
+            raise GridTimeoutError(f"machine {machine} does not answer") from None
 
     async def kill(self, machine: str) -> bool:
         """End a machine, in the middle of a job too, until it is resumed."""
@@ -190,6 +190,8 @@ class Operators:
             answer = (
                 f"{found:.6f}" if isinstance(found, float) else "done" if found else "as it was"
             )
+        except GridTimeoutError as error:
+            answer = f"timeout: {error}"
         except (InputError, TypeError, ValueError) as error:
             answer = f"error: {error}"
         with contextlib.suppress(Exception):  # the grid may have been closed meanwhile

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ..model import InputError
+from ..model import GridClosedError, GridTimeoutError, InputError
 from .journal import UNUSUAL, Journal
 from .ownership import home, signed
 
@@ -122,15 +122,16 @@ def request(
 ) -> str:
     """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
     if not journal.is_claimed():
-        raise InputError("the grid is not running")
+        raise GridClosedError("the grid is not running")
     number = journal.ask(verb, machine, value)
     began = time.monotonic()
     while (answer := journal.answered(number)) is None:
         if not journal.is_claimed():
-            raise InputError("the grid has ended before it answered")
+            raise GridClosedError("the grid ended before it answered")
         if time.monotonic() - began > patience:
-            raise InputError(f"the grid did not answer within {patience:g} seconds")
+            raise GridTimeoutError(f"the grid did not answer within {patience:g} seconds")
         time.sleep(0.05)
-    if answer.startswith("error: "):
-        raise InputError(answer.removeprefix("error: "))
+    for start, kind in (("error: ", InputError), ("timeout: ", GridTimeoutError)):
+        if answer.startswith(start):
+            raise kind(answer.removeprefix(start))
     return answer

@@ -19,7 +19,7 @@ from ..grid.journal import IN_MEMORY, Entry
 from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
 from ..grid.validation import renamed_place
-from ..model import InputError
+from ..model import GridTimeoutError, InputError
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
 from .experiment import Experiment
@@ -78,11 +78,13 @@ def conduct(
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except TimeoutError:
-        raise InputError("the machines of the experiment did not come up") from None
+        raise GridTimeoutError(
+            f"the machines of the experiment did not start within {PATIENCE:g} seconds"
+        ) from None
     finally:
         run.journal.release()
-    if conducting.broken:
-        raise InputError(f"the run has stopped: {conducting.broken}")
+    if conducting.failure is not None:
+        raise conducting.failure
     run.journal.describe(ended=run.experiment.duration)
     return run
 
@@ -136,8 +138,8 @@ class Conduct:
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
         """How many jobs have come."""
-        self.broken = ""
-        """Why it had to stop, if it had to."""
+        self.failure: Exception | None = None
+        """Why it stopped before its end, if it did."""
 
     async def run(self) -> None:
         """Conduct the experiment to its end, or until it is cancelled."""
@@ -184,7 +186,7 @@ class Conduct:
                 self._submit(mapper)  # on a busy computer the end may come before their turn
             await asyncio.sleep(0)
         finally:
-            self.broken = mapper.broken
+            self.failure = mapper.refusal() if mapper.broken else None
             for part in parts:
                 part.cancel()
             await mapper.close()

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..model import InputError, System
 from ..testbed import Fault, Listed
-from .sheet import Sheet, as_number, as_text
+from .fields import as_number, as_text
+from .sheet import Sheet
 
 __all__ = ["FaultCells", "Form", "MachineCells", "Place"]
 

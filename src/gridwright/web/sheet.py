@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Sheet", "as_number", "as_text", "as_whole"]
+from .fields import as_number, as_text, as_whole
+
+__all__ = ["Sheet"]
 
 MOST_ALIKE = 10_000
 CHAINS = {"template", "templates", "random_templates"}
@@ -175,23 +177,3 @@ def _names(words: dict[str, Any], key: str, length: int) -> list[str]:
     words.pop(key, None)
     names = [str(each) for each in value] if isinstance(value, list) else []
     return [*names, *[""] * (length - len(names))]
-
-
-def as_text(value: Any) -> str:
-    """Write a value as a cell shows it."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value)
-
-
-def as_number(cell: str) -> Any:
-    """Read a number, or leave the text for the model to complain of."""
-    try:
-        return float(cell.strip().replace(",", "."))
-    except ValueError:
-        return cell
-
-
-def as_whole(cell: str) -> Any:
-    """Read a whole number, if it is one."""
-    return int(cell) if cell.strip().isdecimal() and len(cell) < 10 else as_number(cell)

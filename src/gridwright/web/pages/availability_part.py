@@ -10,11 +10,11 @@ from nicegui import ui
 
 from ...grid import request
 from ...grid.prediction import Prediction
-from ...model import InputError
+from ...model import GridwrightError, InputError
+from ..fields import as_number
 from ..form import Place
 from ..runs import open_journal
 from ..services import Services
-from ..sheet import as_number
 from .cells import Cells, Step
 from .frame import tell
 from .machine_part import machine_table, show_rows
@@ -112,7 +112,7 @@ class AvailabilityPart:
 
             await background.io_bound(ask)
             tell(f"run {number}: sent to {', '.join(names)}", "positive")
-        except (InputError, ValueError) as error:
+        except (GridwrightError, ValueError) as error:
             tell(error)
 
     def _share(self) -> float:

@@ -21,7 +21,7 @@ from ...grid import (
     request,
 )
 from ...grid.journal import Entry
-from ...model import InputError
+from ...model import GridwrightError, InputError
 from ..runs import open_journal
 from ..services import Services
 from .charts import COLOURS, draw, failure_trace, line_chart
@@ -334,5 +334,5 @@ class Machines:
             answer = await background.io_bound(ask)
             said = f"{1000 * float(answer):.1f} ms" if verb == "ping" and answer else answer
             tell(f"machine {machine}: {verb}, {said}", "positive")
-        except InputError as error:
+        except GridwrightError as error:
             tell(error)

@@ -10,8 +10,9 @@ from nicegui import ui
 from ...experiments import in_words
 from ...model import InputError
 from ..documents import document_of, plain
+from ..fields import validated
 from ..services import Services
-from ..simulations import Simulation, Wanted
+from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
 from .frame import OWN, figure, frame, system_choices, system_named, tell, whole
 from .policy_form import CodeField, PolicyForm
@@ -39,7 +40,7 @@ class Simulator:
 
     def __init__(self, services: Services, *, trusted: bool) -> None:
         self.services, self.trusted = services, trusted
-        latest = services.simulations.all()
+        latest = services.queue.all(Simulation)
         self.shown: Simulation | None = latest[0] if latest else None
         with ui.card().classes("w-full"):
             self._form()
@@ -81,15 +82,19 @@ class Simulator:
             chosen: Any = name
             if name is None or str(name).startswith(OWN):
                 chosen = document_of(system_named(name))
-            wanted = Wanted(
-                chosen,
-                self.policies.names(),
-                self.horizon.value,
-                whole(self.replications.value, "replications"),
-                whole(self.seed.value, "seed"),
-                code=self.code.text,
+            wanted = validated(
+                Wanted,
+                {
+                    "system": chosen,
+                    "policies": tuple(self.policies.names()),
+                    "horizon": self.horizon.value,
+                    "replications": whole(self.replications.value, "Replications"),
+                    "seed": whole(self.seed.value, "Seed"),
+                    "code": self.code.text,
+                },
             )
-            begun = await background.io_bound(self.services.simulations.start, wanted)
+            made = await background.io_bound(simulation_of, wanted)
+            begun = None if made is None else self.services.queue.start(made)
         except InputError as error:
             if not self.code.show_error(str(error)):
                 tell(error)
@@ -105,7 +110,7 @@ class Simulator:
         if self.shown is None or self.shown.is_over:
             tell("no simulation is going on", "info")
         else:
-            self.services.simulations.stop(self.shown)
+            self.services.queue.stop(self.shown)
 
     def show(self) -> None:
         """Show what there is so far."""
