@@ -114,7 +114,7 @@ def test_a_damaged_journal_ends_in_one_line(
         path = runs / f"{number}.sqlite"
         shutil.copy(whole[name], path)
         damage(path, rng)
-        commands = [["export", str(number), str(tmp_path / "out")], ["machines", "list"]]
+        commands = [["runs", "export", str(number), str(tmp_path / "out")], ["machines", "list"]]
         commands[1] += ["--run", str(path)]
         commands += [["runs", str(number), "--no-expect"]] if number % 4 == 0 else []
         for command in commands:

@@ -166,7 +166,7 @@ class Turn:
             where = machines[job.machine] if job.machine >= 0 else None
             jobs.append((job, classes[job.task_class], where))
         asking, asked = machines, classes
-        if book.policy.kind == "push":
+        if not book.policy.kind.pulls:
             asking, asked = asked, asking
         rows = [
             (

@@ -31,7 +31,9 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
     """Draw the results of one or several policies on a system."""
     from matplotlib.figure import Figure
 
-    peers = results[0].policy.kind == "peer"
+    from ..experiments import PeerResult
+
+    peers = isinstance(results[0], PeerResult)
     widths = [1, 1.4, 1.6, *([1.6] if peers else [])]
     figure = Figure(figsize=(13 + 4 * peers, 4), layout="constrained")
     means, classes, number, *views = figure.subplots(1, len(widths), width_ratios=widths)

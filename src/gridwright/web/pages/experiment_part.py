@@ -108,7 +108,7 @@ class ExperimentPart:
         options = {
             each.name: f"{each.name} – {describe_policy(find(each.name))['about']}"
             for each in known
-            if each.kind in ("push", "pull")
+            if each.kind.is_central
         }
 
         def put_name(value: str) -> None:

@@ -108,7 +108,7 @@ class Starter:
         self.what = ui.select(
             choices, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
-        self.policy = PolicyForm(["lpas_dg"], ("push", "pull"), several=False)
+        self.policy = PolicyForm(["lpas_dg"], central=True, several=False)
         with ui.row().classes("gap-2 items-end"):
             self.unit = ui.number("Seconds of a time unit", value=1)
             self.duration = ui.number("Time units", value=20)
