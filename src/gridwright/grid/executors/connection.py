@@ -16,22 +16,6 @@ from ...model import InputError
 from ...model.record import Record
 from . import dask_internals as internals
 
-__all__ = [
-    "ANSWER",
-    "LOOK",
-    "PATIENCE",
-    "Connection",
-    "Tls",
-    "Workers",
-    "check_address",
-    "choose",
-    "find_workers",
-    "probe",
-    "quiet",
-    "security_of",
-    "unreachable",
-]
-
 LOOK = 0.3
 """Seconds between looks at which workers are there."""
 ANSWER = 2.0

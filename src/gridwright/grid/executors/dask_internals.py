@@ -11,27 +11,6 @@ import asyncio
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-__all__ = [
-    "TRIED",
-    "Departure",
-    "SchedulerIdentity",
-    "UnsupportedDaskError",
-    "add_plugin",
-    "check",
-    "client_tasks",
-    "close_at_once",
-    "connection_arguments",
-    "departure",
-    "forget_topic",
-    "identity",
-    "is_arrival",
-    "is_cancelled",
-    "open_rpc",
-    "plugin",
-    "remove_plugin",
-    "run_beside_threads",
-]
-
 TRIED = ("2026.8.0",)
 """Versions of distributed with which the tests of this module have passed."""
 NEEDED = {

@@ -23,17 +23,6 @@ from . import dask_internals as internals
 from .process import Pauses, Process
 from .protocol import Ended, Started
 
-__all__ = [
-    "Machines",
-    "clock",
-    "farewell",
-    "forget",
-    "hello",
-    "ping",
-    "run",
-    "stop",
-]
-
 SOON = 0.05
 """Seconds after which a job that has not ended is said to have started; short ones say it as they
 end, which costs no word of its own."""
