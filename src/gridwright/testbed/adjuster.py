@@ -88,7 +88,7 @@ class Adjuster:
         if kind == "spin" and len(calibrations) != machines:
             raise InputError(
                 f"{len(calibrations)} calibrations for {machines} machines; spin jobs need one for "
-                "each: 'gridwright calibrate' makes them"
+                "each: 'gridwright machines calibrate' makes them"
             )
         self.system, self.time_unit, self.kind = system, float(time_unit), kind
         self.calibrations = tuple(calibrations)
