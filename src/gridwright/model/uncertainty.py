@@ -14,6 +14,7 @@ __all__ = [
     "Assumed",
     "Availability",
     "Changes",
+    "DecentralisedTables",
     "Failures",
     "Inaccuracy",
     "MarkovChain",
@@ -123,6 +124,12 @@ class Changes(Record):
 
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+
+class DecentralisedTables(Record):
+    """The part of a system that only decentralised policies understand, beside its arrivals."""
+
+    changes: Changes | None = None
 
 
 class Inaccuracy(Record):

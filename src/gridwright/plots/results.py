@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..experiments import in_words
+from ..experiments import PeerResult, in_words
 from .figure import band, literal, log_if_far, mark, new_figure, save, side_by_side
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ BEYOND = 2.0
 
 def draw_results(results: tuple[Result, ...], path: Path | None = None) -> Figure:
     """Draw policies on a system: means with intervals, classes, and the number over time."""
-    peers = results[0].policy.kind == "peer"
+    peers = isinstance(results[0], PeerResult)
     widths = [1, 1.4, 1.6, *([1.6] if peers else [])]
     figure = new_figure(13 + 4 * peers, 4)
     means, classes, number, *views = figure.subplots(1, len(widths), width_ratios=widths)

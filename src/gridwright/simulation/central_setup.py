@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..allocation import Situation, groups_of, make_room
+from ..allocation import Situation, groups_of, make_workspace
 from ..compiler.link import bind, link, point
 from ..model import Distribution, InputError, MarkovChain, System
 from ..policies import Policy
@@ -167,7 +167,7 @@ def choose_loop(
     }
     if lazy:
         return _made(push.loop, policy, interpreted, hooks)
-    if policy.kind == "pull":
+    if policy.kind.pulls:
         hooks |= {"returned": pull.returned, **ORDERS[policy.options["idle"]]}
     else:
         for name in ("placed", "freed", "returned", "recalled"):
@@ -192,7 +192,7 @@ def choose_planner(
     if changing and policy.planner in PLANS:
         plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
     now = situation_of(state)
-    planning = Planning(make_room(now), numbers, np.zeros(len(state.classes)))
+    planning = Planning(make_workspace(now), numbers, np.zeros(len(state.classes)))
     if interpreted:
         return plan, planning
     import numba

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import groups_of, make_room
+from ..allocation import groups_of, make_workspace
 from ..compiler.link import bind, link, point
 from ..model import InputError, System
 from ..policies import Policy
@@ -41,11 +41,6 @@ Floats = NDArray[np.float64]
 def check(system: System, policy: Policy) -> None:
     """Refuse a system in which no peer policy can run."""
     name = system.name or "the system"
-    if system.arrivals.ndim < 2:
-        raise InputError(
-            f"{name} has no arrivals at machines, which {policy.name}, a peer policy, needs; "
-            "expected arrivals as a matrix, a row for each class, a column for each machine"
-        )
     if not is_static(system):
         raise InputError(
             f"{name} has machines that fail or whose availability is a chain; peer policies know "
@@ -125,7 +120,7 @@ def _planner(policy: Policy, p: PeerState, interpreted: bool) -> tuple[Any, Plan
     if policy.planner in PLANS:
         plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
     now = situation(p, 0)
-    planning = Planning(make_room(now), numbers, p.load)
+    planning = Planning(make_workspace(now), numbers, p.load)
     if interpreted:
         return plan, planning
     import numba

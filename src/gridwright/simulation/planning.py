@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Room, Situation, grouped, prices, vertex, weights
-from ..allocation.optimum import optimum
+from ..allocation import Situation, Workspace, grouped, prices, vertex, weights
+from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
 from ..compiler.link import rare, shared
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 class Planning(NamedTuple):
     """What a compiled planner works with."""
 
-    room: Room
+    room: Workspace
     numbers: Floats  # the planner's parameters
     arrivals: Floats  # [class], scratch
 

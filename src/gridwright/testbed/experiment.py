@@ -15,11 +15,11 @@ from ..grid import Corrections, Settings, corrections_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..grid.validation import renamed_place
-from ..model import InputError, System, did_you_mean
+from ..model import InputError, System, did_you_mean, mode
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
-from ..policies import Policy
+from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from .adjuster import Calibration
 from .machine_list import Listed, read_machines
@@ -135,12 +135,8 @@ class Experiment(Record):
     def model_post_init(self, context: Any) -> None:
         """Check what no single key can be blamed for."""
         system, policy = self.system, self.chosen_policy()
-        if policy.kind not in ("push", "pull"):
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; a testbed runs push and pull policies"
-            )
-        if system.has_chains or system.batch_only or system.changes is not None:
-            raise InputError(f"{system.name}: a testbed runs systems of push and pull policies")
+        check_central(policy, "a testbed runs")
+        mode.check(system, mode.CENTRAL, "a testbed runs push and pull policies")
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):

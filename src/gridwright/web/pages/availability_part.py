@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ...grid import request
 from ...grid.prediction import Prediction
-from ...model import InputError
+from ...model import GridwrightError, InputError
 from ..fields import as_number, fields_of
 from ..form import Place
 from ..runs import open_journal
@@ -115,7 +115,7 @@ class AvailabilityPart:
 
             await background.io_bound(ask)
             tell(f"run {number}: sent to {', '.join(names)}", "positive")
-        except (InputError, ValueError) as error:
+        except (GridwrightError, ValueError) as error:
             tell(error)
 
     def _share(self) -> float:

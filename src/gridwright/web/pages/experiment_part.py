@@ -95,7 +95,7 @@ class ExperimentPart:
         options = {
             each.name: f"{each.name} – {describe_policy(find(each.name))['about']}"
             for each in policies().values()
-            if each.is_shipped and each.kind in ("push", "pull")
+            if each.is_shipped and each.kind.is_central
         }
 
         def put_name(value: str) -> None:

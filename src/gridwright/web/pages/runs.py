@@ -115,7 +115,7 @@ class Starter:
         self.what = ui.select(
             choices, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
-        self.policy = PolicyForm(["lpas_dg"], ("push", "pull"), several=False)
+        self.policy = PolicyForm(["lpas_dg"], central=True, several=False)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in FIRST}
             self.failures = ui.select(
