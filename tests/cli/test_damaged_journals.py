@@ -78,7 +78,7 @@ typed = changed(
     "UPDATE job SET class = x'00ff'",
     "UPDATE event SET time = 'x' WHERE rowid % 5 = 0",
     "UPDATE event SET kind = 3, job = 'x'",
-    "UPDATE event SET detail = CAST(x'ff' AS TEXT)",
+    "UPDATE event SET fields = CAST(x'ff' AS TEXT)",
     "UPDATE job SET submitted = 9e999",
 )
 described = changed(

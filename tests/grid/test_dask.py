@@ -160,10 +160,10 @@ def test_workers_tell_of_their_cpu(cluster: Cluster, tmp_path: Path) -> None:
         grid.predict(executor.machines[1], {"mode": "fixed", "availability": 0.75})
         until(lambda: list(grid.mapper.book.machines["availability"]) == [0.25, 0.75])
     journal = Journal(path)
-    readings = [entry.detail.split() for entry in journal.events("availability")]
+    readings = [list(entry.fields.values()) for entry in journal.events("availability")]
     journal.close()
-    assert {predicted for _, predicted in readings} == {"0.2500", "0.7500"}
-    assert all(0 <= float(measured) <= 1 for measured, _ in readings)
+    assert {predicted for _, predicted in readings} == {0.25, 0.75}
+    assert all(0 <= measured <= 1 for measured, _ in readings)
 
 
 def test_the_clock_of_another_computer() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..model import GridClosedError, GridTimeoutError, InputError
-from .journal import UNUSUAL, Journal
+from .event import FIELDS, UNUSUAL
+from .journal import Journal
 from .ownership import home, signed
 
 __all__ = [
@@ -74,7 +75,7 @@ def machine_states(journal: Journal) -> list[MachineState]:
     paused: dict[str, bool] = {}
     for entry in journal.events(*STATES, "timed out"):
         late = entry.kind == "timed out"
-        if entry.machine is None or (late and entry.detail in KEPT):
+        if entry.machine is None or (late and entry.fields.get("then") in KEPT):
             continue
         state = "down" if late else STATES[entry.kind]
         if entry.kind in ("paused", "resumed"):
@@ -87,10 +88,12 @@ def machine_states(journal: Journal) -> list[MachineState]:
     counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
     running = dict(journal.select(counted.format("min(number)"), ("sent",)))
     finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
-    event = f"machine, {{}} FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
-    losses = dict(journal.select(event.format("count(*)"), ("lost",)))
-    last = journal.select(event.format("detail, max(rowid)"), ("availability",))
-    readings = {name: [float(word) for word in detail.split()] for name, detail, _ in last}
+    same = f"FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
+    losses = dict(journal.select(f"machine, count(*) {same}", ("lost",)))
+    readings = {
+        each.machine: [each.fields[name] for name in FIELDS["availability"]]
+        for each in journal.entries(f"WHERE rowid IN (SELECT max(rowid) {same})", ("availability",))
+    }
     return [
         MachineState(
             name,

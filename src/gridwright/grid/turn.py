@@ -14,8 +14,9 @@ from time import monotonic, thread_time
 from typing import Any, NamedTuple, Protocol
 
 from .book import Book
+from .event import Entry
 from .job import Decision, Instruction, Job
-from .journal import IN_MEMORY, Entry, Journal
+from .journal import IN_MEMORY, Journal
 
 __all__ = [
     "RETRY",
