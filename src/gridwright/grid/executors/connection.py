@@ -324,7 +324,7 @@ def choose(address: str, workers: Workers, machines: int | Sequence[str] | None)
         if wanted > len(there) or not there:
             raise InputError(
                 f"the cluster at {address} has {len(there)} workers ({known}); expected at least "
-                f"{max(1, wanted)}: gridwright workers --connect {address} adds one"
+                f"{max(1, wanted)}: gridwright dask workers --on {address} adds one"
             )
         return there[:wanted]
     chosen = [str(machine) for machine in machines]
