@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ...model import InputError
+from ...model import GridTimeoutError, GridwrightError, InputError
 from ..queue import BusyError
 from ..services import Services
 from .background import calibration_routes, published_routes, simulation_routes
@@ -45,9 +45,10 @@ def make_api(services: Services | None = None) -> FastAPI:
         responses=GUARDED,
     )
 
-    @api.exception_handler(InputError)
-    async def wrong_input(request: Request, error: InputError) -> JSONResponse:
-        status = 503 if isinstance(error, BusyError) else 422
+    @api.exception_handler(GridwrightError)
+    async def explained(request: Request, error: GridwrightError) -> JSONResponse:
+        kinds = {BusyError: 503, InputError: 422, GridTimeoutError: 504, GridwrightError: 409}
+        status = next(status for kind, status in kinds.items() if isinstance(error, kind))
         return JSONResponse({"detail": str(error)}, status_code=status)
 
     all_routes = (
