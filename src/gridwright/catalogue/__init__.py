@@ -1,4 +1,4 @@
-"""The published systems and every printed result, as data."""
+"""The published systems, experiments and printed results, as data."""
 
 from .entry import Entry, cite, entries, experiment_names, experiment_path, find, find_or_read, load
 from .result import Cell, Erratum, Remark, Table, errata, remarks_on, results, results_of, tables

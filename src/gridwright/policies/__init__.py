@@ -1,6 +1,6 @@
-"""Policies: one small file each, and what they are shown.
+"""The policies, one file each, and what they are made of.
 
-Every module of this package that is named like the policy it holds is found by being there.
+Every module of this package is imported, and registers the policy that it holds.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The policies by name, and how a policy is named: by name, by callable, by file."""
+"""Register policies by name, and find one by its name, itself, or a file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from ..model.user_file import load_module
 if TYPE_CHECKING:
     from .policy import Policy
 
-__all__ = ["find", "policies", "register"]
-
-KINDS = "with @push, @pull, @peer, @batch or @chain"
+DECORATORS = "with @push, @pull, @peer, @batch or @chain"
 
 _REGISTRY: dict[str, Policy] = {}
 
@@ -32,7 +30,7 @@ def policies() -> dict[str, Policy]:
 
 
 def find(policy: str | PathLike[str] | Policy) -> Policy:
-    """Find a policy: itself, its name with parameters, or a file that holds one.
+    """Find a policy by its name with parameters, or by a file that holds it; or return it.
 
     >>> find("kpb:k=3")
     <push policy kpb:k=3>
@@ -44,7 +42,7 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
     if isinstance(policy, PathLike):
         return _in_file(Path(policy), None)
     if not isinstance(policy, str):
-        raise InputError(f"{policy!r} is no policy; decorate the function, {KINDS}")
+        raise InputError(f"{policy!r} is no policy; decorate the function, {DECORATORS}")
     name, *words = policy.strip().split(":")
     if "/" in name or "\\" in name or name.endswith(".py"):
         function = words.pop(0) if words and "=" not in words[0] else None
@@ -87,7 +85,7 @@ def _in_file(path: Path, function: str | None) -> Policy:
             raise InputError(f"{path} has no policy {function!r}{did_you_mean(function, found)}")
         return found[function]
     if not found:
-        raise InputError(f"{path} has no policy; decorate its function, {KINDS}")
+        raise InputError(f"{path} has no policy; decorate its function, {DECORATORS}")
     if len(found) > 1:
         names = " or ".join(f"{path}:{name}" for name in found)
         raise InputError(f"{path} has {len(found)} policies; name one: {names}")
