@@ -7,8 +7,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind, check_central
-from .policy import PLANNERS, Policy, batch, chain, peer, policy_of, pull, push
-from .registry import find, policies
+from .policy import PLANNERS, Policy, policy_of
+from .registry import batch, chain, find, peer, policies, pull, push
 from .view import EXCLUDED, INFORMED, BatchView, ChainView, Pairs, Table, View, assign
 
 for _module in iter_modules(__path__):

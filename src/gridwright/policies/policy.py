@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from ..allocation import Situation, grouped, interior, prices, vertex, weights
 from ..compiler.readonly import readonly
 from ..model import InputError, did_you_mean
-from .kind import BATCH, CHAIN, KINDS, PEER, PULL, PUSH, Kind
-from .registry import register
+from .kind import KINDS, Kind
 from .view import Pairs, Table
 
 Floats = NDArray[np.float64]
@@ -154,51 +153,6 @@ class Policy:
         """The policy as it was written, every parameter at its default."""
         found: Policy = getattr(self.decide, "policy", self)
         return found
-
-
-def push(
-    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
-) -> Any:
-    """Make a push policy of a function (task_class, view, …) that answers a machine, or −1."""
-    return _decorate(PUSH, decide, plan=plan, informed=informed)
-
-
-def pull(
-    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
-) -> Any:
-    """Make a pull policy of a function (machine, view, …) that answers a class, or −1."""
-    return _decorate(PULL, decide, plan=plan, idle=idle)
-
-
-def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
-    """Make a decentralised policy of a function (task_class, home, view, …) that answers a machine.
-
-    The view holds what the home machine, where the task arrived, knows of the others. It asks the
-    machines that its plan permits, and they learn its state in return.
-    """
-    return _decorate(PEER, decide, plan=plan)
-
-
-def batch(decide: Any = None, *, immediate: bool = False) -> Any:
-    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
-
-    It makes its assignments with ``assign`` and answers how many it made. With ``immediate``, the
-    queues of the machines have no limit, and no task is discarded.
-    """
-    return _decorate(BATCH, decide, immediate=immediate)
-
-
-def chain(decide: Any = None, *, order: str = "arrival") -> Any:
-    """Make a policy for chains of a function (job, stage, view, …): it answers a machine, or −1."""
-    return _decorate(CHAIN, decide, order=order)
-
-
-def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
-    if decide is None:
-        return lambda function: _decorate(kind, function, **options)
-    policy = policy_of(decide, kind, **options)
-    register(policy)
-    return policy
 
 
 def policy_of(

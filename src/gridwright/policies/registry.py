@@ -1,20 +1,65 @@
-"""Register policies by name, and find one by its name, itself, or a file."""
+"""Register functions as policies, and find policies by name or file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..model import InputError, did_you_mean
 from ..model.user_file import load_module
-
-if TYPE_CHECKING:
-    from .policy import Policy
+from .kind import BATCH, CHAIN, PEER, PULL, PUSH, Kind
+from .policy import Policy, policy_of
 
 DECORATORS = "with @push, @pull, @peer, @batch or @chain"
 
 _REGISTRY: dict[str, Policy] = {}
+
+
+def push(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
+) -> Any:
+    """Make a push policy of a function (task_class, view, …) that answers a machine, or −1."""
+    return _decorate(PUSH, decide, plan=plan, informed=informed)
+
+
+def pull(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
+) -> Any:
+    """Make a pull policy of a function (machine, view, …) that answers a class, or −1."""
+    return _decorate(PULL, decide, plan=plan, idle=idle)
+
+
+def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+    """Make a decentralised policy of a function (task_class, home, view, …) that answers a machine.
+
+    The view holds what the home machine, where the task arrived, knows of the others. It asks the
+    machines that its plan permits, and they learn its state in return.
+    """
+    return _decorate(PEER, decide, plan=plan)
+
+
+def batch(decide: Any = None, *, immediate: bool = False) -> Any:
+    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
+
+    It makes its assignments with ``assign`` and answers how many it made. With ``immediate``, the
+    queues of the machines have no limit, and no task is discarded.
+    """
+    return _decorate(BATCH, decide, immediate=immediate)
+
+
+def chain(decide: Any = None, *, order: str = "arrival") -> Any:
+    """Make a policy for chains of a function (job, stage, view, …): it answers a machine, or −1."""
+    return _decorate(CHAIN, decide, order=order)
+
+
+def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
+    if decide is None:
+        return lambda function: _decorate(kind, function, **options)
+    policy = policy_of(decide, kind, **options)
+    register(policy)
+    return policy
 
 
 def register(policy: Policy) -> None:
@@ -35,8 +80,6 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
     >>> find("kpb:k=3")
     <push policy kpb:k=3>
     """
-    from .policy import Policy
-
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, PathLike):
@@ -72,8 +115,6 @@ def _pair(policy: str, word: str) -> tuple[str, Any]:
 
 
 def _in_file(path: Path, function: str | None) -> Policy:
-    from .policy import Policy
-
     module = load_module(path)
     found = {
         value.name: value
