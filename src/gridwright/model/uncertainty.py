@@ -73,8 +73,13 @@ class Failures(Record):
     20.0
     """
 
-    mean_uptime: OneOrList[PositiveOrInfinite]
-    mean_repair: OneOrList[Positive]
+    mean_uptime: Annotated[
+        OneOrList[PositiveOrInfinite],
+        Field(title="Mean up-time", description="Time units; empty: never fails"),
+    ]
+    mean_repair: Annotated[
+        OneOrList[Positive], Field(title="Mean repair time", description="Time units")
+    ]
     uptime: OneOrList[AnyDistribution] = Exponential()
     repair: OneOrList[AnyDistribution] = Exponential()
 

@@ -14,9 +14,8 @@ from ..allocation import allocate
 from ..catalogue import load
 from ..model import Failures, InputError, System, mode
 from .read import read_trace
-from .task_class import apart
 from .throughput import Throughputs
-from .workload import Workload
+from .workload import Workload, apart
 
 __all__ = ["Machines", "machines_for", "system_of"]
 
