@@ -5,11 +5,7 @@ BIN := .venv/bin
 # Programs that may keep their bytecode start sooner, and the tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-<<<<<<< HEAD
 .PHONY: setup demo check test lint bench numba-versions docs clean
-=======
-.PHONY: setup demo check test lint bench numba-versions docs clean
->>>>>>> main
 
 setup: .venv/ready
 

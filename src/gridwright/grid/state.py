@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
-<<<<<<< HEAD
 from ..compiler.checks import readonly
-from ..model import InputError
-from ..policies import Policy, View
-=======
-from ..compiler.readonly import readonly
 from ..policies import Policy, View, check_central
->>>>>>> main
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 

@@ -9,20 +9,6 @@ from ..allocation import Situation
 from ..model import InputError
 from .view import INFORMED, Pairs, View
 
-__all__ = [
-    "Tie",
-    "drawn",
-    "fastest",
-    "largest_index",
-    "least_among",
-    "least_completion",
-    "least_completion_within",
-    "mark_fastest",
-    "permitted",
-    "sooner",
-    "two_within",
-]
-
 ALIKE = 1e-12
 """Relative difference below which two times are a tie: sums kept step by step differ by rounding,
 which would otherwise break ties at random."""
@@ -48,7 +34,7 @@ def least_completion(task_class: int, view: View, tie: int) -> int:
 
 
 def least_among(task_class: int, view: View, allowed: NDArray[np.float64], tie: int) -> int:
-    """Return the machine up with a mark > 0 where the task would finish first, or −1."""
+    """Return the allowed machine that is up and would finish the task first, or −1."""
     best, least, tied = -1, np.inf, 0
     for j in range(len(view.machines)):
         if allowed[task_class, j] > 0.0 and view.machines[j].up:
@@ -87,7 +73,7 @@ def permitted(task_class: int, view: View) -> int:
 
 
 def drawn(task_class: int, view: View, but: int) -> int:
-    """Draw a permitted machine other than one, in proportion to the work it does for the class."""
+    """Draw a permitted machine except one, in proportion to the work planned there."""
     total = 0.0
     for j in range(len(view.machines)):
         if view.machines[j].up and j != but:
@@ -104,7 +90,7 @@ def drawn(task_class: int, view: View, but: int) -> int:
 
 
 def largest_index(machine: int, view: View) -> int:
-    """Return the permitted class with the largest wait of its head × rate here, or −1."""
+    """Return the permitted class with the largest (wait of its oldest task) × rate, or −1."""
     best, largest = -1, -1.0
     for i in range(len(view.classes)):
         if view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0:
