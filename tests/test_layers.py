@@ -9,7 +9,7 @@ import gridwright
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
-    {"compiler", "model", "statistics"},
+    {"compiler", "model", "statistics", "tabular"},
     {"catalogue"},
     {"allocation"},
     {"policies"},

@@ -6,6 +6,8 @@ The names below are loaded when they are first used, so that importing the packa
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .tabular import register_painter
+
 if TYPE_CHECKING:
     from .allocation import Allocation, allocate, change, verdict
     from .catalogue import load
@@ -140,3 +142,11 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _draw(found: Any) -> Any:
+    """Draw a result; pictures are loaded when the first one is drawn."""
+    return import_module(".plots", __name__).draw(found)
+
+
+register_painter(_draw)

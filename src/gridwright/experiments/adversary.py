@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
+from ..tabular import Tabular
 from .compare import Comparison, compare
 from .results_by_kind import check_alike
 from .simulate import PolicyGiven, simulate
 from .variation import varied
-
-__all__ = ["Adversary", "adversary"]
 
 SPREAD = 20.0
 """The fastest rate over the slowest, and the most frequent class over the rarest."""
@@ -36,7 +35,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Adversary:
+class Adversary(Tabular):
     """The system found, and a comparison on it by runs that the search has not seen."""
 
     system: System
@@ -56,6 +55,10 @@ class Adversary:
         found = [r for r in self.comparison.results if not r.stable]
         words = " and ".join(f"{r.policy} is {r.stability.word}" for r in found)
         return f"ratio {self.ratio:.3f}" + (f" in runs of this length ({words})" if words else "")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy on the system found."""
+        return self.comparison.rows()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
@@ -78,6 +81,7 @@ def adversary(
     steps: int = 300,
     seed: int = 1,
     *,
+    on: str | None = None,
     progress: Callable[[float, float], None] = lambda done, ratio: None,
 ) -> Adversary:
     """Search, by simulated annealing, for the system where a policy loses most.
@@ -96,6 +100,8 @@ def adversary(
         The size of the system, and the lowest and the highest load.
     steps
         Systems tried.
+    on
+        The address of a Dask scheduler whose workers run the simulations; here by default.
     progress
         Called with the share done and the ratio so far.
 
@@ -124,12 +130,12 @@ def adversary(
         rng.uniform(0, np.log(SPREAD), classes),
         float(rng.uniform(*load)),
     )
-    worth = best = _loss(here, chosen, seed)
+    worth = best = _loss(here, chosen, seed, on)
     found, path = here, [float(np.exp(best))]
     for step in range(1, steps):
         progress(step / steps, float(np.exp(best)))
         there = _moved(here, load, rng)
-        loss = _loss(there, chosen, seed)
+        loss = _loss(there, chosen, seed, on)
         heat = HEAT[0] * (HEAT[1] / HEAT[0]) ** (step / steps)
         if loss > worth or rng.random() < np.exp((loss - worth) / heat):
             here, worth = there, loss
@@ -139,7 +145,7 @@ def adversary(
     system = _system(found)
     length = PROOF["tasks"] / float(system.arrival_rates.sum())
     comparison = compare(
-        system, chosen, length, PROOF["replications"], seed + 1, warmup=0.1 * length
+        system, chosen, length, PROOF["replications"], seed + 1, warmup=0.1 * length, on=on
     )
     return Adversary(system, comparison, tuple(path))
 
@@ -165,12 +171,12 @@ def _system(point: Point) -> System:
     return system.replace(name="adversary", arrivals=system.arrival_rates.round(5))
 
 
-def _loss(point: Point, policies: Sequence[Policy], seed: int) -> float:
+def _loss(point: Point, policies: Sequence[Policy], seed: int, on: str | None) -> float:
     """Return the logarithm of the ratio that is searched for."""
     system = _system(point)
     length = SEARCH["tasks"] / float(system.arrival_rates.sum())
     means = [
-        simulate(system, each, length, SEARCH["replications"], seed).mean_number.mean
+        simulate(system, each, length, SEARCH["replications"], seed, on=on).mean_number.mean
         for each in policies
     ]
     return float(np.log(means[0] / min(means[1:])))

@@ -20,8 +20,6 @@ from ..simulation import Replication, replicate
 from .serialise import pack, unpack
 from .store import engine
 
-__all__ = ["ClusterError", "run_on_cluster"]
-
 PATIENCE = 10.0
 """Seconds in which a cluster must answer, and may be without workers."""
 

@@ -11,17 +11,10 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import InputError, System, etc
+from ..tabular import Tabular
 from .compare import Comparison, Difference, compare, difference, may_be_better
 from .simulate import PolicyGiven, SystemGiven, resolve
 from .variation import varied
-
-__all__ = [
-    "Bout",
-    "Contest",
-    "Standing",
-    "contest",
-    "random_systems",
-]
 
 WARMUP = 0.1
 """Share of a run that does not count: it starts empty, which flatters slow policies."""
@@ -103,7 +96,7 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class Contest(Tabular):
     """Policies that met the same arrivals and works on many systems."""
 
     policies: tuple[str, ...]
@@ -140,11 +133,15 @@ class Contest:
         all_verdicts = [bout.verdict for bout in self.bouts]
         return {word: all_verdicts.count(word) for word in VERDICTS}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy."""
+        return [standing._asdict() for standing in self.standings]
+
     def as_json(self) -> dict[str, Any]:
         """Return the contest as ``--json`` prints it."""
         return {
             "policies": list(self.policies),
-            "standings": [standing._asdict() for standing in self.standings],
+            "standings": self.rows(),
             "verdicts": self.verdicts,
             "systems": [
                 {

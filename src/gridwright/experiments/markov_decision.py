@@ -13,15 +13,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Preemptive",
-    "Pull",
-    "Queues",
-    "Solved",
-    "UnsolvedError",
-    "solve",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -19,17 +19,10 @@ from ..policies import PULL, Policy, Table, View, policies, policy_of
 from ..policies import find as find_policy
 from ..simulation import check_system
 from ..statistics import Estimate
+from ..tabular import Tabular
 from .markov_decision import Preemptive, Pull, UnsolvedError, solve
 from .result import Result
 from .simulate import PolicyGiven, SystemGiven, check_numbers, resolve, simulate
-
-__all__ = [
-    "Best",
-    "Gap",
-    "Optimum",
-    "lower_bound",
-    "optimum",
-]
 
 MOST_STATES = 1_000_000
 MOST_PATTERNS = 1024
@@ -65,7 +58,7 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
+class Optimum(Tabular):
     """The least mean numbers in system that policies of some kinds can have."""
 
     system: System
@@ -86,6 +79,18 @@ class Optimum:
         best = self.pull or self.preemptive
         return best.mean_number if best else self.bound
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy; the gap is the share above the least mean number."""
+        return [
+            {
+                "policy": str(each.result.policy),
+                "mean_number": each.mean_number,
+                "stable": each.result.stable,
+                "gap": each.gap,
+            }
+            for each in self.policies
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
 
@@ -98,13 +103,7 @@ class Optimum:
             "pull": plain(self.pull),
             "bound": self.bound,
             "policies": [
-                {
-                    "policy": str(each.result.policy),
-                    "mean_number": each.mean_number.as_json(),
-                    "stable": each.result.stable,
-                    "gap": each.gap,
-                }
-                for each in self.policies
+                {**row, "mean_number": row["mean_number"].as_json()} for row in self.rows()
             ],
         }
 
@@ -117,6 +116,7 @@ def optimum(
     seed: int = 1,
     *,
     accuracy: float = 1e-5,
+    on: str | None = None,
     progress: Callable[[str, float], None] = lambda doing, done: None,
 ) -> Optimum:
     """Compute the least mean number in system, and simulate policies to see how far they are.
@@ -134,6 +134,8 @@ def optimum(
         Of the simulations; the first tenth of the horizon does not count.
     accuracy
         The error, as a share of the value, at which it is good enough.
+    on
+        The address of a Dask scheduler whose workers run the simulations; here by default.
     progress
         Called with what is done next, and the share done.
 
@@ -172,7 +174,9 @@ def optimum(
     gaps = []
     for number, policy in enumerate(chosen):
         progress(str(policy), 0.5 + 0.5 * number / len(chosen))
-        result = simulate(system, policy, horizon, replications, seed, warmup=WARMUP * horizon)
+        result = simulate(
+            system, policy, horizon, replications, seed, warmup=WARMUP * horizon, on=on
+        )
         above = result.mean_number.mean / found.least - 1
         gaps.append(Gap(result, above if result.stable else np.nan))
     return replace(found, policies=tuple(gaps))

@@ -22,8 +22,6 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Delays, Replication, line_of, replicate
 
-__all__ = ["prepare"]
-
 TASKS = 200
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,17 +12,6 @@ from ..model import InputError, System
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from ..statistics import Estimate, Stability, estimate
 from .result import Floats, Result
-
-__all__ = [
-    "BatchResult",
-    "ChainResult",
-    "CustomerResult",
-    "DeadlineResult",
-    "PeerResult",
-    "batch_result",
-    "check_alike",
-    "result_of",
-]
 
 COUNTS_ITSELF = ("kpb_dec",)
 """Policies for which the source counts the asking machine among those asked."""
@@ -165,7 +153,6 @@ class CustomerResult(NamedTuple):
     """The share of replications in which δ > 0 in every window."""
 
 
-@dataclass(frozen=True, eq=False)
 class ChainResult(Result):
     """The result of simulating chains of applications under a policy.
 

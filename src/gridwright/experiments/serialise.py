@@ -21,11 +21,6 @@ from ..model import InputError
 from ..model.user_file import contents_of, load_module
 from ..policies import Policy, find
 
-__all__ = [
-    "pack",
-    "unpack",
-]
-
 
 def pack(value: Any) -> bytes:
     """Turn a value into bytes."""

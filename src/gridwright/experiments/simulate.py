@@ -24,17 +24,6 @@ from .result import Result
 from .results_by_kind import result_of
 from .store import Store, key_of
 
-__all__ = [
-    "HORIZON",
-    "PolicyGiven",
-    "Progress",
-    "SystemGiven",
-    "check_numbers",
-    "resolve",
-    "run_in_threads",
-    "simulate",
-]
-
 HORIZON = 20_000.0
 ROUND = 10
 """Replications of a round, when the number of them is found by precision."""

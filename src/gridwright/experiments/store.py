@@ -27,8 +27,6 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
 
-__all__ = ["Store", "engine", "key_of"]
-
 CODE = ("allocation", "model", "policies", "simulation")
 """The packages that a replication's numbers come from."""
 MORE = "more."

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 from ..model import InputError, System, did_you_mean
 from ..policies import Policy
 from ..policies import find as find_policy
+from ..tabular import Tabular
 from .result import Result
 from .results_by_kind import check_alike
 from .simulate import PolicyGiven, SystemGiven, resolve, simulate
 from .variation import BELIEFS, VARIATIONS, is_variation, varied
-
-__all__ = ["Point", "Sweep", "sweep"]
 
 
 class Point(NamedTuple):
@@ -25,7 +24,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Tabular):
     """Results of several policies along the values of one thing."""
 
     system: System

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from ..allocation import allocate, long_run_load
 from ..model import Assumed, InputError, Perturbation, System, did_you_mean, scaled_chains
 
-__all__ = ["VARIATIONS", "is_variation", "varied"]
-
 
 def varied(system: System, what: str, value: float | str) -> System:
     """Return the system with something about it changed.

@@ -13,6 +13,7 @@ from .figure import literal, mark, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ..allocation import Allocation
     from ..experiments import Adversary
@@ -26,7 +27,7 @@ READABLE = 40
 """With more machines than this, numbers in the cells and a name for each would not be readable."""
 
 
-def draw_allocation(allocation: Allocation, path: Path) -> None:
+def draw_allocation(allocation: Allocation, path: Path | None = None) -> Figure:
     """Draw δ* and the efficiencies [class, machine]; darker is more, white is never."""
     from matplotlib.figure import Figure
 
@@ -51,7 +52,7 @@ def draw_allocation(allocation: Allocation, path: Path) -> None:
         f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
         f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
     )
-    save(figure, path)
+    return save(figure, path)
 
 
 def _label(axes: Axes, allocation: Allocation) -> None:
@@ -86,7 +87,7 @@ def _write(axes: Axes, values: NDArray[np.float64]) -> None:
             )
 
 
-def draw_adversary(found: Adversary, path: Path) -> None:
+def draw_adversary(found: Adversary, path: Path | None = None) -> Figure:
     """Draw the rates, darker where the efficiency is higher, and a bar a policy."""
     from matplotlib.figure import Figure
 
@@ -113,4 +114,4 @@ def draw_adversary(found: Adversary, path: Path) -> None:
     bars.bar(names, means, yerr=errors, color=[f"C{k}" for k in range(len(names))], capsize=4)
     bars.set_ylabel("mean number in system")
     bars.set_title(f"load {100 * best.load:.1f} %, {literal(found.verdict)}")
-    save(figure, path)
+    return save(figure, path)

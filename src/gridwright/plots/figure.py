@@ -28,8 +28,10 @@ def mark(result: Result) -> str:
     return "" if result.stable else f"\n({result.stability.word})"
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure, in the format that the path ends in."""
+def save(figure: Figure, path: Path | None) -> Figure:
+    """Write a figure, in the format that the path ends in; without a path only return it."""
+    if path is None:
+        return figure
     import matplotlib
 
     dated = (
@@ -43,3 +45,4 @@ def save(figure: Figure, path: Path) -> None:
             figure.savefig(path, dpi=150, bbox_inches="tight", metadata=dated)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    return figure

@@ -14,20 +14,22 @@ from .figure import literal, mark, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from ..experiments import Contest, Result, Sweep
+    from ..experiments import Contest, Optimum, Result, Sweep
     from ..statistics import Estimate
     from ..traces import Replay
 
 __all__ = [
     "draw_contest",
+    "draw_optimum",
     "draw_replays",
     "draw_results",
     "draw_sweep",
 ]
 
 
-def draw_results(results: tuple[Result, ...], path: Path) -> None:
+def draw_results(results: tuple[Result, ...], path: Path | None = None) -> Figure:
     """Draw the results of one or several policies on a system."""
     from matplotlib.figure import Figure
 
@@ -45,7 +47,7 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
         f"{literal(first.system.name)}: {len(first.replications)} × {first.length}, "
         f"seed {first.seed}{_load(first)}; bars are 95 % intervals"
     )
-    save(figure, path)
+    return save(figure, path)
 
 
 def _load(result: Result) -> str:
@@ -137,7 +139,7 @@ MARKS = {False: "o", None: "s"}
 """What is drawn around points that are unstable, and around undecided ones."""
 
 
-def draw_sweep(found: Sweep, path: Path) -> None:
+def draw_sweep(found: Sweep, path: Path | None = None) -> Figure:
     """Draw what the policies are compared by; rings are unstable, squares undecided.
 
     A dashed line marks where the long-run load is 1.
@@ -172,7 +174,7 @@ def draw_sweep(found: Sweep, path: Path) -> None:
         f"{literal(found.system.name)}: {len(first.replications)} × {first.length}, "
         f"seed {first.seed}; bands are 95 % intervals" + _legend(found)
     )
-    save(figure, path)
+    return save(figure, path)
 
 
 def _legend(found: Sweep) -> str:
@@ -200,7 +202,7 @@ FARTHEST = 3.0
 """Ratios beyond this are off the picture."""
 
 
-def draw_contest(found: Contest, path: Path) -> None:
+def draw_contest(found: Contest, path: Path | None = None) -> Figure:
     """Draw one curve a policy: the higher, the better; where it starts is how often it is best.
 
     A system on which a policy is unstable or undecided counts as never within any factor.
@@ -227,7 +229,25 @@ def draw_contest(found: Contest, path: Path) -> None:
     by_load.set_xlabel("load")
     by_load.set_ylabel("mean number ÷ least")
     figure.suptitle(f"{len(found.bouts)} systems")
-    save(figure, path)
+    return save(figure, path)
+
+
+def draw_optimum(found: Optimum, path: Path | None = None) -> Figure:
+    """Draw the mean number in system of every stable policy, and the least possible one."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    stable = [gap.result for gap in found.policies if gap.result.stable]
+    means = [result.mean_number.mean for result in stable]
+    errors = [_error(result, "mean_number", result.mean_number) for result in stable]
+    axes.bar(_names(tuple(stable)), means, yerr=errors, capsize=4)
+    axes.axhline(found.least, color="black", linewidth=0.8, linestyle="--", label="least possible")
+    axes.set_ylabel(in_words("mean_number"))
+    axes.tick_params(axis="x", rotation=30)
+    axes.legend(frameon=False)
+    figure.suptitle(literal(found.system.name))
+    return save(figure, path)
 
 
 HOUR = 3600.0

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model import InputError, System
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from . import batch, central, chain, peer
-from .driver import Conditions, Replication
+from .driver import Conditions, Mechanism, Replication, drive
 
 __all__ = ["check_system", "line_of", "replicate"]
 
-MECHANISMS: dict[Kind, ModuleType] = {
-    PUSH: central,
-    PULL: central,
-    PEER: peer,
-    BATCH: batch,
-    CHAIN: chain,
+
+class Registered(NamedTuple):
+    """What the simulator has for a kind of policy."""
+
+    check: Callable[[System, Policy], None]
+    """Refuse a system that policies of the kind cannot run."""
+    prepare: Callable[[System, Policy, Conditions], Mechanism]
+    """Prepare one replication."""
+
+
+MECHANISMS: dict[Kind, Registered] = {
+    PUSH: Registered(central.check, central.Central),
+    PULL: Registered(central.check, central.Central),
+    PEER: Registered(peer.check, peer.Peers),
+    BATCH: Registered(batch.check, batch.Batch),
+    CHAIN: Registered(chain.check, chain.Chains),
 }
-"""By kind of policy: a module that checks whether a system suits, and runs one replication."""
 OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]
 NUMBA = INSTALLED / "numba"
 PACKAGES = (OWN, INSTALLED, Path(os.__file__).parent)
@@ -63,8 +72,7 @@ def replicate(
     """
     chosen = Conditions(float(horizon), seed, float(warmup), **conditions)
     try:
-        replication: Replication = MECHANISMS[policy.kind].run(system, policy, chosen)
-        return replication
+        return drive(MECHANISMS[policy.kind].prepare(system, policy, chosen))
     except InputError:
         raise
     except Exception as error:
