@@ -90,13 +90,13 @@ def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["optimum", "3.A:alpha1:2"], "machines that fail"),
-        (["contest", "--policies", "pas,mct"], "no system to hold a contest on"),
+        (["contest", "--policies", "pas,mct"], "a contest needs at least one system"),
         (["contest", "9.*", "--policies", "pas,mct"], "no system is named like '9.*'"),
         (["contest", "2.B", "--policies", "pas"], "at least two policies"),
         (["contest", "--random", "1", "--horizon", "0", "--policies", "pas,mct"], "horizon is 0"),
-        (["adversary", "--policy", "pas", "--against", ","], "nobody to lose against"),
+        (["adversary", "--policy", "pas", "--against", ","], "there is no policy to compare with"),
         (["adversary", "--policy", "pas", "--against", "mct", "--load", "x"], "--load x"),
-        (["adversary", "--policy", "mm", "--against", "mct"], "measured by different things"),
+        (["adversary", "--policy", "mm", "--against", "mct"], "they have different figures"),
         (["adversary", "--policy", "mm", "--against", "msd"], "mm is a batch policy; the search"),
     ],
 )

@@ -19,15 +19,15 @@ from .simulate import PolicyGiven, simulate
 from .variation import varied
 
 SPREAD = 20.0
-"""The fastest rate over the slowest, and the most frequent class over the rarest."""
+"""The largest ratio between two rates, and between the arrivals of two classes."""
 SEARCH = {"tasks": 10_000, "replications": 2}
 PROOF = {"tasks": 100_000, "replications": 10}
 HEAT = 0.1, 0.005
-"""How much worse, in the logarithm of the ratio, a step may be at first and at the end."""
+"""The temperature of the annealing at first and at the end, in the logarithm of the ratio."""
 
 
 class Point(NamedTuple):
-    """Where the search is: logarithms of rates and arrivals, and the load."""
+    """A system in the search: logarithms of rates and arrivals, and the load."""
 
     rates: NDArray[np.float64]
     arrivals: NDArray[np.float64]
@@ -36,7 +36,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Adversary(Tabular):
-    """The system found, and a comparison on it by runs that the search has not seen."""
+    """The system found, and a comparison on it with random numbers that the search did not use."""
 
     system: System
     comparison: Comparison
@@ -51,7 +51,7 @@ class Adversary(Tabular):
 
     @property
     def verdict(self) -> str:
-        """The ratio in words, and which policies are not stable, so that it depends on the run."""
+        """The ratio in words; with unstable policies it depends on the length of the run."""
         found = [r for r in self.comparison.results if not r.stable]
         words = " and ".join(f"{r.policy} is {r.stability.word}" for r in found)
         return f"ratio {self.ratio:.3f}" + (f" in runs of this length ({words})" if words else "")
@@ -86,9 +86,9 @@ def adversary(
 ) -> Adversary:
     """Search, by simulated annealing, for the system where a policy loses most.
 
-    What is varied are the rates (within a factor of 20), the shares of the classes (likewise) and
-    the load, within its limits. What was found is simulated again with other random numbers, since
-    the search also finds luck.
+    The search varies the rates and the shares of the classes, each within a factor of 20, and the
+    load. It also finds systems on which the random numbers happen to be bad for the policy, so the
+    system found is simulated again with other random numbers.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def adversary(
     """
     chosen = [find_policy(each) for each in (policy, *against)]
     if len(chosen) < 2:
-        raise InputError("there is nobody to lose against; name at least one other policy")
+        raise InputError("there is no policy to compare with; name at least one other policy")
     check_alike(chosen)
     if chosen[0].kind not in ("push", "pull"):
         raise InputError(

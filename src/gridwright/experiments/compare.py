@@ -64,7 +64,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Tabular):
-    """Results of several policies that met the same arrivals, works and failures."""
+    """Results of several policies under the same arrivals, amounts of work and failures."""
 
     results: tuple[Result, ...]
 
@@ -81,7 +81,7 @@ class Comparison(Tabular):
     def ranked(self) -> tuple[Result, ...]:
         """The results of the stable policies: unstable and undecided ones are not ranked.
 
-        All of them, where policies are compared by what is counted over a run.
+        All policies are ranked if they are compared by counts over a run, such as jobs on time.
         """
         return tuple(result for result in self.results if result.is_ranked)
 
@@ -274,9 +274,9 @@ def compare(
 
 
 def difference(first: Result, second: Result, metric: str) -> Difference:
-    """Return how much more the second has of something than the first, and who is better.
+    """Return how much more the second has of a measure than the first, and which one is better.
 
-    Neither is, if one of them is not ranked: the difference depends on the horizon.
+    Neither is better if one of them is not ranked: the difference depends on the horizon.
     """
     found = estimate(second.values(metric) - first.values(metric))
     if not (first.is_ranked and second.is_ranked):
@@ -294,7 +294,7 @@ def difference(first: Result, second: Result, metric: str) -> Difference:
 
 
 def may_be_better(other: Result, best: Result, metric: str) -> bool:
-    """Tell whether a policy is undecided, and has not more than another beyond noise."""
+    """Tell whether an undecided policy may be better: it is not worse beyond noise."""
     if other.stable is not None:
         return False
     return not estimate(other.values(metric) - best.values(metric)).low > 0

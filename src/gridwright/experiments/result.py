@@ -1,4 +1,4 @@
-"""What a simulation measured: every figure with its interval, and the replications behind them."""
+"""The result of a simulation: every figure with its interval, and the replications."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROWING = ("mean_number", "mean_response")
 
 
 class ClassResult(NamedTuple):
-    """What a class of tasks met with."""
+    """The figures of a class of tasks."""
 
     name: str
     arrivals: float
@@ -38,11 +38,11 @@ class Result(Tabular):
     """The result of simulating a system under a policy."""
 
     further: ClassVar[tuple[str, ...]] = ()
-    """What this kind of system is measured by besides: numbers in ``Replication.more``."""
+    """Further figures that this kind of system has, from ``Replication.more``."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Those of them, or of the criteria, that a comparison shows; all of them unless given."""
+    """The figures that a comparison shows; by default the criteria and all further figures."""
     criteria: ClassVar[tuple[str, ...]] = ("mean_number", "mean_response")
-    """What policies are compared by; the last one names the winner."""
+    """The figures that policies are compared by; the last one decides the winner."""
     more_is_better: ClassVar[frozenset[str]] = frozenset()
 
     system: System
@@ -77,18 +77,18 @@ class Result(Tabular):
 
     @cached_property
     def figures(self) -> dict[str, Estimate]:
-        """What this kind of system is measured by besides, by name."""
+        """The further figures of this kind of system, by name."""
         return {name: estimate(self.values(name)) for name in self.further}
 
     def figure(self, name: str) -> Estimate:
-        """Return a figure by its name, one of the criteria or of the further ones."""
+        """Return a criterion or further figure by its name."""
         found = self.figures.get(name)
         if found is None:
             found = estimate(self.values(name))
         return found
 
     def written(self, name: str) -> str:
-        """Write a figure with its interval, or without one where it would mislead.
+        """Write a figure with its interval, or without one if it would mislead.
 
         The number in system and the response of an unstable policy grow with the horizon.
         """
@@ -134,7 +134,7 @@ class Result(Tabular):
 
     @property
     def by_class(self) -> dict[str, tuple[Estimate, ...]]:
-        """What this kind of system is measured by besides, class by class."""
+        """The further figures of this kind of system, by class."""
         return {}
 
     @cached_property
