@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Programs that may keep their bytecode start sooner, and the tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test lint bench docs clean
+.PHONY: setup demo check test lint bench docs clean
 
 setup: .venv/ready
 
@@ -19,10 +19,23 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/gridwright demo
 
-test: lint
+# Ruff takes a second. Mypy runs beside the tests, and its findings come after theirs.
+# One test process more than there are processors: many tests wait for other processes.
+define checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & mypy=$$!; \
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) \
+	  $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(1); tests=$$?; \
+	wait $$mypy; types=$$?; cat .venv/mypy.txt; exit $$(( tests | types ))
+endef
+
+check: setup
+	$(call checks,-m 'not slow')
+
+test: setup
 	@sh tools/get_chromium.sh
-	@# One more than there are processors: many tests wait for processes.
-	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(call checks)
 
 lint: setup
 	$(BIN)/ruff check .

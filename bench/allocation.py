@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from gridwright import System, allocate, load
 from gridwright.allocation.allocation import situation
+from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.optimum import optimum
-from gridwright.allocation.room import make_room, tableau, totals
 from gridwright.allocation.simplex import solve
+from gridwright.allocation.workspace import make_workspace, tableau, totals
 from gridwright.compiler.link import link
 
 from .measure import best_time
@@ -20,7 +20,7 @@ from .measure import best_time
 
 def weights_of(system: System) -> NDArray[np.float64]:
     now = situation(system)
-    room = make_room(now)
+    room = make_workspace(now)
     totals(now, room)
     classes, groups = room.tableau.size
     return room.tableau.given[:classes, :groups].copy()
@@ -49,7 +49,7 @@ def main() -> None:
     print(f"\n{'compiled, called from Python':34}{'solve':>12}{'optimum':>12}{'HiGHS/solve':>14}")
     for name, system in systems.items():
         now, weights = situation(system), weights_of(system)
-        room, t = make_room(now), tableau(weights)
+        room, t = make_workspace(now), tableau(weights)
         alone = best_time(lambda: link(solve)(t))  # noqa: B023
         whole = best_time(lambda: link(optimum)(now, room))  # noqa: B023
         highs = best_time(lambda: solve_highs(weights))  # noqa: B023

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from gridwright import InputError, System, allocate, load
 from gridwright.allocation import change, grouped, interior, kinds_of, situation, verdict, vertex
+from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs, time_limit
-from gridwright.allocation.optimum import optimum
 from gridwright.allocation.planner import HUGE, fill, spread, steps
-from gridwright.allocation.room import Situation, make_room
 from gridwright.allocation.simplex import FAILED
+from gridwright.allocation.workspace import Situation, make_workspace
 from gridwright.catalogue import Entry, entries
 from gridwright.compiler.link import link
 
@@ -128,7 +128,7 @@ def test_compiled_planners_are_bit_identical(system: System) -> None:
         (link(optimum), link(fill)),
         (link(optimum), link(spread)),
     ):
-        room, plan = make_room(now), np.empty(now.rates.shape)
+        room, plan = make_workspace(now), np.empty(now.rates.shape)
         solve(now, room)
         give(now, room, plan)
         plans.append(plan)
@@ -151,7 +151,7 @@ def test_a_group_is_filled_in_order() -> None:
         availability=np.array([1.0, 0.5, 1.0]),
         group=np.zeros(3, np.int64),
     )
-    room, plan = make_room(now), np.empty((2, 3))
+    room, plan = make_workspace(now), np.empty((2, 3))
     room.time[:] = [[1.25], [1.25]]
     fill(now, room, plan)
     assert plan.tolist() == [[1, 0.25, 0], [0, 0.25, 1]]
@@ -277,13 +277,13 @@ def test_a_verdict_with_machines_down_speaks_of_the_others() -> None:
 def test_large_systems_use_the_compiled_simplex() -> None:
     system = System(arrivals=np.ones(10), rates=np.random.default_rng(1).gamma(2, 1, (10, 200)))
     now = situation(system)
-    assert allocate(system).capacity == optimum(now, make_room(now))
+    assert allocate(system).capacity == optimum(now, make_workspace(now))
 
 
 def test_huge_systems_are_solved_by_highs() -> None:
     rates = np.random.default_rng(1).gamma(2, 1, (130, 130))
     system = System(arrivals=np.ones(130), rates=rates)
-    assert steps(make_room(situation(system))) > HUGE
+    assert steps(make_workspace(situation(system))) > HUGE
     found = allocate(system, "vertex")
     # a vertex that serves every class, on no machine for longer than there is time
     assert np.count_nonzero(found.shares) <= 130 + 130 - 1
@@ -387,7 +387,7 @@ def test_planners_survive_what_the_simplex_does_not() -> None:
         shape = int(rng.integers(3, 6)), int(rng.integers(1, 4))
         rates = 10.0 ** rng.uniform(-7, 7, shape)
         now = Situation(rates, np.ones(shape[0]), np.ones(shape[1]), np.arange(shape[1]))
-        given_up += optimum(now, make_room(now)) == FAILED
+        given_up += optimum(now, make_workspace(now)) == FAILED
         system = System(arrivals=np.ones(shape[0]), rates=rates)
         for planner, method in ((vertex, "vertex"), (grouped, "grouped")):
             plan = planner(now)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwright import System, allocate, load
-from gridwright.allocation import grouped, make_room, prices, situation, vertex, weights
-from gridwright.allocation.optimum import optimum
+from gridwright.allocation import grouped, make_workspace, prices, situation, vertex, weights
+from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.planner import permit
 from gridwright.catalogue import entries
 
@@ -151,7 +151,7 @@ def test_power_is_where_pairs_are_permitted_from() -> None:
 def test_a_room_is_as_good_as_new() -> None:
     system = load("3.A:alpha1:1")
     now = situation(system)
-    room, plan = make_room(now), np.empty(now.rates.shape)
+    room, plan = make_workspace(now), np.empty(now.rates.shape)
     rng = np.random.default_rng(1)
     for _ in range(50):
         there = now._replace(availability=(rng.random(30) < 0.7) * rng.random(30))

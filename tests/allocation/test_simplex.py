@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.room import tableau
 from gridwright.allocation.simplex import FAILED
 from gridwright.allocation.simplex import solve as solve_in_place
+from gridwright.allocation.workspace import tableau
 from gridwright.compiler.link import link
 
 Floats = NDArray[np.float64]

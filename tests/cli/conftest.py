@@ -84,10 +84,10 @@ class Command:
         assert out.count("\n") == 1
         return json.loads(out)
 
-    def fails(self, *arguments: object) -> str:
-        status = run([str(word) for word in arguments])
+    def fails(self, *arguments: object, status: int = 2) -> str:
+        found = run([str(word) for word in arguments])
         out, err = self.capsys.readouterr()
-        assert (status, out) == (2, "")
+        assert (found, out) == (status, "")
         assert err.startswith("gridwright: ")
         assert err.count("\n") == 1
         assert str(ROOT) not in err, "no path of ours is the user's business"

@@ -147,7 +147,7 @@ def test_warmup_counts_only_what_comes_after_it() -> None:
 @pytest.mark.parametrize(
     ("system", "policy", "message"),
     [
-        ("Wisnesky:16", "mct", "chains of applications (templates), which is for policies for"),
+        ("Wisnesky:16", "mct", "chains of applications (templates), for policies for chains only"),
         ("Wisnesky:16", "fcfs", "fcfs is a pull policy"),
         ("2.B", "chain_mct", "2.B has no chains of applications (templates)"),
         ("Wisnesky", "chain_mct", "Wisnesky has several cases, name one: Wisnesky:1"),

@@ -4,7 +4,7 @@ import sys
 import time
 from concurrent.futures import wait
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import pytest
@@ -117,3 +117,47 @@ def test_a_result_whose_unpickling_raises_anything_settles_its_future(tmp_path: 
             with pytest.raises(JobFailedError, match=f"cannot be unpickled: {name}"):
                 future.result(WAIT)
         assert grid.submit(abs, -1).result(WAIT) == 1
+
+
+def test_a_job_raises_its_own_exception(tmp_path: Path) -> None:
+    class Coded(Exception):  # noqa: N818
+        """An exception with a state of its own."""
+
+        def __init__(self, code: int) -> None:
+            super().__init__(f"code {code}")
+            self.code = code
+
+        def __reduce__(self) -> Any:
+            return Coded, (self.code,)
+
+    class Picky(Exception):  # noqa: N818
+        """An exception that can be pickled, but not unpickled."""
+
+        def __init__(self, first: int, second: int) -> None:
+            super().__init__(f"{first} and {second}")
+
+    class Locked(Exception):  # noqa: N818
+        """An exception that cannot be pickled."""
+
+        def __init__(self) -> None:
+            super().__init__("locked")
+            self.lock = Lock()
+
+    def raises(kind: type[BaseException], *args: object) -> None:
+        error = kind(*args)
+        error.add_note("a note")
+        raise error
+
+    with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+        with pytest.raises(Coded) as coded:
+            grid.submit(raises, Coded, 7).result(WAIT)
+        assert coded.value.code == 7
+        assert "in raises" in str(coded.value.__cause__)
+        with pytest.raises(KeyError, match="missing") as known:
+            grid.submit(raises, KeyError, "missing").result(WAIT)
+        assert known.value.__notes__ == ["a note"]
+        for kind, args in ((Picky, (1, 2)), (Locked, ()), (KeyboardInterrupt, ())):
+            with pytest.raises(JobFailedError, match=kind.__name__):
+                grid.submit(raises, kind, *args).result(WAIT)
+        with pytest.raises(JobFailedError, match="the result cannot be pickled"):
+            grid.submit(eval, "(each for each in [])").result(WAIT)

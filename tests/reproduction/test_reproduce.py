@@ -11,6 +11,7 @@ from gridwright.reproduction import (
     Target,
     Verdict,
     choose,
+    data_of,
     reproduce,
     summary,
     testbed_runs,
@@ -125,7 +126,7 @@ def test_improvements_come_with_intervals(laboratory: Laboratory) -> None:
 def test_the_page(tmp_path: Path, laboratory: Laboratory) -> None:
     found = reproduce(part("2.1", system="2.D"), "LP", laboratory=laboratory)[:1]
     found += reproduce("K:7.3", laboratory=laboratory)
-    write_page(found, laboratory, tmp_path / "page.md")
+    write_page(data_of(found, laboratory), tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert "## A:2.1" in page
     assert "| 2.D | LPAS | mean number | (10.55, 10.59) | 10." in page

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from gridwright.plots import can_draw, draw_reproduction
 from gridwright.reproduction import Laboratory, reproduce, runs_of, targets
+from gridwright.reproduction.data import label
 from gridwright.reproduction.laboratory import Scale
-from gridwright.reproduction.page import label
 from gridwright.reproduction.reproduce import ask
 from gridwright.reproduction.target import Target, best_reading
 

@@ -9,7 +9,7 @@ from gridwright import InputError
 from gridwright.catalogue import results, tables
 from gridwright.policies import find
 from gridwright.reproduction import choose, runs_of, targets
-from gridwright.reproduction.page import label
+from gridwright.reproduction.data import label
 from gridwright.reproduction.question import is_of_testbed
 from gridwright.reproduction.reproduce import ask
 

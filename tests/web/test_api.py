@@ -160,7 +160,7 @@ def test_code_is_told_of_by_its_line(api: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_code_that_does_not_come_back_is_given_up(
     api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridwright.web.simulations.GRACE", 0.2)
+    monkeypatch.setattr("gridwright.web.simulations.Simulation.grace", 0.2)
     end = tmp_path / "end"
     waiting = f"    while not Path({str(end)!r}).exists():\n        pass\n    return 1 / 0"
     loop = f"from pathlib import Path\n{PASTED.replace('    return task_class', waiting)}"
@@ -170,7 +170,7 @@ def test_code_that_does_not_come_back_is_given_up(
     assert until(lambda: _over(api, other))["error"] == ""
     api.post(f"/simulations/{number}/stop")
     done = until(lambda: _over(api, number))
-    assert (done["state"], done["error"]) == ("stopped", "its code does not come back")
+    assert (done["state"], done["error"]) == ("stopped", "its code does not return")
     end.touch()  # no thread stays behind: warnings are everybody's
     until(lambda: all(each.name != "simulation" for each in threading.enumerate()))
 
@@ -178,7 +178,7 @@ def test_code_that_does_not_come_back_is_given_up(
 def test_code_and_clusters_are_for_who_has_shown_the_token(api: Any) -> None:
     api.token = ""
     body = {"system": TWO, "code": PASTED}
-    assert "shows the token" in api.post("/simulations", body, 403)["detail"]
+    assert "with the token" in api.post("/simulations", body, 403)["detail"]
     cluster = {"address": "tcp://127.0.0.1:1"}
     assert "log in" in api.get("/machines", 403, params=cluster)["detail"]
     assert "log in" in api.post("/runs", {"system": SMALL, **cluster}, 403)["detail"]

@@ -96,13 +96,13 @@ def test_a_calibration_is_watched_and_stopped(api: Any) -> None:
     body = {"machines": ["a"], "repeats": 1, "longest": 0.02}
     first = api.post("/calibrations", body, 202)
     assert first["state"] == "running"
-    assert "going on" in api.post("/calibrations", body, 422)["detail"]
+    assert "stop it first" in api.post("/calibrations", body, 422)["detail"]
     done = until(lambda: (r := api.get("/calibrations/1"))["state"] != "running" and r)
     assert (done["state"], done["share"]) == ("done", 1)
     assert done["found"]["machines"][0]["per_second"] > 100
     assert "same name" in api.post("/calibrations", {"machines": ["a", "a"]}, 422)["detail"]
     api.post("/calibrations", {**body, "repeats": 20, "longest": 2}, 202)
-    api.get("/calibrations/1", 404)
+    assert api.get("/calibrations/1") == done, "it is remembered"
     began = time.monotonic()
     api.post("/calibrations/2/stop")
     over = until(lambda: (r := api.get("/calibrations/2"))["state"] != "running" and r)

@@ -36,7 +36,7 @@ schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
     yield
-    services.calibrator.close()  # else it would go on beside the other tests
+    services.queue.close()  # else it would go on beside the other tests
 
 
 @schema.parametrize()

@@ -1,21 +1,29 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
-from .allocation import Allocation, allocate, groups_of, situation
-from .change import Change, change
-from .description import as_json, kinds_of
+from .allocation import (
+    Allocation,
+    Change,
+    Verdict,
+    allocate,
+    as_json,
+    change,
+    groups_of,
+    kinds_of,
+    situation,
+    verdict,
+)
 from .highs import time_limit
 from .long_run import LongRun, long_run_load, long_run_of, variance_rate
 from .planner import grouped, interior, prices, vertex, weights
-from .room import Room, Situation, make_room
-from .verdict import Verdict, verdict
+from .workspace import Situation, Workspace, make_workspace
 
 __all__ = [
     "Allocation",
     "Change",
     "LongRun",
-    "Room",
     "Situation",
     "Verdict",
+    "Workspace",
     "allocate",
     "as_json",
     "change",
@@ -25,7 +33,7 @@ __all__ = [
     "kinds_of",
     "long_run_load",
     "long_run_of",
-    "make_room",
+    "make_workspace",
     "prices",
     "situation",
     "time_limit",

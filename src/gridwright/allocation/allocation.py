@@ -3,17 +3,32 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError, System, by_application, did_you_mean
+from ..statistics import EDGE
 from .highs import solve_interior
 from .planner import MOST_CLASSES, fill, solve, spread, suited
 from .price import set_prices
-from .room import Floats, Integers, Room, Situation, make_room
+from .workspace import Floats, Integers, Situation, Workspace, make_workspace
 
-__all__ = ["METHODS", "Allocation", "allocate", "groups_of", "situation"]
+__all__ = [
+    "METHODS",
+    "Allocation",
+    "Change",
+    "Verdict",
+    "allocate",
+    "as_json",
+    "change",
+    "groups_of",
+    "kinds_of",
+    "situation",
+    "span",
+    "verdict",
+]
 
 FEW = 12
 """Machines that a message names."""
@@ -98,7 +113,7 @@ class Allocation:
             return self.capacity
         now = situation(self.system, self.down)
         now = now._replace(availability=now.availability * self.system.up_fraction)
-        return solve(now, make_room(now))
+        return solve(now, make_workspace(now))
 
     def gain(self, machine: int) -> float:
         """Return the share by which one more machine of the kind of one would raise the capacity.
@@ -113,10 +128,10 @@ class Allocation:
             availability=np.append(now.availability, self.system.mean_availability[machine]),
             group=now.group[more],
         )
-        return solve(now, make_room(now)) / self.capacity - 1
+        return solve(now, make_workspace(now)) / self.capacity - 1
 
 
-METHODS: dict[str, Callable[[Situation, Room, Floats], None]] = {
+METHODS: dict[str, Callable[[Situation, Workspace, Floats], None]] = {
     "grouped": spread,
     "vertex": fill,
     "interior": spread,
@@ -161,46 +176,46 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
         raise InputError(f"{number} classes cannot be allocated; expected at most {MOST_CLASSES:,}")
     failed = tuple(sorted({index for machine in down for index in _machines(system, machine)}))
     now = situation(system, failed)
-    room, shares = make_room(now), np.empty(now.rates.shape)
-    capacity = solve(now, room)
-    suited(set_prices, room)(now, room)
-    limiting = limiting_classes(room)
-    parts = max(len(set(room.part[limiting].tolist())), 1)
+    space, shares = make_workspace(now), np.empty(now.rates.shape)
+    capacity = solve(now, space)
+    suited(set_prices, space)(now, space)
+    limiting = limiting_classes(space)
+    parts = max(len(set(space.part[limiting].tolist())), 1)
     priced = Allocation(
         system=system,
         method=method,
         down=failed,
         capacity=float(capacity),
         shares=shares,
-        class_prices=np.where(limiting, room.price, 0) / parts,
-        efficiencies=_efficiencies(now, room),
-        loads=np.where(room.level >= 0, room.load[room.level], np.nan),
-        left_out=tuple(name for i, name in enumerate(system.classes) if room.level[i] < 0),
+        class_prices=np.where(limiting, space.price, 0) / parts,
+        efficiencies=_efficiencies(now, space),
+        loads=np.where(space.level >= 0, space.load[space.level], np.nan),
+        left_out=tuple(name for i, name in enumerate(system.classes) if space.level[i] < 0),
     )
     if method == "interior":
-        solve_interior(now, room, capacity)
-    suited(METHODS[method], room)(now, room, shares)
+        solve_interior(now, space, capacity)
+    suited(METHODS[method], space)(now, space, shares)
     return priced
 
 
-def limiting_classes(room: Room) -> NDArray[np.bool_]:
+def limiting_classes(space: Workspace) -> NDArray[np.bool_]:
     """Mark the classes of which fewer tasks would raise the capacity.
 
     Of parts that are equally loaded, one whose classes can also run on the machines of another is
     not what limits it.
     """
-    limiting = room.level == 0
-    elsewhere = (room.part[:, None] != room.group_part) & (room.group_level == 0)
-    helped = set(room.part[limiting & ((room.rates > 0) & elsewhere).any(axis=1)].tolist())
-    return np.asarray(limiting & ~np.isin(room.part, list(helped)))
+    limiting = space.level == 0
+    elsewhere = (space.part[:, None] != space.group_part) & (space.group_level == 0)
+    helped = set(space.part[limiting & ((space.rates > 0) & elsewhere).any(axis=1)].tolist())
+    return np.asarray(limiting & ~np.isin(space.part, list(helped)))
 
 
-def _efficiencies(now: Situation, room: Room) -> Floats:
+def _efficiencies(now: Situation, space: Workspace) -> Floats:
     """Return which share of a machine's worth a class earns there, 0 between parts."""
-    comparable = (room.part[:, None] >= 0) & (room.part[:, None] == room.group_part)
-    earned = np.zeros(room.rates.shape)
-    np.divide(room.price[:, None] * room.rates, room.worth, out=earned, where=comparable)
-    earned[comparable & ((room.time > 0) | (earned > 1))] = 1.0
+    comparable = (space.part[:, None] >= 0) & (space.part[:, None] == space.group_part)
+    earned = np.zeros(space.rates.shape)
+    np.divide(space.price[:, None] * space.rates, space.worth, out=earned, where=comparable)
+    earned[comparable & ((space.time > 0) | (earned > 1))] = 1.0
     return np.where(now.availability > 0, earned[:, now.group], 0)
 
 
@@ -235,3 +250,158 @@ def _machines(system: System, machine: str | int) -> list[int]:
     names = list(dict.fromkeys((*system.groups, *system.machines)))
     few = ", ".join(names[:FEW]) + (" …" if len(names) > FEW else "")
     raise InputError(f"no machine {name!r}{did_you_mean(name, names) or f'; there are {few}'}")
+
+
+class Verdict(NamedTuple):
+    """Whether any policy can stabilise a system, how far it is from the edge, and why."""
+
+    stabilisable: bool
+    margin: float
+    """By how much all arrivals could grow (negative: must shrink) before the edge is reached."""
+    words: str
+
+
+def verdict(allocation: Allocation) -> Verdict:
+    """Say whether any policy can stabilise a system, and how far it is from the edge.
+
+    >>> from gridwright import System, allocate
+    >>> print(verdict(allocate(System(arrivals=[5, 8], rates=[[8, 3], [4, 10]]))).words)
+    A good policy can keep up: load 75.0 %. Arrivals could grow by 33.3 % before no policy could.
+    """
+    capacity = allocation.long_run_capacity
+    margin = capacity - 1
+    words = [_stranded(allocation)] if allocation.left_out else []
+    if allocation.system.failures is not None:
+        words.append(_failures(allocation))
+    words.append(_edge(capacity))
+    return Verdict(margin > EDGE and not allocation.left_out, margin, " ".join(words))
+
+
+def _edge(capacity: float) -> str:
+    if capacity <= 0:
+        return "No policy can keep up: no machine that is up can run anything."
+    load = f"load {100 / capacity:.1f} %"
+    if capacity > 1 + EDGE:
+        growth = f"{100 * (capacity - 1):.1f} %"
+        return (
+            f"A good policy can keep up: {load}. "
+            f"Arrivals could grow by {growth} before no policy could."
+        )
+    if capacity >= 1 - EDGE:
+        return f"No policy can keep up: {load}, exactly at the edge, where queues grow without end."
+    cut = f"{100 * (1 - capacity):.1f} %"
+    return f"No policy can keep up: {load}. Arrivals would have to fall by more than {cut}."
+
+
+def _failures(allocation: Allocation) -> str:
+    up = allocation.system.up_fraction[allocation.up]
+    if not len(up):
+        return "Every machine is down."
+    which = "With the others up" if allocation.down else "With every machine up"
+    load = f"{100 * allocation.load:.1f} %"
+    return f"{which} the load is {load}; they are up {span(100 * up)} % of the time."
+
+
+def span(values: Floats) -> str:
+    """Write the smallest and the largest of some numbers, or the one that they all are.
+
+    >>> import numpy as np
+    >>> span(np.array([80.0, 100.0])), span(np.array([80.0, 80.01]))
+    ('80.0 to 100.0', '80.0')
+    """
+    low, high = f"{values.min():.1f}", f"{values.max():.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _stranded(allocation: Allocation) -> str:
+    names = ", ".join(map(repr, allocation.left_out))
+    one = len(allocation.left_out) == 1
+    return (
+        f"{'Class' if one else 'Classes'} {names} cannot run on any machine that is up and "
+        f"{'is' if one else 'are'} left out."
+    )
+
+
+class Change(NamedTuple):
+    """The capacity before and after, and the pairs (class, machine) that came and went."""
+
+    before: float
+    after: float
+    gained: tuple[tuple[str, str], ...]
+    lost: tuple[tuple[str, str], ...]
+
+
+def change(before: Allocation, after: Allocation) -> Change:
+    """Compare two allocations of one system.
+
+    >>> from gridwright import System, allocate
+    >>> system = System(arrivals=[1, 1.5], rates=[[9, 5], [2, 1]])
+    >>> change(allocate(system), allocate(system, down=[2]))
+    Change(before=1.7647..., after=1.1612..., gained=(('1', '1'),), lost=(('1', '2'), ('2', '2')))
+    """
+    used, uses = before.shares > 0, after.shares > 0
+    return Change(
+        before.capacity, after.capacity, _pairs(after, uses & ~used), _pairs(before, used & ~uses)
+    )
+
+
+def _pairs(
+    allocation: Allocation, which: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> tuple[tuple[str, str], ...]:
+    system = allocation.system
+    return tuple((system.classes[i], system.machines[j]) for i, j in np.argwhere(which))
+
+
+MOST_KINDS = 8
+"""Kinds of machines up to which the gain of one more is told for each."""
+MOST_CELLS = 10_000
+"""Pairs of a class and a kind of machine up to which it is told for more than one kind."""
+
+
+def as_json(allocation: Allocation) -> dict[str, Any]:
+    """Return what ``--json`` prints."""
+    said = verdict(allocation)
+    return {
+        "system": allocation.system.name,
+        "capacity": allocation.capacity,
+        "load": allocation.load,
+        "method": allocation.method,
+        "allocation": allocation.shares.tolist(),
+        "routing": allocation.routing.tolist(),
+        "classes": list(allocation.system.classes),
+        "machines": list(allocation.system.machines),
+        "down": [allocation.system.machines[j] for j in allocation.down],
+        "left_out": list(allocation.left_out),
+        "long_run_capacity": allocation.long_run_capacity,
+        "stabilisable": said.stabilisable,
+        "verdict": said.words,
+        "class_prices": allocation.class_prices.tolist(),
+        "machine_prices": allocation.machine_prices.tolist(),
+        "efficiencies": allocation.efficiencies.tolist(),
+        "loads": allocation.loads.tolist(),
+        "one_more_adds": {
+            allocation.system.machines[j]: allocation.gain(j) for j in kinds_of(allocation)
+        },
+        "bottleneck_classes": list(allocation.bottleneck_classes),
+        "bottleneck_machines": list(allocation.bottleneck_machines),
+        "information": {
+            "lpas": {"machines": allocation.information(), "discount": allocation.discount()},
+            "lpas_2k": {"machines": allocation.information(2), "discount": allocation.discount(2)},
+        },
+    }
+
+
+def kinds_of(allocation: Allocation) -> list[int]:
+    """Return the first machine of each kind; of many kinds, those with the highest prices.
+
+    A gain takes a solution of its own, so a large system has that of one kind only.
+    """
+    if allocation.capacity <= 0:
+        return []
+    groups = groups_of(allocation.system.nominal).tolist()
+    firsts = [groups.index(g) for g in range(max(groups) + 1)]
+    if len(firsts) <= MOST_KINDS:
+        return firsts
+    dearest = sorted(firsts, key=lambda j: -allocation.machine_prices[j])
+    large = len(allocation.system.classes) * len(firsts) > MOST_CELLS
+    return sorted(dearest[: 1 if large else MOST_KINDS])

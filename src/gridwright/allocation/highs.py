@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..model import InputError
-from .room import Floats, Room, Situation, totals
-from .tableau import Tableau
+from .simplex import Tableau
+from .workspace import Floats, Situation, Workspace, totals
 
 __all__ = ["check_time", "solve_general", "solve_highs", "solve_interior", "time_limit"]
 
@@ -48,17 +48,17 @@ def check_time() -> float:
     return left
 
 
-def solve_interior(situation: Situation, room: Room, capacity: float) -> None:
-    """Replace the optimum in the room by that of an interior-point method without crossover.
+def solve_interior(situation: Situation, space: Workspace, capacity: float) -> None:
+    """Replace the optimum in the workspace by that of an interior-point method without crossover.
 
     It has as many non-zeros as an optimum can have.
     """
-    totals(situation, room)
-    weights = _weights(room.tableau)
+    totals(situation, space)
+    weights = _weights(space.tableau)
     _, shares, _ = solve_highs(weights / (capacity or 1.0), interior=True)
     some = (shares > POSITIVE) | (shares * weights > POSITIVE * capacity)
-    classes, groups = room.classes[: len(shares)], room.groups[: shares.shape[1]]
-    room.time[np.ix_(classes, groups)] = np.where(some, shares, 0) * room.capacity[groups]
+    classes, groups = space.classes[: len(shares)], space.groups[: shares.shape[1]]
+    space.time[np.ix_(classes, groups)] = np.where(some, shares, 0) * space.capacity[groups]
 
 
 def solve_general(t: Tableau) -> float:

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import MarkovChain, System
+from ..model import MarkovChain, System, mode
 from .allocation import situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
-from .room import Floats, Integers, Situation, make_room
+from .workspace import Floats, Integers, Situation, make_workspace
 
 __all__ = ["LongRun", "long_run_load", "long_run_of", "variance_rate"]
 
@@ -74,7 +74,7 @@ def long_run_of(system: System) -> LongRun:
     (0.5, 8.0)
     """
     classes = _of_classes(system)
-    if system.has_chains or len(system.classes) > MOST_CLASSES:
+    if system.mode is mode.CHAINS or len(system.classes) > MOST_CLASSES:
         return LongRun(None, float(classes.sum()))
     now = _on_average(system)
     parts = _parts(now)
@@ -119,18 +119,18 @@ def _on_average(system: System) -> Situation:
 
 
 def _parts(now: Situation) -> _Parts:
-    room = make_room(now)
-    capacity = float(solve(now, room))
-    suited(set_prices, room)(now, room)
-    speeds = (room.time * room.rates).sum(axis=0) / np.maximum(room.capacity, 1e-300)
+    space = make_workspace(now)
+    capacity = float(solve(now, space))
+    suited(set_prices, space)(now, space)
+    speeds = (space.time * space.rates).sum(axis=0) / np.maximum(space.capacity, 1e-300)
     idle = not now.arrivals.any()
     return _Parts(
         load=1 / capacity if capacity > 0 else 0.0 if idle else np.inf,
-        loads=room.load[room.level],
-        classes=room.part,
-        machines=room.group_part[now.group],
-        price=room.price,
-        worth=room.worth[now.group],
+        loads=space.load[space.level],
+        classes=space.part,
+        machines=space.group_part[now.group],
+        price=space.price,
+        worth=space.worth[now.group],
         speeds=speeds[now.group],
     )
 

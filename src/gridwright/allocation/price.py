@@ -14,76 +14,76 @@ from math import exp, log
 
 import numpy as np
 
-from .room import Room, Situation
+from .workspace import Situation, Workspace
 
 __all__ = ["efficiency", "set_prices"]
 
 ALLOCATES_NOTHING = True
 
 
-def set_prices(situation: Situation, room: Room) -> None:
+def set_prices(situation: Situation, space: Workspace) -> None:
     """Find the prices of an optimum, and the parts within which they can be compared."""
-    classes, groups = room.time.shape
+    classes, groups = space.time.shape
     for i in range(classes):
-        room.part[i] = -1
-        room.price[i] = 0.0
+        space.part[i] = -1
+        space.price[i] = 0.0
     for g in range(groups):
-        room.group_part[g] = -1
-        room.worth[g] = 0.0
+        space.group_part[g] = -1
+        space.worth[g] = 0.0
     pieces = 0
     for i in range(classes):
-        if room.level[i] >= 0 and room.part[i] < 0:
-            room.part[i] = i
-            room.price[i] = 1.0 / situation.arrivals[i]
-            _price_piece(room, i)
+        if space.level[i] >= 0 and space.part[i] < 0:
+            space.part[i] = i
+            space.price[i] = 1.0 / situation.arrivals[i]
+            _price_piece(space, i)
             pieces += 1
     if pieces > 1:
-        _bound_pieces(room)
-        _centre(room)
-    _normalise(situation, room)
+        _bound_pieces(space)
+        _centre(space)
+    _normalise(situation, space)
 
 
-def efficiency(room: Room, i: int, g: int) -> float:
+def efficiency(space: Workspace, i: int, g: int) -> float:
     """Return which share of a machine's worth a class earns there, 0 between parts."""
-    if room.part[i] < 0 or room.part[i] != room.group_part[g]:
+    if space.part[i] < 0 or space.part[i] != space.group_part[g]:
         return 0.0
-    earned = room.price[i] * room.rates[i, g] / room.worth[g]
-    return earned if room.time[i, g] <= 0.0 and earned < 1.0 else 1.0
+    earned = space.price[i] * space.rates[i, g] / space.worth[g]
+    return earned if space.time[i, g] <= 0.0 and earned < 1.0 else 1.0
 
 
-def _price_piece(room: Room, piece: int) -> None:
+def _price_piece(space: Workspace, piece: int) -> None:
     """Price whatever is tied to the classes priced so far by a positive allocation."""
-    classes, groups = room.time.shape
+    classes, groups = space.time.shape
     changed = True
     while changed:
         changed = False
         for i in range(classes):
             for g in range(groups):
-                if room.time[i, g] <= 0.0:
+                if space.time[i, g] <= 0.0:
                     continue
-                if room.part[i] == piece and room.group_part[g] < 0:
-                    room.group_part[g] = piece
-                    room.worth[g] = room.price[i] * room.rates[i, g]
+                if space.part[i] == piece and space.group_part[g] < 0:
+                    space.group_part[g] = piece
+                    space.worth[g] = space.price[i] * space.rates[i, g]
                     changed = True
-                elif room.group_part[g] == piece and room.part[i] < 0:
-                    room.part[i] = piece
-                    room.price[i] = room.worth[g] / room.rates[i, g]
+                elif space.group_part[g] == piece and space.part[i] < 0:
+                    space.part[i] = piece
+                    space.price[i] = space.worth[g] / space.rates[i, g]
                     changed = True
 
 
-def _bound_pieces(room: Room) -> None:
+def _bound_pieces(space: Workspace) -> None:
     """Find by how much, in logarithms, the prices of a piece can rise against another's."""
-    classes, groups = room.time.shape
-    most = room.most
+    classes, groups = space.time.shape
+    most = space.most
     for c in range(classes):
         for d in range(classes):
             most[c, d] = 0.0 if c == d else np.inf
     for i in range(classes):
         for g in range(groups):
-            c, d = room.part[i], room.group_part[g]
-            together = c >= 0 and d >= 0 and room.level[i] == room.group_level[g]
-            if together and c != d and room.rates[i, g] > 0.0:
-                bound = log(room.worth[g] / (room.price[i] * room.rates[i, g]))
+            c, d = space.part[i], space.group_part[g]
+            together = c >= 0 and d >= 0 and space.level[i] == space.group_level[g]
+            if together and c != d and space.rates[i, g] > 0.0:
+                bound = log(space.worth[g] / (space.price[i] * space.rates[i, g]))
                 if bound < most[c, d]:
                     most[c, d] = bound
     for e in range(classes):
@@ -93,47 +93,47 @@ def _bound_pieces(room: Room) -> None:
                     most[c, d] = most[c, e] + most[e, d]
 
 
-def _centre(room: Room) -> None:
+def _centre(space: Workspace) -> None:
     """Move every piece to the middle of its bounds; pieces that bound each other are one part."""
-    classes, groups = room.time.shape
-    most = room.most
+    classes, groups = space.time.shape
+    most = space.most
     for i in range(classes):
-        room.slack_class[i] = room.part[i]  # the piece, while the parts are found
+        space.slack_class[i] = space.part[i]  # the piece, while the parts are found
     for g in range(groups):
-        room.slack_group[g] = room.group_part[g]
+        space.slack_group[g] = space.group_part[g]
     for c in range(classes):
         first, shift, others = -1, 0.0, 0
         for d in range(classes):
-            if room.slack_class[d] == d and most[c, d] < np.inf and most[d, c] < np.inf:
+            if space.slack_class[d] == d and most[c, d] < np.inf and most[d, c] < np.inf:
                 first = d if first < 0 else first
                 shift += 0.5 * (most[c, d] - most[d, c])
                 others += 1
-        if room.slack_class[c] != c:
+        if space.slack_class[c] != c:
             continue
         scale = exp(shift / others)
         for i in range(classes):
-            if room.slack_class[i] == c:
-                room.part[i] = first
-                room.price[i] *= scale
+            if space.slack_class[i] == c:
+                space.part[i] = first
+                space.price[i] *= scale
         for g in range(groups):
-            if room.slack_group[g] == c:
-                room.group_part[g] = first
-                room.worth[g] *= scale
+            if space.slack_group[g] == c:
+                space.group_part[g] = first
+                space.worth[g] *= scale
 
 
-def _normalise(situation: Situation, room: Room) -> None:
+def _normalise(situation: Situation, space: Workspace) -> None:
     """Let the classes of every part be worth 1 a time unit together."""
-    classes, groups = room.time.shape
+    classes, groups = space.time.shape
     for part in range(classes):
         total = 0.0
         for i in range(classes):
-            if room.part[i] == part:
-                total += room.price[i] * situation.arrivals[i]
+            if space.part[i] == part:
+                total += space.price[i] * situation.arrivals[i]
         if total <= 0.0:
             continue
         for i in range(classes):
-            if room.part[i] == part:
-                room.price[i] /= total
+            if space.part[i] == part:
+                space.price[i] /= total
         for g in range(groups):
-            if room.group_part[g] == part:
-                room.worth[g] /= total
+            if space.group_part[g] == part:
+                space.worth[g] /= total

@@ -1,11 +1,28 @@
-"""The allocation LP solved by a simplex method made for its shape: see the tableau."""
+"""Solve the allocation LP with a simplex method made for its shape.
+
+    maximise λ  subject to  Σ_g w[i, g] x[i, g] ≥ λ for every class i,
+                            Σ_i x[i, g] ≤ 1 for every group g,  x ≥ 0.
+
+Every x[i, g] appears in exactly one group constraint. Each group therefore keeps one of its basic
+variables apart as its *key* (generalised upper bounding), and the working basis is no larger than
+the number of classes, however many groups there are. It is inverted again at every step, so that
+errors do not build up.
+
+Problems that differ only in the capacity of their groups share a few optimal bases. The tableau
+keeps those that it has found and tries them first. It keeps a basis only if that basis is the one
+optimum wherever it is feasible, so the answer does not depend on what was solved before.
+
+The functions are plain Python that also compiles. Loops are written out because they compile faster
+than array expressions. In the loops, i is a class, g a group, k a place in the working basis, b a
+known basis and t the tableau.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .recall import recall, remember
-from .tableau import Tableau, add_column, best_entering, invert, key_of, rekey, serve
-
-__all__ = ["FAILED", "solve"]
+from ..compiler.link import shared
 
 ALLOCATES_NOTHING = True
 
@@ -15,12 +32,53 @@ DUALITY = 1e-6
 """A relative gap between λ and the value of the prices from here on means a wrong answer."""
 FAILED = -1.0
 """Returned in place of λ when rounding errors won: rates spread over very many decades."""
+GAIN = 1e-12
+"""A gain in price below this is no gain; prices and weights are scaled to about 1."""
+BASES = 16
+"""Known bases that a tableau keeps."""
+CLEAR = 1e-6
+"""A loss in price from here on is a clear one; prices and weights are scaled to about 1."""
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@shared
+class Tableau(NamedTuple):
+    """The scaled problem, and the basis at work on it.
+
+    A variable is a number: group * (classes + 1) + class for a share, the same with class =
+    classes for the group's idle time, then λ, then the surplus of every class. λ is always basic
+    and stands first in the working basis.
+    """
+
+    given: Floats  # [class, group], the weights; the first size[0] and size[1] of them count
+    size: Integers  # [2], classes and groups
+    weight: Floats  # [group, class], every class scaled to a largest weight of 1
+    key: Integers  # [group], the class (or idle time) kept apart
+    matrix: Floats  # [place, 2 * place], the working basis, its inverse on the right
+    row: NDArray[np.void]  # [class or place], a ROW each
+    share: Floats  # [class, group], the answer
+    known: Integers  # [basis, class + group], optimal bases found before
+
+
+ROW = np.dtype(
+    [
+        ("demand", "f8"),  # of a class: what one unit of λ asks for on the scale of the weights
+        ("price", "f8"),  # of a class
+        ("column", "f8"),  # of a class: what one unit of the entering variable adds to it
+        ("work", "i8"),  # of a place in the working basis: its variable
+        ("value", "f8"),  # of a place: the value of its variable
+        ("fall", "f8"),  # of a place: how fast that falls as the entering variable rises
+    ],
+    align=True,
+)
 
 
 def solve(t: Tableau) -> float:
     """Return λ; the shares and the prices, which sum to 1, are left in the tableau.
 
-    >>> from gridwright.allocation.room import tableau
+    >>> from gridwright.allocation.workspace import tableau
     >>> t = tableau(np.array([[1.6, 0.6], [0.5, 1.25]]))
     >>> round(float(solve(t)), 4)
     1.3333
@@ -170,3 +228,193 @@ def _answer(t: Tableau) -> float:
         if used > 1.0 + DUALITY:
             return FAILED
     return capacity if capacity >= worth * (1.0 - DUALITY) else FAILED
+
+
+def serve(t: Tableau) -> None:
+    """Write into the values what every class gets when the keys take their whole groups."""
+    classes, groups = t.size
+    for i in range(classes):
+        t.row[i]["value"] = 0.0
+    for g in range(groups):
+        if t.key[g] < classes:
+            t.row[t.key[g]]["value"] += t.weight[g, t.key[g]]
+
+
+def add_column(t: Tableau, variable: int) -> None:
+    """Write what one unit of a variable adds to every class, taken from the key of its group."""
+    classes, groups = t.size
+    shares = groups * (classes + 1)
+    for i in range(classes):
+        t.row[i]["column"] = -t.row[i]["demand"] if variable == shares else 0.0
+    if variable > shares:
+        t.row[variable - shares - 1]["column"] = -1.0
+    if variable < shares:
+        g, i = variable // (classes + 1), variable % (classes + 1)
+        if i < classes:
+            t.row[i]["column"] += t.weight[g, i]
+        if t.key[g] < classes:
+            t.row[t.key[g]]["column"] -= t.weight[g, t.key[g]]
+
+
+def invert(t: Tableau) -> None:
+    """Invert the working basis; find its values and the class prices."""
+    size = t.size[0]
+    for k in range(size):
+        add_column(t, t.row[k]["work"])
+        for i in range(size):
+            t.matrix[i, k] = t.row[i]["column"]
+            t.matrix[k, size + i] = 1.0 if i == k else 0.0
+    _eliminate(t.matrix, size)
+    serve(t)
+    for k in range(size):
+        t.row[k]["column"] = t.row[k]["value"]
+        t.row[k]["price"] = -t.matrix[0, size + k]
+    for k in range(size):
+        t.row[k]["value"] = 0.0
+        for i in range(size):
+            t.row[k]["value"] -= t.matrix[k, size + i] * t.row[i]["column"]
+
+
+def _eliminate(matrix: Floats, size: int) -> None:
+    """Turn [B | I] into [I | B⁻¹], exchanging rows for the largest pivot."""
+    width = 2 * size
+    for k in range(size):
+        best = k
+        for row in range(k + 1, size):
+            if abs(matrix[row, k]) > abs(matrix[best, k]):
+                best = row
+        for c in range(k, width):
+            matrix[k, c], matrix[best, c] = matrix[best, c], matrix[k, c]
+        scale = 1.0 / matrix[k, k]
+        for c in range(k, width):
+            matrix[k, c] *= scale
+        for row in range(size):
+            factor = matrix[row, k]
+            if row != k and factor != 0.0:
+                for c in range(k, width):
+                    matrix[row, c] -= factor * matrix[k, c]
+
+
+def best_entering(t: Tableau, careful: bool) -> int:
+    """Choose the variable with the largest gain, or the first with any when careful; −1: none."""
+    weight, row = t.weight, t.row
+    classes, groups = t.size
+    best, gain = -1, GAIN
+    for g in range(groups):
+        key = t.key[g]
+        worth = row[key]["price"] * weight[g, key] if key < classes else 0.0
+        for i in range(classes):
+            more = row[i]["price"] * weight[g, i] - worth
+            if more > gain:
+                best, gain = g * (classes + 1) + i, more
+        if -worth > gain:
+            best, gain = g * (classes + 1) + classes, -worth
+        if careful and best >= 0:
+            return best
+    for i in range(classes):
+        if -row[i]["price"] > gain:
+            best, gain = groups * (classes + 1) + 1 + i, -row[i]["price"]
+    return best
+
+
+def key_of(t: Tableau, member: int, entering: int) -> tuple[int, float, float]:
+    """Return the key of a variable's group, its value, and how fast it falls."""
+    classes, groups = t.size
+    if member >= groups * (classes + 1):
+        return -1, 0.0, 0.0
+    g = member // (classes + 1)
+    value, fall = 1.0, 1.0 if entering // (classes + 1) == g else 0.0
+    for k in range(1, classes):
+        if t.row[k]["work"] // (classes + 1) == g:
+            value -= t.row[k]["value"]
+            fall -= t.row[k]["fall"]
+    return g * (classes + 1) + t.key[g], value, fall
+
+
+def rekey(t: Tableau) -> bool:
+    """Make the largest variable of every group its key; tell whether a key has changed.
+
+    The key is what the others leave: a small one would be lost in their rounding errors.
+    """
+    classes, groups = t.size
+    changed = False
+    for g in range(groups):
+        rest, largest, place = 1.0, 0.0, -1
+        for k in range(1, classes):
+            if t.row[k]["work"] // (classes + 1) == g:
+                rest -= t.row[k]["value"]
+                if t.row[k]["value"] > largest:
+                    largest, place = t.row[k]["value"], k
+        if largest > rest:
+            variable = t.row[place]["work"]
+            t.row[place]["work"] = g * (classes + 1) + t.key[g]
+            t.key[g] = variable % (classes + 1)
+            changed = True
+    return changed
+
+
+def recall(t: Tableau) -> bool:
+    """Try the bases found before, the most useful first; tell whether one of them fits."""
+    classes, groups = t.size
+    if classes + groups != t.known.shape[1]:
+        return False  # variables have other numbers when a class or a group is left out
+    for b in range(len(t.known)):
+        if t.known[b, 0] < 0:
+            return False
+        for k in range(classes):
+            t.row[k]["work"] = t.known[b, k]
+        for g in range(groups):
+            t.key[g] = t.known[b, classes + g]
+        invert(t)
+        if _is_feasible(t) and best_entering(t, False) < 0:
+            if b > 0:
+                for k in range(classes + groups):
+                    t.known[b, k], t.known[b - 1, k] = t.known[b - 1, k], t.known[b, k]
+            if rekey(t):
+                invert(t)
+            return True
+    return False
+
+
+def remember(t: Tableau) -> None:
+    """Note a basis if every other variable would clearly lose; the least useful one gives way."""
+    classes, groups = t.size
+    if classes + groups != t.known.shape[1] or not _is_clear(t):
+        return
+    b = 0
+    while b < len(t.known) - 1 and t.known[b, 0] >= 0:
+        b += 1
+    for k in range(classes):
+        t.known[b, k] = t.row[k]["work"]
+    for g in range(groups):
+        t.known[b, classes + g] = t.key[g]
+
+
+def _is_feasible(t: Tableau) -> bool:
+    """Tell whether no basic variable is negative, keys included."""
+    classes = t.size[0]
+    for k in range(classes):
+        if not t.row[k]["value"] >= 0.0:
+            return False
+    lowest = 0.0
+    for k in range(1, classes):
+        lowest = min(lowest, key_of(t, t.row[k]["work"], -1)[1])
+    return lowest >= 0.0
+
+
+def _is_clear(t: Tableau) -> bool:
+    """Tell whether just the variables of the basis, one for every constraint, are without loss."""
+    classes, groups = t.size
+    without = 1  # λ
+    for g in range(groups):
+        key = t.key[g]
+        worth = t.row[key]["price"] * t.weight[g, key] if key < classes else 0.0
+        for i in range(classes):
+            if worth - t.row[i]["price"] * t.weight[g, i] < CLEAR:
+                without += 1
+        if worth < CLEAR:
+            without += 1
+    for i in range(classes):
+        if t.row[i]["price"] < CLEAR:
+            without += 1
+    return without == classes + groups

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .output import console, progress_bar, show, table
+
 if TYPE_CHECKING:
     from ..grid import Mapper, Statistics
     from ..testbed import Run
-
-__all__ = ["demo"]
 
 SYSTEM = "3.A:alpha1:5"
 POLICIES = ("fcfs", "gcmu", "lpas_dg")
@@ -36,8 +36,6 @@ def demo(
     from ..model import InputError
     from ..report import write_demonstration
     from .allocate import show_allocation
-    from .output import console
-    from .run import progress_bar
     from .simulate import show_comparison
 
     try:
@@ -64,7 +62,6 @@ def demo(
 def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
     """Run a small setting on local processes, and its twin."""
     from ..testbed import Experiment, conduct, twin
-    from .run import progress_bar
 
     more = {"time_unit": TIME_UNIT, "duration": DURATION}
     chosen = Experiment.find(EXPERIMENT, policy=policy, **more)
@@ -79,7 +76,6 @@ def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
 
 
 def _show(trials: list[tuple[Run, Statistics]]) -> None:
-    from .output import console, show, table
 
     out, first = console(), trials[0][0]
     out.print(

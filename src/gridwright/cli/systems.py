@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .argument import Json, complete_system
+from .options import Json, complete_system
+from .output import console, counted, matrix, print_json, show, table
 
 if TYPE_CHECKING:
     from ..catalogue import Entry
-
-__all__ = ["systems"]
 
 
 def systems(
@@ -29,7 +28,6 @@ def systems(
     """List the published systems, or show one of them."""
     from ..catalogue import entries, find
     from ..model import InputError
-    from .output import print_json
 
     if name is None:
         if toml:
@@ -81,7 +79,6 @@ def _details(entry: Entry) -> dict[str, Any]:
 
 def _list(everything: list[Entry]) -> None:
     from ..catalogue import cite
-    from .output import console, show, table
 
     out = console()
     rows = table("system", ">classes", ">machines", "published in")
@@ -97,7 +94,6 @@ def _list(everything: list[Entry]) -> None:
 
 def _show(entry: Entry) -> None:
     from ..catalogue import cite, results_of
-    from .output import console
 
     out = console()
     out.print(f"[bold]{entry.name}[/bold]: {entry.where}")
@@ -126,7 +122,6 @@ def _show(entry: Entry) -> None:
 
 
 def _show_random_templates(entry: Entry) -> None:
-    from .output import console, counted
 
     out, drawn = console(), entry.system.random_templates
     assert drawn is not None
@@ -142,10 +137,8 @@ def _show_random_templates(entry: Entry) -> None:
 
 
 def _show_system(entry: Entry) -> None:
-    from ..allocation.verdict import span
+    from ..allocation.allocation import span
     from ..model import heterogeneity
-    from .matrix import matrix
-    from .output import console, counted, show
 
     out, system = console(), entry.system
     if system.random_templates is not None:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, allocate, groups_of, make_room, prices, situation
+from ..allocation import Situation, allocate, groups_of, make_workspace, prices, situation
 from ..allocation.allocation import limiting_classes
 from ..allocation.planner import solve as solve_allocation
 from ..allocation.price import set_prices
-from ..model import Exponential, InputError, MarkovChain, System
-from ..policies import PULL, Policy, Table, View, policies, policy_of
+from ..model import Exponential, InputError, MarkovChain, System, mode
+from ..policies import PULL, Policy, Table, View, check_central, policies, policy_of
 from ..policies import find as find_policy
 from ..simulation import check_system
 from ..statistics import Estimate
@@ -151,10 +151,7 @@ def optimum(
     check_numbers(horizon, replications, seed, WARMUP * horizon)
     _check(system)
     for policy in chosen:
-        if policy.kind not in ("push", "pull"):
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; the optimum is for push and pull ones"
-            )
+        check_central(policy, "the optimum is for")
         check_system(system, policy)
     load = allocate(system).load
     if load >= 1 - 1e-9:
@@ -183,14 +180,13 @@ def optimum(
 
 
 def _known() -> list[Policy]:
-    return [policy for policy in policies().values() if policy.kind in ("push", "pull")]
+    return [policy for policy in policies().values() if policy.kind.is_central]
 
 
 def _check(system: System) -> None:
     """Refuse systems for which the computation is wrong."""
     name = system.name or "the system"
-    if system.arrivals.ndim > 1:
-        raise InputError(f"{name} has arrivals at machines, which has no optimum here")
+    mode.check(system, mode.CENTRAL, "the optimum is for push and pull policies")
     if system.failures is not None or any(
         isinstance(each, MarkovChain) for each in system.availability
     ):
@@ -299,7 +295,7 @@ def lower_bound(system: System) -> float:
 def _prices(arrivals: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the prices of the classes that limit the capacity, worth 1 a time unit together."""
     now = Situation(rates, arrivals, np.ones(rates.shape[1]), groups_of(rates))
-    room = make_room(now)
+    room = make_workspace(now)
     solve_allocation(now, room)
     set_prices(now, room)
     limiting = limiting_classes(room)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, make_room
+from ..allocation import Situation, make_workspace
 from ..allocation.planner import solve
 from .book import Book
+from .event import Entry
 from .job import Instruction, Job
-from .journal import Entry
 from .settings import Corrections
 
 __all__ = [
@@ -60,7 +59,7 @@ class Beliefs:
         found = self.learner.arrivals(self.book.classes["arrival"], now, self.load())
         if found is None:
             return [], []
-        entry = Entry(now, "arrivals", detail=json.dumps(found.round(6).tolist()))
+        entry = Entry(now, "arrivals", fields={"rates": found.round(6).tolist()})
         return self.book.believe(now, arrivals=found.tolist()), [entry]
 
     def ended(self, job: Job, now: float) -> Answer:
@@ -79,7 +78,7 @@ class Beliefs:
         found = self.learner.rates(self.book.nominal, shares, self.load())
         if found is None:
             return [], []
-        entry = Entry(now, "rates", detail=json.dumps(found.round(6).tolist()))
+        entry = Entry(now, "rates", fields={"rates": found.round(6).tolist()})
         return self.book.believe(now, rates=found), [entry]
 
     def read(self, machine: int, predicted: float, now: float) -> list[Instruction]:
@@ -108,7 +107,7 @@ class Beliefs:
             able = np.where(book.machines["up"], book.machines["availability"], 0.0)
             arrivals = book.classes["arrival"].copy()
             situation = Situation(book.nominal, arrivals, able, book.group)
-            capacity = solve(situation, make_room(situation))
+            capacity = solve(situation, make_workspace(situation))
             self._load = 1.0 / capacity if capacity > 0 else float("inf")
         return self._load
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..model import JobFailedError
 from .worker import cut
 
-__all__ = ["Answers", "JobFuture"]
+__all__ = ["Answers", "JobFuture", "RemoteError"]
 
 LOGGER = logging.getLogger(__name__)
 BLOCKED = 0.01
@@ -202,8 +202,37 @@ class Raw:
         self.answers.settle(self.future, b"", error)
 
 
+class RemoteTraceback(Exception):  # noqa: N818  # it is the cause of an error, never raised
+    """The cause of a job's exception: its traceback in the process of its machine."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}\n"""'
+
+
+class RemoteError(JobFailedError):
+    """The failure of a job as it comes from its machine: a traceback and a pickled exception."""
+
+    def __init__(self, traceback: str, pickled: bytes) -> None:
+        super().__init__(traceback)
+        self.pickled = pickled
+
+    def original(self) -> Exception:
+        """Return the job's own exception, or a `JobFailedError` if it cannot be raised here.
+
+        An exception such as ``SystemExit`` would end the program that waits for the job.
+        """
+        with suppress(BaseException):  # unpickling runs the user's code
+            found = pickle.loads(self.pickled)
+            if isinstance(found, Exception):
+                found.__cause__ = RemoteTraceback(str(self))
+                return found
+        return JobFailedError(str(self))
+
+
 def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
     result = None
+    if isinstance(error, RemoteError):
+        error = error.original()
     if error is None:
         try:
             result = pickle.loads(raw)

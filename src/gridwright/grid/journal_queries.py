@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
+from .event import UNUSUAL, Entry
 from .job import Stage
-from .journal import UNUSUAL, Entry, Journal
+from .journal import Journal
 
 __all__ = [
     "JOB_COLUMNS",
@@ -89,11 +90,10 @@ def event_page(
     Readings of CPU availability are many; they may be left out.
     """
     rest = "" if readings else "AND kind <> 'availability'"
-    rows = journal.select(
-        f"* FROM event WHERE {UNUSUAL} AND kind > '' {rest} ORDER BY +rowid DESC LIMIT ? OFFSET ?",
+    return journal.entries(
+        f"WHERE {UNUSUAL} AND kind > '' {rest} ORDER BY +rowid DESC LIMIT ? OFFSET ?",
         [min(max(limit, 0), LARGEST_PAGE), max(offset, 0)],
     )
-    return [Entry(*row) for row in rows]
 
 
 def queues(journal: Journal, points: int = 120) -> Queues:

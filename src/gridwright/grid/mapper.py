@@ -8,7 +8,6 @@ wait for a result get it.
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,13 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import GridClosedError, InputError, JobFailedError, JobLostError, JournalError
+from ..model import GridClosedError, InputError, JobLostError, JournalError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
+from .event import Entry
 from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
+from .future import RemoteError
 from .job import Cancel, Instruction, Job, Stage
-from .journal import IN_MEMORY, Entry, Journal
+from .journal import IN_MEMORY, Journal
 from .settings import Settings
 from .time_limit import Overdue, TimeLimits
 from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
@@ -333,8 +334,9 @@ class Mapper:
             case MachineDown(machine, why, died):
                 self._down(machine, cut(why), died=died, turn=turn)
             case Reading(machine, measured, predicted) if math.isfinite(measured + predicted):
-                name, said = self.executor.machines[machine], f"{measured:.4f} {predicted:.4f}"
-                turn.note(Entry(now, "availability", machine=name, detail=said))
+                name = self.executor.machines[machine]
+                fields = {"measured": round(measured, 4), "predicted": round(predicted, 4)}
+                turn.note(Entry(now, "availability", machine=name, fields=fields))
                 turn.out += self.beliefs.read(machine, predicted, now)
             case _Call(what, entry, answer):
                 said_so = what(now)
@@ -347,7 +349,7 @@ class Mapper:
 
     def _down(self, machine: int, why: str, *, died: bool, turn: Turn) -> None:
         now, name = self.now(), self.executor.machines[machine]
-        turn.note(Entry(now, "down", machine=name, detail=why))
+        turn.note(Entry(now, "down", machine=name, fields={"why": why}))
         died = died and self.book.running[machine] is not None
         self.deaths += died
         turn.out += self.book.machine_down(
@@ -375,7 +377,7 @@ class Mapper:
             turn.note(Entry(ended, "failed" if error else "finished", number, attempt, name))
             turn.results.append((number, result, error))
             turn.out += said
-            wrong = JobFailedError(error.rstrip()) if error else None
+            wrong = RemoteError(error.rstrip(), result) if error else None
             turn.done.append(lambda: self._settle(number, result, wrong))
             if not error:
                 turn.add(self.beliefs.ended(job, now))
@@ -407,17 +409,15 @@ class Mapper:
             stuck = bool(alone[i]) and bool(self.book.waiting[i])
             if stuck and i not in self.stuck:
                 self.stuck.add(i)
-                turn.note(
-                    Entry(self.now(), "nobody", detail=f"class {name}: no machine can run it")
-                )
+                turn.note(Entry(self.now(), "nobody", fields={"task_class": name}))
             elif not stuck:
                 self.stuck.discard(i)
 
     def _note_plan(self, turn: Turn) -> None:
         if self.book.policy.planner is not None and self._planned != self.book.plans:
             self._planned = self.book.plans
-            shares = json.dumps(self.book.plan.round(4).tolist())
-            turn.note(Entry(self.now(), "plan", detail=f"{self.book.plans} {shares}"))
+            fields = {"number": self.book.plans, "shares": self.book.plan.round(4).tolist()}
+            turn.note(Entry(self.now(), "plan", fields=fields))
 
     def _carry_out(self, word: Instruction) -> None:
         if self.broken:
@@ -458,7 +458,7 @@ class Mapper:
         self.broken, self._wrong = why, kind(f"the grid has stopped: {why}")
         for future in self.futures.values():
             if not future.done():
-                future.set_exception(self._refusal())
+                future.set_exception(self.refusal())
         self.futures.clear()
 
     def _break_journal(self, why: str) -> None:
@@ -478,13 +478,13 @@ class Mapper:
     def _refuse(self, word: _Word) -> None:
         if isinstance(word, Submission):
             if not word.future.done():
-                word.future.set_exception(self._refusal())
+                word.future.set_exception(self.refusal())
             if word.receipt is not None:
-                word.receipt.refuse(self._refusal())
+                word.receipt.refuse(self.refusal())
         elif isinstance(word, _Call) and not word.answer.done():
-            word.answer.set_exception(self._refusal())
+            word.answer.set_exception(self.refusal())
 
-    def _refusal(self) -> Exception:
+    def refusal(self) -> Exception:
         """Return an exception of its own for everybody: raising one changes it."""
         return type(self._wrong)(*self._wrong.args)
 

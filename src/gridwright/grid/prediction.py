@@ -87,10 +87,15 @@ class Prediction(Record):
     0.75
     """
 
-    mode: Literal["weekly", "recursive", "fixed"] = "weekly"
+    mode: Annotated[Literal["weekly", "recursive", "fixed"], Field(title="Prediction mode")] = (
+        "weekly"
+    )
     intervals: Annotated[int, Field(strict=True, ge=1, le=MINUTES)] = 96
-    weights: tuple[NonNegative, ...] = (0.4, 0.3, 0.2, 0.1)
-    c: Share = 0.5
+    weights: Annotated[
+        tuple[NonNegative, ...],
+        Field(title="Weights of earlier weeks", description="Last week first"),
+    ] = (0.4, 0.3, 0.2, 0.1)
+    c: Annotated[Share, Field(title="Weight of the last week")] = 0.5
     start: Share = 0.5
     availability: Share | None = None
     period: PositiveOrInfinite = float("inf")

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ..model import InputError
-from .journal import UNUSUAL, Journal
+from ..model import GridClosedError, GridTimeoutError, InputError
+from .event import FIELDS, UNUSUAL
+from .journal import Journal
 from .ownership import home, signed
 
 __all__ = [
@@ -74,7 +75,7 @@ def machine_states(journal: Journal) -> list[MachineState]:
     paused: dict[str, bool] = {}
     for entry in journal.events(*STATES, "timed out"):
         late = entry.kind == "timed out"
-        if entry.machine is None or (late and entry.detail in KEPT):
+        if entry.machine is None or (late and entry.fields.get("then") in KEPT):
             continue
         state = "down" if late else STATES[entry.kind]
         if entry.kind in ("paused", "resumed"):
@@ -87,10 +88,12 @@ def machine_states(journal: Journal) -> list[MachineState]:
     counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
     running = dict(journal.select(counted.format("min(number)"), ("sent",)))
     finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
-    event = f"machine, {{}} FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
-    losses = dict(journal.select(event.format("count(*)"), ("lost",)))
-    last = journal.select(event.format("detail, max(rowid)"), ("availability",))
-    readings = {name: [float(word) for word in detail.split()] for name, detail, _ in last}
+    same = f"FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
+    losses = dict(journal.select(f"machine, count(*) {same}", ("lost",)))
+    readings = {
+        each.machine: [each.fields[name] for name in FIELDS["availability"]]
+        for each in journal.entries(f"WHERE rowid IN (SELECT max(rowid) {same})", ("availability",))
+    }
     return [
         MachineState(
             name,
@@ -122,15 +125,16 @@ def request(
 ) -> str:
     """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
     if not journal.is_claimed():
-        raise InputError("the grid is not running")
+        raise GridClosedError("the grid is not running")
     number = journal.ask(verb, machine, value)
     began = time.monotonic()
     while (answer := journal.answered(number)) is None:
         if not journal.is_claimed():
-            raise InputError("the grid has ended before it answered")
+            raise GridClosedError("the grid ended before it answered")
         if time.monotonic() - began > patience:
-            raise InputError(f"the grid did not answer within {patience:g} seconds")
+            raise GridTimeoutError(f"the grid did not answer within {patience:g} seconds")
         time.sleep(0.05)
-    if answer.startswith("error: "):
-        raise InputError(answer.removeprefix("error: "))
+    for start, kind in (("error: ", InputError), ("timeout: ", GridTimeoutError)):
+        if answer.startswith(start):
+            raise kind(answer.removeprefix(start))
     return answer

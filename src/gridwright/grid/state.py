@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
 from ..compiler.readonly import readonly
-from ..model import InputError
-from ..policies import Policy, View
+from ..policies import Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
@@ -115,10 +114,7 @@ class GridState:
     ) -> None:
         from .mechanism import MECHANISMS
 
-        if policy.kind not in MECHANISMS:
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; a grid runs push and pull policies"
-            )
+        check_central(policy, "a grid runs")
         self.policy = policy
         self.nominal: Floats = np.array(rates, dtype=float, order="C")
         classes, machines = self.nominal.shape

@@ -6,8 +6,8 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from .event import Entry
 from .job import Job, Send, Stage
-from .journal import Entry
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class TimeLimits:
         has_failed = then == "fail" and book.jobs[sent.job].stage.is_final
         if then != "wait" and not has_failed and book.machines[sent.machine].up:
             then = "stopped"
-        turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, then))
+        turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, {"then": then}))
         turn.out += said
         self._watch_copy(sent, book.jobs[sent.job])
 

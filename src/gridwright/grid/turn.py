@@ -14,8 +14,9 @@ from time import monotonic, thread_time
 from typing import Any, NamedTuple, Protocol
 
 from .book import Book
+from .event import Entry
 from .job import Decision, Instruction, Job
-from .journal import IN_MEMORY, Entry, Journal
+from .journal import IN_MEMORY, Journal
 
 __all__ = [
     "RETRY",
@@ -165,7 +166,7 @@ class Turn:
             where = machines[job.machine] if job.machine >= 0 else None
             jobs.append((job, classes[job.task_class], where))
         asking, asked = machines, classes
-        if book.policy.kind == "push":
+        if not book.policy.kind.pulls:
             asking, asked = asked, asking
         rows = [
             (

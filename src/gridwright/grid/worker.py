@@ -35,6 +35,8 @@ __all__ = ["FRAME", "LARGEST", "LONGEST", "BrokenLineError", "Frame", "call", "c
 
 LARGEST = 1 << 28
 """Bytes of a pickled call or result, at most."""
+LARGEST_ERROR = 1 << 20
+"""Bytes of a pickled exception, at most; of a larger one only the text is sent."""
 LONGEST = 1 << 16
 """Bytes of the text of an error, at most; the middle of a longer one is left out."""
 LOOK = 1.0
@@ -221,25 +223,41 @@ def tell(line: socket.socket, mark: bytes, message: Frame) -> None:
 
 
 def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
-    """Run a pickled call; return its pickled result, or a traceback.
+    """Run a pickled call; return its pickled result, or its pickled exception and the traceback.
 
-    It begins when it is unpickled: what that imports is no part of the work.
+    ``begin`` is called when the call is unpickled: the imports of that are not part of the job.
     """
     import cloudpickle
 
-    begun = False
     try:
         function, arguments, keywords = pickle.loads(work)
-        begin()
-        begun = True
-        result = cloudpickle.dumps(function(*arguments, **keywords))
     except BaseException as error:
-        if not begun:
-            begin()
+        begin()
         return b"", explain(error)
+    begin()
+    try:
+        found = function(*arguments, **keywords)
+    except BaseException as error:
+        return pickled_error(error), explain(error)
+    try:
+        result = cloudpickle.dumps(found)
+    except BaseException as error:
+        return b"", f"the result cannot be pickled\n{explain(error)}"
     if len(result) > LARGEST:
         return b"", f"the result has {len(result):,} bytes; expected at most {LARGEST:,}"
     return result, ""
+
+
+def pickled_error(error: BaseException) -> bytes:
+    """Pickle an exception; return nothing if it is too large or does not survive pickling."""
+    import cloudpickle
+
+    try:
+        result = cloudpickle.dumps(error)
+        survives = len(result) <= LARGEST_ERROR and type(pickle.loads(result)) is type(error)
+    except BaseException:  # pickling runs the user's code
+        return b""
+    return result if survives else b""
 
 
 def explain(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from .distribution import (
 from .error import (
     GridClosedError,
     GridError,
+    GridTimeoutError,
     GridwrightError,
     InputError,
     JobFailedError,
@@ -46,6 +47,7 @@ __all__ = [
     "GridClosedError",
     "GridError",
     "GridPmf",
+    "GridTimeoutError",
     "GridwrightError",
     "Heterogeneity",
     "Hyperexponential",

@@ -50,12 +50,6 @@ class Kind:
     def __repr__(self) -> str:
         return f"<kind {self.name}>"
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or self.name == other
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return KINDS.__getitem__, (self.name,)
 

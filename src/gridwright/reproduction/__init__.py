@@ -1,8 +1,20 @@
 """How each published table and figure is computed, and what comes of it."""
 
-from .data import Explanation, Row, Section, explanations, read_page, section_of, shipped_page
+from .data import (
+    Explanation,
+    ReproductionData,
+    Row,
+    Section,
+    data_of,
+    explanations,
+    label,
+    picture_of,
+    read_data,
+    section_of,
+    shortened,
+)
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
-from .page import label, picture_of, shortened, write_page
+from .page import draw_page, write_page
 from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict, counted
@@ -15,6 +27,7 @@ __all__ = [
     "Laboratory",
     "Outcome",
     "Reproduction",
+    "ReproductionData",
     "Row",
     "Run",
     "Scale",
@@ -23,14 +36,15 @@ __all__ = [
     "Verdict",
     "choose",
     "counted",
+    "data_of",
+    "draw_page",
     "explanations",
     "label",
     "picture_of",
-    "read_page",
+    "read_data",
     "reproduce",
     "runs_of",
     "section_of",
-    "shipped_page",
     "shortened",
     "summary",
     "targets",

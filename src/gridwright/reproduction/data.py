@@ -1,34 +1,94 @@
-"""The page of the reproduction, read again: what came of it when it was last made."""
+"""The reproduction as data: what ``gridwright reproduce`` writes, and web page and report show.
+
+The data are a JSON file. The Markdown page is drawn from them and never read.
+"""
 
 from __future__ import annotations
 
+import json
+import platform
 import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..catalogue import Cell, cite
+from ..compiler.computer import computer
 from ..model import InputError
-from .page import MARKS, label
+from .laboratory import Laboratory, Scale
+from .question import entry_of
 from .reproduce import Reproduction
-from .verdict import Verdict, tally
+from .verdict import counted, tally
 
 __all__ = [
     "TABLES",
     "Explanation",
+    "ReproductionData",
     "Row",
     "Section",
+    "data_of",
     "explanations",
-    "read_page",
+    "label",
+    "picture_of",
+    "read_data",
     "section_of",
-    "shipped_page",
+    "shortened",
 ]
 
-WORDS = {mark: verdict for verdict, mark in MARKS.items()}
+WHAT = {
+    "Q_mean": "mean number",
+    "W_mean": "mean response",
+    "jobs_in_progress": "jobs in progress",
+    "jobs_late": "jobs late",
+    "jobs_ok": "jobs in time",
+    "nodes_for_full_performance_stated": "nodes for full performance",
+    "perf_fraction": "performance",
+    "perf_max_minus_min": "performance, largest − least over etcvar",
+    "time_over_estimate_sd": "actual over estimated time, standard deviation",
+    "Delta_pct": "improvement over Gcmu, %",
+    "W_relative": "mean response, Gcmu = 1",
+    "W_ratio_range": "mean response of FCFS, LPAS_DG = 1",
+    "capacity": "λ*",
+    "condition_iii_violations": "choices excluded by condition (iii)",
+    "discount_pct": "state information saved, %",
+    "load_pct": "load, %",
+    "messages_improvement_pct": "fewer messages, %",
+    "like_for_like_pct": "fewer messages, itself never counted, %",
+    "on_time_mean": "tasks on time",
+    "on_time_improvement_pct": "more on time, %",
+    "rho": "load",
+    "W_class": "class {class}",
+    "exec_rate_observed": "rate of class {class} on machine {machine}",
+    "arrival_rate_observed": "arrival rate of class {class}",
+}
+"""How each metric is called; other metrics are called by their own name."""
+POLICY = {"kbar": " k={}", "kbar_below": " k<{}", "constant": " C={}", "variant": ", {}"}
+MORE = {"inaccuracy_pct": ", I = {} %", "nodes": ", {} nodes", "etcvar": ", etcvar {:g}"}
+"""What follows the name of a policy, and of a metric, where a cell has these fields."""
+TESTBED = ("K:", "A:3.15", "A:3.16", "A:3.17", "A:3.18")
+TABLES: dict[str, tuple[str, ...]] = {
+    "Push": ("A:2.",),
+    "Pull": ("A:3.2", "A:3.3", "A:3.4", "A:3.5", "A:3.6", "A:3.12", "A:3.14"),
+    "Other distributions": ("A:3.11",),
+    "Section 3.4.4": ("A:text",),
+    "Large grids": ("A:Figure 3.1", "A:Figure 3.2", "A:Figure 3.3"),
+    "Inaccurate availabilities": ("A:Figure 3.4",),
+    "The testbed's simulated columns": TESTBED,
+    "The testbed's own columns": TESTBED,
+    "Decentralised grids": ("A:4.1", "A:Figure 4", "A:text", "D:"),
+    "Batches with deadlines": ("S:",),
+    "In the text": ("A:text", "K:text", "D:text", "LP"),
+    "Chains": ("W:",),
+}
+"""Which tables a section of differences.md explains: its heading and their names begin so."""
 
 
 class Row(NamedTuple):
-    """A printed cell beside ours, as the page shows them."""
+    """A printed cell beside ours, in words."""
 
     system: str
     policy: str
@@ -40,24 +100,100 @@ class Row(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A table or figure of the page."""
+    """A table or figure."""
 
     name: str
     about: str
+    note: str
+    """How much shorter than published its runs are; empty if they are not."""
+    picture: str
+    """The file that the figure is drawn into; empty if there is none."""
     rows: tuple[Row, ...]
 
     def summary(self) -> dict[str, int]:
         """Count the verdicts."""
         return tally(row.verdict for row in self.rows)
 
+    @property
+    def sentence(self) -> str:
+        """What the table is, its source, and how many cells agree."""
+        source = self.name.partition(":")[0]
+        cited = f" ({cite(source)})" if source in "AKSDW" else ""
+        counts = counted({name: count for name, count in self.summary().items() if count})
+        return f"{self.about[0].upper()}{self.about[1:]}{cited}. {counts}."
+
     def as_json(self) -> dict[str, Any]:
-        """Return the table with all its rows."""
+        """Return the table as the REST API shows it."""
         rows = [row._asdict() for row in self.rows]
-        return {"name": self.name, "about": self.about, "summary": self.summary(), "rows": rows}
+        about = {"name": self.name, "about": self.sentence, "summary": self.summary()}
+        return {**about, "rows": rows}
 
 
-def section_of(found: Reproduction) -> Section:
-    """Lay out a table that was just reproduced as the page would."""
+class ReproductionData(NamedTuple):
+    """Everything that was reproduced, and how."""
+
+    scale: str
+    share: float
+    """Of the published length."""
+    seed: int
+    work: str
+    """How much was simulated."""
+    made: str
+    """The date, the version and the computer."""
+    sections: tuple[Section, ...]
+
+    def summary(self) -> dict[str, int]:
+        """Count the verdicts of all tables."""
+        return tally(row.verdict for section in self.sections for row in section.rows)
+
+    @property
+    def settings(self) -> str:
+        """How, when and where the tables were reproduced, in one line."""
+        return f"Scale: {self.scale}, seed {self.seed}. Made: {self.made}."
+
+    def write(self, path: Path) -> None:
+        """Write the data as JSON, a line for each row."""
+        head = {key: value for key, value in self._asdict().items() if key != "sections"}
+        lines = []
+        for section in self.sections:
+            about = _json({k: v for k, v in section._asdict().items() if k != "rows"})
+            rows = ",\n".join(_json(row) for row in section.rows)
+            lines.append(f'{about[:-1]}, "rows": [\n{rows}\n]}}')
+        write_text(path, f'{_json(head)[:-1]}, "sections": [\n' + ",\n".join(lines) + "\n]}\n")
+
+
+def read_data(path: Path | None = None) -> ReproductionData:
+    """Read data that ``gridwright reproduce`` has written; by default those that are shipped."""
+    path = path or _shipped("reproduction.json")
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        sections = [
+            Section(**{**each, "rows": tuple(Row(*row) for row in each["rows"])})
+            for each in found.pop("sections")
+        ]
+        return ReproductionData(**found, sections=tuple(sections))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
+def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> ReproductionData:
+    """Put what was reproduced into words."""
+    today = datetime.now(UTC).date().isoformat()
+    return ReproductionData(
+        scale=str(laboratory.scale),
+        share=laboratory.scale.share,
+        seed=laboratory.seed,
+        work=laboratory.work(),
+        made=f"{today} by gridwright {version('gridwright')} with Python "
+        f"{platform.python_version()} on {computer()}",
+        sections=tuple(section_of(each, laboratory.scale) for each in found),
+    )
+
+
+def section_of(found: Reproduction, scale: Scale) -> Section:
+    """Put a table that was reproduced into words."""
+    name = found.target.name
+    has_picture = "Figure" in name and any(each.ours for each in found.outcomes)
     rows = [
         Row(
             *label(outcome.cell),
@@ -68,86 +204,67 @@ def section_of(found: Reproduction) -> Section:
         )
         for outcome in found.outcomes
     ]
-    return Section(found.target.name, found.target.about, tuple(rows))
+    picture = picture_of(found) if has_picture else ""
+    return Section(name, found.target.about, shortened(found, scale), picture, tuple(rows))
 
 
-def shipped_page() -> Path:
-    """Return the page that was made last: in the package, or in the docs beside its sources."""
-    package = Path(str(files("gridwright")))
-    places = (package / "reproduction.md", package.parents[1] / "docs" / "reproduction.md")
-    for path in places:
-        if path.is_file():
-            return path
-    raise InputError("the page of the reproduction is not there: 'gridwright reproduce' makes it")
+def label(cell: Cell) -> tuple[str, str, str]:
+    """Return the system, the policy and the figure that a cell is about, in words."""
+    metric = str(cell["metric"])
+    what = WHAT.get(metric, metric.replace("_", " ")).format_map(cell)
+    if metric in ("W_relative", "messages_relative") and cell["system"][0] == "4":
+        what = f"{'messages' if 'messages' in metric else 'mean response'}, MCT = 1"
+    if metric == "delta_entry":
+        place = "column" if "column" in cell else "machine"
+        what = f"δ* of class {cell['class']}, {place} {cell.get(place)}"
+    policy = str(cell.get("policy", "")) + _said(cell, POLICY)
+    return entry_of(cell), policy.removeprefix(", "), what + _said(cell, MORE)
 
 
-def read_page(path: Path | None = None) -> tuple[str, list[Section]]:
-    """Read a page: at which scale it was made, and its tables."""
-    try:
-        text = (path or shipped_page()).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    head, *parts = text.split("\n## ")
-    lines = [line.removeprefix("- ").replace("**", "") for line in head.splitlines()]
-    made = [line for line in lines if line.startswith(("Scale:", "Made:"))]
-    return " ".join(made), [_section(part) for part in parts]
+def _said(cell: Cell, words: dict[str, str]) -> str:
+    return "".join(text.format(cell[key]) for key, text in words.items() if key in cell)
 
 
-def _section(part: str) -> Section:
-    name, *lines = part.splitlines()
-    about = next((line for line in lines if line.strip()), "")
-    rows = [_row(line) for line in lines if line.startswith("| ") and line != HEAD]
-    return Section(name.strip(), about, tuple(rows))
+def picture_of(found: Reproduction) -> str:
+    """Name the file that a figure is drawn into."""
+    return f"{found.target.name.lower().replace(':', '-').replace(' ', '-')}.svg"
 
 
-HEAD = "| system | policy | what | published | ours | |"
-
-
-def _row(line: str) -> Row:
-    system, policy, what, published, ours, last = (
-        cell.strip() for cell in line[1:].rstrip().removesuffix("|").split("|", 5)
-    )
-    mark, _, reason = last.partition(" ")
-    verdict = WORDS.get(mark, Verdict.not_run)
-    return Row(system, policy, what, published, ours, str(verdict), reason)
-
-
-MGST = ("K:", "A:3.15", "A:3.16", "A:3.17", "A:3.18")
-TABLES: dict[str, tuple[str, ...]] = {
-    "Push": ("A:2.",),
-    "Pull": ("A:3.2", "A:3.3", "A:3.4", "A:3.5", "A:3.6", "A:3.12", "A:3.14"),
-    "Other distributions": ("A:3.11",),
-    "Section 3.4.4": ("A:text",),
-    "Large grids": ("A:Figure 3.1", "A:Figure 3.2", "A:Figure 3.3"),
-    "Inaccurate availabilities": ("A:Figure 3.4",),
-    "The testbed's simulated columns": MGST,
-    "The testbed's own columns": MGST,
-    "Decentralised grids": ("A:4.1", "A:Figure 4", "A:text", "D:"),
-    "Batches with deadlines": ("S:",),
-    "In the text": ("A:text", "K:text", "D:text", "LP"),
-    "Chains": ("W:",),
-}
-"""Which tables a section of the page is about: how its heading begins, and how their names do."""
+def shortened(found: Reproduction, scale: Scale) -> str:
+    """Say how much shorter than published the long runs of a table are, and how exact they are."""
+    short = [o for o in found.outcomes if o.ours and scale.extra(entry_of(o.cell)) < 1]
+    systems = sorted({str(each.cell["system"]) for each in short})
+    shares = {scale.share * scale.extra(name) for name in systems}
+    if not shares:
+        return ""
+    widths = [
+        100 * each.ours.half_width / abs(each.ours.mean)
+        for each in short
+        if each.ours is not None and each.cell["metric"] == "W_mean" and each.ours.mean
+    ]
+    words = f"Runs of {', '.join(systems)} are 1/{1 / min(shares):g} of the published length"
+    if widths:
+        words += f"; half widths of the mean response are {max(widths):.2g} % of it or less"
+    return f"{words}."
 
 
 class Explanation(NamedTuple):
-    """What the page says of a table, or of one of its systems."""
+    """Why the cells of a table differ from ours."""
 
     title: str
     text: str
 
 
 def explanations(table: str, row: Row) -> list[Explanation]:
-    """Return what is known of a cell: what its system is said of, or all that its table is.
+    """Return what differences.md says about the system of a cell, or else about its table.
 
-    >>> from gridwright.reproduction import read_page
-    >>> page = {section.name: section for section in read_page()[1]}
-    >>> row = next(row for row in page["A:2.1"].rows if row.verdict == "differs")
+    >>> sections = {section.name: section for section in read_data().sections}
+    >>> row = next(row for row in sections["A:2.1"].rows if row.verdict == "differs")
     >>> explanations("A:2.1", row)[0].text[:18]
     '**2.B under LPAS.*'
     """
     found = []
-    for title, parts in _sections():
+    for title, parts in _explained():
         begin, _, _ = title.partition(":")
         if any(table.startswith(name) for name in TABLES.get(begin, ())):
             system = re.compile(rf"(?<![\w.]){re.escape(row.system.split(':')[0])}(?![\w.]*\w)")
@@ -158,9 +275,9 @@ def explanations(table: str, row: Row) -> list[Explanation]:
 
 
 @cache
-def _sections() -> list[tuple[str, list[str]]]:
-    """Return the page: headings, and under each its paragraphs and points."""
-    _, *sections = _shipped().read_text("utf-8").split("\n## ")
+def _explained() -> list[tuple[str, list[str]]]:
+    """Return the headings of differences.md, each with its paragraphs and list items."""
+    _, *sections = _shipped("differences.md").read_text("utf-8").split("\n## ")
     found = []
     for section in sections:
         title, _, text = section.partition("\n")
@@ -170,10 +287,22 @@ def _sections() -> list[tuple[str, list[str]]]:
     return found
 
 
-def _shipped() -> Path:
+def _shipped(name: str) -> Path:
+    """Find a file in the package, or in the docs beside its source code."""
     package = Path(str(files("gridwright")))
-    places = (package / "differences.md", package.parents[1] / "docs" / "differences.md")
-    for path in places:
+    for path in (package / name, package.parents[1] / "docs" / name):
         if path.is_file():
             return path
-    raise InputError("the page that explains the differences is not there")
+    raise InputError(f"{name} is not part of this installation; reinstall gridwright")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, or raise an error in one line."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

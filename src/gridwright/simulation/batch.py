@@ -27,25 +27,6 @@ BLOCK = 256
 Floats = NDArray[np.float64]
 
 
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system that batch policies cannot run."""
-    name = system.name or "the system"
-    if system.arrivals.ndim > 1:
-        raise InputError(
-            f"{name} has arrivals at machines (a matrix), which is for decentralised policies; "
-            f"{policy.name} is a batch policy"
-        )
-    if system.failures is not None:
-        raise InputError(
-            f"{name} has machines that fail; {policy.name} is a batch policy, which knows none"
-        )
-    if any(isinstance(share, MarkovChain) for share in system.availability):
-        raise InputError(
-            f"{name} has availabilities that change; {policy.name} is a batch policy, which knows "
-            "constant ones"
-        )
-
-
 class Batch(Mechanism):
     """A system of batches.
 
@@ -56,6 +37,20 @@ class Batch(Mechanism):
     serving_field: ClassVar[str] = "head"
     most: ClassVar[int] = 1 << 22
     events_per_step = staticmethod(events_per_step)
+
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse a system that batch policies cannot run."""
+        name = system.name or "the system"
+        if system.failures is not None:
+            raise InputError(
+                f"{name} has machines that fail; {policy.name} is a batch policy, which knows none"
+            )
+        if any(isinstance(share, MarkovChain) for share in system.availability):
+            raise InputError(
+                f"{name} has availabilities that change; {policy.name} is a batch policy, which "
+                "knows constant ones"
+            )
 
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
         super().__init__(system, policy, conditions)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError, System
+from ..model import System
 from ..policies import Policy
 from . import event_loop, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
@@ -17,20 +17,6 @@ from .interrupts import ASK
 from .planning import choose_planner
 
 Floats = NDArray[np.float64]
-
-
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system that is for policies of another kind."""
-    if system.arrivals.ndim > 1:
-        raise InputError(
-            f"{system.name or 'the system'} has arrivals at machines (a matrix), which is for "
-            f"decentralised policies; {policy.name} is a {policy.kind} policy"
-        )
-    if system.changes is not None:
-        raise InputError(
-            f"{system.name or 'the system'} has rates that change ([changes]), which is for "
-            f"decentralised policies; {policy.name} is a {policy.kind} policy"
-        )
 
 
 class Central(Mechanism):

@@ -8,21 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Customer, InputError, System
+from ..model import Customer, System
 from ..policies import Policy
 from .chain_loop import events_per_step, loop
 from .chain_setup import make_state
 from .chain_state import ChainState
 from .driver import Conditions, Mechanism, doubled, linked
-
-
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system without chains."""
-    if not system.has_chains:
-        raise InputError(
-            f"{system.name or 'the system'} has no chains of applications (templates); "
-            f"{policy.name} is a policy for chains"
-        )
 
 
 class Chains(Mechanism):

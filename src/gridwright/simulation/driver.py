@@ -150,6 +150,10 @@ class Mechanism:
     effort, fewest = 1.0, 32
     """For ``slice_ends``."""
 
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse a system of the right mode that policies of this kind still cannot run."""
+
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
         self.system, self.policy, self.conditions = system, policy, conditions
         self.streams = Streams.spawn(conditions.seed)

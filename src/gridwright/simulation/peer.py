@@ -27,31 +27,30 @@ MOST_MACHINES = 1000
 Floats = NDArray[np.float64]
 
 
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system in which no peer policy can run."""
-    name = system.name or "the system"
-    if system.arrivals.ndim < 2:
-        raise InputError(
-            f"{name} has no arrivals at machines, which {policy.name}, a peer policy, needs; "
-            "expected arrivals as a matrix, a row for each class, a column for each machine"
-        )
-    if not is_static(system):
-        raise InputError(
-            f"{name} has machines that fail or whose availability is a chain; peer policies know "
-            "only changes at times, as [changes]"
-        )
-    if system.shape[1] > MOST_MACHINES:
-        raise InputError(f"{name} has {system.shape[1]} machines; expected at most {MOST_MACHINES}")
-    if system.assumed is not None and system.assumed.inaccuracy.availability:
-        raise InputError(f"{name}: peer policies know inaccurate arrivals and rates, not shares")
-
-
 class Peers(Mechanism):
     """A decentralised system."""
 
     most: ClassVar[int] = Central.most
     events_per_step = staticmethod(events_per_step)
     counts_at_once = True
+
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse a system in which no peer policy can run."""
+        name = system.name or "the system"
+        if not is_static(system):
+            raise InputError(
+                f"{name} has machines that fail or whose availability is a chain; peer policies "
+                "know only changes at times, as [changes]"
+            )
+        if system.shape[1] > MOST_MACHINES:
+            raise InputError(
+                f"{name} has {system.shape[1]} machines; expected at most {MOST_MACHINES}"
+            )
+        if system.assumed is not None and system.assumed.inaccuracy.availability:
+            raise InputError(
+                f"{name}: peer policies know inaccurate arrivals and rates, not shares"
+            )
 
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
         super().__init__(system, policy, conditions)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Room, Situation, grouped, make_room, prices, vertex, weights
-from ..allocation.optimum import optimum
+from ..allocation import Situation, Workspace, grouped, make_workspace, prices, vertex, weights
+from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
 from ..compiler.link import point, rare, shared
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 class Planning(NamedTuple):
     """What a compiled planner works with."""
 
-    room: Room
+    room: Workspace
     numbers: Floats  # the planner's parameters
     arrivals: Floats  # [class], scratch
 
@@ -105,7 +105,7 @@ def choose_planner(
     if compiled and policy.planner in PLANS:
         make_plan = PLANS[policy.planner]
         numbers = np.array([*policy.planning.values()], dtype=float)
-    planning = Planning(make_room(now), numbers, arrivals)
+    planning = Planning(make_workspace(now), numbers, arrivals)
     if interpreted:
         return make_plan, planning
     import numba

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..model import InputError, System
+from ..model import InputError, System, mode
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from . import batch, central, chain, peer
 from .driver import Conditions, Mechanism, Replication, drive
@@ -18,21 +17,12 @@ from .driver import Conditions, Mechanism, Replication, drive
 __all__ = ["check_system", "line_of", "replicate"]
 
 
-class Registered(NamedTuple):
-    """What the simulator has for a kind of policy."""
-
-    check: Callable[[System, Policy], None]
-    """Refuse a system that policies of the kind cannot run."""
-    prepare: Callable[[System, Policy, Conditions], Mechanism]
-    """Prepare one replication."""
-
-
-MECHANISMS: dict[Kind, Registered] = {
-    PUSH: Registered(central.check, central.Central),
-    PULL: Registered(central.check, central.Central),
-    PEER: Registered(peer.check, peer.Peers),
-    BATCH: Registered(batch.check, batch.Batch),
-    CHAIN: Registered(chain.check, chain.Chains),
+MECHANISMS: dict[Kind, type[Mechanism]] = {
+    PUSH: central.Central,
+    PULL: central.Central,
+    PEER: peer.Peers,
+    BATCH: batch.Batch,
+    CHAIN: chain.Chains,
 }
 OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]
 NUMBA = INSTALLED / "numba"
@@ -42,19 +32,8 @@ PACKAGES = (OWN, INSTALLED, Path(os.__file__).parent)
 
 def check_system(system: System, policy: Policy) -> None:
     """Refuse a system that policies of this kind cannot run."""
-    if policy.kind not in MECHANISMS:
-        raise InputError(f"{policy.kind} policies cannot be simulated")
-    if system.has_chains and policy.kind != "chain":
-        raise InputError(
-            f"{system.name or 'the system'} has chains of applications (templates), which is for "
-            f"policies for chains; {policy.name} is a {policy.kind} policy"
-        )
+    mode.check(system, policy.kind.mode, f"{policy.name} is a {policy.kind} policy")
     MECHANISMS[policy.kind].check(system, policy)
-    if system.batch_only and policy.kind != "batch":
-        raise InputError(
-            f"{system.name or 'the system'} has {', '.join(system.batch_only)}, for batch policies "
-            f"only; {policy.name} is a {policy.kind} policy"
-        )
 
 
 def replicate(
@@ -72,7 +51,7 @@ def replicate(
     """
     chosen = Conditions(float(horizon), seed, float(warmup), **conditions)
     try:
-        return drive(MECHANISMS[policy.kind].prepare(system, policy, chosen))
+        return drive(MECHANISMS[policy.kind](system, policy, chosen))
     except InputError:
         raise
     except Exception as error:

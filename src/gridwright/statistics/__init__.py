@@ -1,7 +1,6 @@
 """Plain numbers: means with intervals, and whether a run has settled."""
 
-from .estimate import CONFIDENCE, Estimate, estimate, prediction, ratio
-from .line import Line, line
+from .estimate import CONFIDENCE, Estimate, Line, estimate, line, prediction, ratio
 from .stability import EDGE, Stability, stability
 
 __all__ = [

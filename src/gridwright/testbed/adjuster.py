@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from ..model import InputError, System
 from ..model.record import Positive, Record
@@ -41,8 +42,8 @@ class Calibration(Record):
     50000.0
     """
 
-    iterations: Positive
-    seconds: Positive
+    iterations: Annotated[Positive, Field(title="Iterations", description="Of the test loop")]
+    seconds: Annotated[Positive, Field(title="Seconds", description="For all iterations")]
 
     @property
     def per_second(self) -> float:

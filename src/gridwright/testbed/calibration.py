@@ -19,7 +19,7 @@ import numpy as np
 from ..grid import Grid, Journal
 from ..grid.executors import Executor
 from ..grid.validation import executor_of, renamed_place
-from ..model import InputError, System
+from ..model import GridTimeoutError, InputError, System
 from ..statistics import Line, line
 from .adjuster import Adjuster, Calibration, Call, carry_along, spin
 from .machine_list import Listed
@@ -131,7 +131,7 @@ class _Bench:
             try:
                 future.result(self.patience)
             except TimeoutError:
-                raise InputError(
+                raise GridTimeoutError(
                     f"machine {self.names[j]} has not answered for {self.patience:g} seconds; "
                     "is it there, and free?"
                 ) from None

@@ -12,14 +12,15 @@ from pathlib import Path
 from time import time as wall_clock
 
 from ..grid import Journal, Mapper
+from ..grid.event import Entry
 from ..grid.executors import Executor
 from ..grid.executors.virtual import Stop, run_apart
 from ..grid.job import Job
-from ..grid.journal import IN_MEMORY, Entry
+from ..grid.journal import IN_MEMORY
 from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
 from ..grid.validation import renamed_place
-from ..model import InputError
+from ..model import GridTimeoutError, InputError
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
 from .experiment import Experiment
@@ -78,11 +79,13 @@ def conduct(
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except TimeoutError:
-        raise InputError("the machines of the experiment did not come up") from None
+        raise GridTimeoutError(
+            f"the machines of the experiment did not start within {PATIENCE:g} seconds"
+        ) from None
     finally:
         run.journal.release()
-    if conducting.broken:
-        raise InputError(f"the run has stopped: {conducting.broken}")
+    if conducting.failure is not None:
+        raise conducting.failure
     run.journal.describe(ended=run.experiment.duration)
     return run
 
@@ -136,8 +139,8 @@ class Conduct:
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
         """How many jobs have come."""
-        self.broken = ""
-        """Why it had to stop, if it had to."""
+        self.failure: Exception | None = None
+        """Why it stopped before its end, if it did."""
 
     async def run(self) -> None:
         """Conduct the experiment to its end, or until it is cancelled."""
@@ -167,7 +170,7 @@ class Conduct:
             self.came = self._adopt(mapper)
             # How late it was is asked again for every stretch of a run that was stopped.
             await patiently(lambda: self.journal.describe(paused=False))
-            entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
+            entry = Entry(since, "begun", fields={"clock": wall_clock()})
             mapper.call(lambda now: [], entry)
             operators = Operators(mapper)
             operators.more = {
@@ -184,7 +187,7 @@ class Conduct:
                 self._submit(mapper)  # on a busy computer the end may come before their turn
             await asyncio.sleep(0)
         finally:
-            self.broken = mapper.broken
+            self.failure = mapper.refusal() if mapper.broken else None
             for part in parts:
                 part.cancel()
             await mapper.close()
@@ -213,7 +216,7 @@ class Conduct:
 
     async def _note(self, mapper: Mapper, *, paused: bool) -> None:
         kind = "run paused" if paused else "run resumed"
-        entry = Entry(mapper.now(), kind, detail=f"{wall_clock():.3f}")
+        entry = Entry(mapper.now(), kind, fields={"clock": wall_clock()})
         mapper.call(lambda now: [], entry)
         await patiently(lambda: self.journal.describe(paused=paused))
 

@@ -1,29 +1,18 @@
-"""What a server has going on: its simulations, and the runs that it knows of."""
+"""What the API and the pages of a server share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .queue import Queue
 from .runs import Runs
-from .simulations import Simulations
-from .tasks import Calibrator, Reruns
 
-__all__ = [
-    "Services",
-]
+__all__ = ["Services"]
 
 
 @dataclass
 class Services:
-    """What the API and the pages work on; both show the same."""
+    """The background tasks of a server, and the runs that it knows."""
 
-    simulations: Simulations = field(default_factory=Simulations)
+    queue: Queue = field(default_factory=Queue)
     runs: Runs = field(default_factory=Runs)
-    reruns: Reruns = field(default_factory=Reruns)
-    calibrator: Calibrator = field(default_factory=Calibrator)
-
-    def close(self) -> None:
-        """Stop what goes on in this process; runs are processes of their own."""
-        self.simulations.close()
-        self.reruns.close()
-        self.calibrator.close()

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ...model import InputError
+from ...model import GridTimeoutError, GridwrightError, InputError
 from ..queue import BusyError
 from ..services import Services
 from .background import calibration_routes, published_routes, simulation_routes
@@ -32,7 +32,7 @@ def make_api(services: Services | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        services.close()  # else the process would wait for them to end
+        services.queue.close()  # else the process would wait for them to end
 
     api = FastAPI(
         lifespan=lifespan,
@@ -45,19 +45,20 @@ def make_api(services: Services | None = None) -> FastAPI:
         responses=GUARDED,
     )
 
-    @api.exception_handler(InputError)
-    async def wrong_input(request: Request, error: InputError) -> JSONResponse:
-        status = 503 if isinstance(error, BusyError) else 422
+    @api.exception_handler(GridwrightError)
+    async def explained(request: Request, error: GridwrightError) -> JSONResponse:
+        kinds = {BusyError: 503, InputError: 422, GridTimeoutError: 504, GridwrightError: 409}
+        status = next(status for kind, status in kinds.items() if isinstance(error, kind))
         return JSONResponse({"detail": str(error)}, status_code=status)
 
     all_routes = (
         system_routes(),
         experiment_routes(),
-        calibration_routes(services.calibrator),
+        calibration_routes(services.queue),
         policy_routes(),
-        simulation_routes(services.simulations),
-        run_routes(services.runs),
-        published_routes(services.reruns),
+        simulation_routes(services.queue),
+        run_routes(services),
+        published_routes(services.queue),
     )
     for routes in all_routes:
         api.include_router(routes, prefix="/api")

@@ -17,7 +17,6 @@ from ..documents import experiment_from, plain
 from ..guard import may_run_code
 from ..runs import (
     CLUSTERS,
-    Runs,
     available_machines,
     check_size,
     experiment_of,
@@ -25,6 +24,7 @@ from ..runs import (
     zipped,
 )
 from ..saved import own_experiments
+from ..services import Services
 from ..tasks import report_of
 from .parts import FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
 
@@ -73,9 +73,9 @@ class Asking(Body):
     prediction: str | dict[str, Any] | None = None
 
 
-def run_routes(runs: Runs) -> APIRouter:
+def run_routes(services: Services) -> APIRouter:
     """Make the routes of experiments and runs."""
-    routes = APIRouter()
+    routes, runs = APIRouter(), services.runs
 
     def known(number: int) -> Overview:
         found = runs.find(number)
@@ -144,7 +144,7 @@ def run_routes(runs: Runs) -> APIRouter:
     def whole_report(number: Number) -> dict[str, Any]:
         """Set a run beside its twin, with the causes of the gap; this takes a while."""
         known(number)
-        return plain(report_of(number))
+        return plain(report_of(services.queue, number))
 
     @routes.get("/runs/{number}/jobs", tags=["runs"], responses=MISSING)
     def jobs(
@@ -174,7 +174,7 @@ def run_routes(runs: Runs) -> APIRouter:
         known(number)
         with open_journal(number) as journal:
             found = event_page(journal, offset=offset, limit=limit, readings=readings)
-            return [plain(each._asdict()) for each in found]
+            return [plain(each.as_json()) for each in found]
 
     @routes.get("/runs/{number}/machines", tags=["runs"], responses=MISSING)
     def machines(number: Number) -> list[dict[str, Any]]:

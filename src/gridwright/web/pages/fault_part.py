@@ -9,8 +9,8 @@ from nicegui import ui
 
 from ...testbed import Fault, spells
 from ..documents import drawn_faults
+from ..fields import as_number
 from ..form import TRACE, FaultCells, Place
-from ..sheet import as_number
 from .cells import Cells, Step
 from .charts import failure_trace
 from .frame import figure

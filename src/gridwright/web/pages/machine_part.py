@@ -10,18 +10,19 @@ from nicegui import events, ui
 
 from ...model import InputError
 from ...testbed import Calibration, parse_machines, real_rates, warnings
+from ..fields import as_number, as_text, fields_of
 from ..form import Place
 from ..guard import LARGEST
 from ..queue import solved
 from ..services import Services
-from ..sheet import as_number, as_text
+from ..tasks import CalibrationTask
 from .cells import Cells, Step
 from .frame import figure, tell
 from .system_part import head, table_row
 
 __all__ = ["MachinePart", "machine_table", "pick_file", "show_rows"]
 
-COLUMNS = {"machine": "machine", "address": "worker", "speed": "rounds a second"}
+COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
 
 
 class MachinePart:
@@ -31,9 +32,8 @@ class MachinePart:
         self.cells, self.services = cells, services
         self.inputs: dict[Step, Any] = {}
         self.real: list[ui.label] = []
-        last = services.calibrator.last  # the page may have been loaded again in the middle of it
-        ours = last is not None and cells.kept.get("calibration") == last.number
-        self.watched = last if ours else None
+        begun = cells.kept.get("calibration", 0)  # before the page was loaded again, perhaps
+        self.watched = services.queue.find(CalibrationTask, begun)
         with ui.row().classes("gap-2"):
             ui.button("Add a machine", on_click=self.add).props("outline dense")
             ui.button("Remove those selected", on_click=self.remove).props("outline dense")
@@ -47,7 +47,7 @@ class MachinePart:
             ui.button("Calibrate", on_click=self.calibrate).props("outline dense").tooltip(
                 "measures how fast this computer runs the loop: the machines selected, or all"
             )
-            ui.button("Stop calibrating", on_click=services.calibrator.close).props("outline dense")
+            ui.button("Stop calibrating", on_click=self.stop).props("outline dense")
         self.progress = ui.label().classes("gw-steady gw-quiet").props("role=status")
         self.table = machine_table(COLUMNS, "Machines")
         self.more = ui.label().classes("gw-quiet")
@@ -114,10 +114,15 @@ class MachinePart:
         """Begin to measure the machines that are selected, or all."""
         names = [row["machine"] for row in self.table.selected] or self.cells.form.names()
         try:
-            self.watched = self.services.calibrator.start(names)
+            self.watched = self.services.queue.start(CalibrationTask(names))
             self.cells.kept["calibration"] = self.watched.number
         except InputError as error:
             tell(error)
+
+    def stop(self) -> None:
+        """Stop the calibration."""
+        for each in self.services.queue.all(CalibrationTask):
+            self.services.queue.stop(each)
 
     def _watch(self) -> None:
         """Show how far the calibration is; when it is done, take what it has found."""
@@ -155,16 +160,12 @@ class MachinePart:
         number, machine = form.sheet.machines().index(place), form.machine(place)
         with self.place:
             with ui.row().classes("gap-2 items-end"):
-                for key, label in (
-                    ("address", "Worker (empty: any)"),
-                    ("iterations", "Rounds of the loop"),
-                    ("seconds", "Seconds that they took"),
-                ):
+                put = partial(setattr, machine, "address")
+                self.cells.field("Worker (empty: any)", machine.address, put)
+                for key, field in fields_of(Calibration).items():
                     put = partial(setattr, machine, key)
-                    made = self.cells.field(label, getattr(machine, key), put)
-                    made.classes("w-48", remove="w-64")
-                    if key != "address":
-                        self.inputs["calibrations", number, key] = made
+                    made = self.cells.model_field(field, getattr(machine, key), put)
+                    self.inputs["calibrations", number, key] = made
             self._rates(place[0])
             self.advice = ui.label().classes("gw-quiet gw-steady")
         self.cells.check()

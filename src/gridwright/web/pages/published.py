@@ -8,8 +8,9 @@ from nicegui import ui
 
 from ...model import InputError
 from ...reproduction import Row, Verdict, counted, explanations
-from ..api.background import published
+from ..api.background import last_rerun, published
 from ..services import Services
+from ..tasks import TableTask
 from .frame import frame, tell
 
 __all__ = ["published_page"]
@@ -38,10 +39,11 @@ COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", 
 
 def published_page(services: Services) -> None:
     """Show the page; of a table that was run again here, what came of that."""
-    made, shipped = published()
+    data, shipped = published()
+    queue = services.queue
     sections = dict(shipped)
     with frame("Published"):
-        ui.label(made).classes("gw-quiet")
+        ui.label(data.settings).classes("gw-quiet")
         with ui.row().classes("w-full gap-2 items-end"):
             names = {EVERY: EVERY} | {
                 each.name: f"{each.name} – {each.about[:90]}" for each in sections.values()
@@ -77,7 +79,7 @@ def published_page(services: Services) -> None:
 
         def show() -> None:
             for name in shipped:
-                rerun = services.reruns.find(name)
+                rerun = last_rerun(queue, name)
                 if rerun is not None and rerun.section is not None:
                     sections[name] = rerun.section
             chosen = [table.value] if table.value in sections else list(sections)
@@ -105,19 +107,19 @@ def published_page(services: Services) -> None:
 
         def again() -> None:
             try:
-                services.reruns.start(str(table.value), quick=scale.value == "quick")
+                queue.start(TableTask(str(table.value), scale.value == "quick"))
             except InputError as error:
                 tell(error)
 
         def stop() -> None:
-            rerun = services.reruns.find(str(table.value))
+            rerun = last_rerun(queue, str(table.value))
             if rerun is None or rerun.is_over:
                 tell("this table is not being run again", "info")
             else:
-                rerun.stop()
+                queue.stop(rerun)
 
         def look() -> None:
-            rerun = services.reruns.find(str(table.value))
+            rerun = last_rerun(queue, str(table.value))
             said = ""
             if rerun is not None:
                 said = f"{rerun.table} run again: {rerun.state}, {100 * rerun.share:.0f} %"

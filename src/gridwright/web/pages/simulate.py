@@ -9,14 +9,26 @@ from nicegui import ui
 
 from ...model import InputError
 from ..documents import document_of, plain
+from ..fields import fields_of, validated
 from ..services import Services
-from ..simulations import Simulation, Wanted
+from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
-from .frame import OWN, figure, frame, system_choices, system_named, tell, whole
+from .frame import (
+    OWN,
+    figure,
+    frame,
+    model_input,
+    read_input,
+    system_choices,
+    system_named,
+    tell,
+)
 from .policy_form import CodeField, PolicyForm
 
 __all__ = ["simulate_page"]
 
+FIELDS = fields_of(Wanted)
+NUMBERS = ("horizon", "replications", "seed")
 COLUMNS = (
     "policy",
     "replications",
@@ -38,7 +50,7 @@ class Simulator:
 
     def __init__(self, services: Services, *, trusted: bool) -> None:
         self.services, self.trusted = services, trusted
-        latest = services.simulations.all()
+        latest = services.queue.all(Simulation)
         self.shown: Simulation | None = latest[0] if latest else None
         with ui.card().classes("w-full"):
             self._form()
@@ -65,9 +77,7 @@ class Simulator:
         self.policies = PolicyForm(["mct", "lpas"])
         self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.trusted)
         with ui.row().classes("gap-2 items-end"):
-            self.horizon = ui.number("Time units (empty: as published)").classes("w-56")
-            self.replications = ui.number("Replications", value=10).classes("w-32")
-            self.seed = ui.number("Seed", value=1)
+            self.inputs = {key: model_input(FIELDS[key]) for key in NUMBERS}
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
             ui.button("Stop", on_click=self.stop).props("outline")
@@ -80,15 +90,17 @@ class Simulator:
             chosen: Any = name
             if name is None or str(name).startswith(OWN):
                 chosen = document_of(system_named(name))
-            wanted = Wanted(
-                chosen,
-                self.policies.names(),
-                self.horizon.value,
-                whole(self.replications.value, "replications"),
-                whole(self.seed.value, "seed"),
-                code=self.code.text,
+            wanted = validated(
+                Wanted,
+                {
+                    "system": chosen,
+                    "policies": tuple(self.policies.names()),
+                    "code": self.code.text,
+                    **{k: read_input(FIELDS[k], each) for k, each in self.inputs.items()},
+                },
             )
-            begun = await background.io_bound(self.services.simulations.start, wanted)
+            made = await background.io_bound(simulation_of, wanted)
+            begun = None if made is None else self.services.queue.start(made)
         except InputError as error:
             if not self.code.show_error(str(error)):
                 tell(error)
@@ -104,7 +116,7 @@ class Simulator:
         if self.shown is None or self.shown.is_over:
             tell("no simulation is going on", "info")
         else:
-            self.services.simulations.stop(self.shown)
+            self.services.queue.stop(self.shown)
 
     def show(self) -> None:
         """Show what there is so far."""

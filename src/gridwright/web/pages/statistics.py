@@ -107,7 +107,7 @@ def one_page(services: Services, number: int) -> None:
                 for each in tables or []:
                     ui.label(each) if isinstance(each, str) else table(*each)
                 if tables and not isinstance(tables[0], str):
-                    show_gap(number)
+                    show_gap(services, number)
 
         ui.timer(0.01, read, once=True)
 
@@ -187,7 +187,7 @@ def table(title: str, heads: list[str], rows: list[list[str]]) -> None:
                         ui.label(text)
 
 
-def show_gap(number: int) -> None:
+def show_gap(services: Services, number: int) -> None:
     """Offer to set a run beside its twin; that takes a while."""
     with ui.card().classes("w-full"):
         ui.label("Beside its simulated twin").props("role=heading aria-level=2")
@@ -198,7 +198,7 @@ def show_gap(number: int) -> None:
         async def compare() -> None:
             button.disable()
             try:
-                found = await background.io_bound(report_of, number)
+                found = await background.io_bound(report_of, services.queue, number)
                 if found is not None:
                     place.clear()
                     with place:

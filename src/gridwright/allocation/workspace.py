@@ -1,7 +1,7 @@
-"""What a planner is told, and the room that it works in.
+"""A situation to plan for, and the arrays in which planners work.
 
-The functions are plain Python that compiles as it is, and work in room given to them, so that the
-same code plans for a person at a prompt and inside a compiled loop.
+The functions are plain Python that also compiles. They work in arrays that the caller makes, so
+that the same code plans at a prompt and inside a compiled loop.
 """
 
 from typing import NamedTuple
@@ -9,16 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiler.link import shared
-from .recall import BASES
-from .tableau import ROW, Floats, Integers, Tableau
+from .simplex import BASES, ROW, Floats, Integers, Tableau
 
 __all__ = [
     "NEGLIGIBLE",
     "Floats",
     "Integers",
-    "Room",
     "Situation",
-    "make_room",
+    "Workspace",
+    "make_workspace",
     "tableau",
     "totals",
     "weigh",
@@ -32,7 +31,7 @@ rounding, and becomes 0."""
 
 
 class Situation(NamedTuple):
-    """What a planner is told: the rates, the load, and what there is of every machine now."""
+    """The rates and arrivals that a planner plans for, and the machines available now."""
 
     rates: Floats  # nominal, [class, machine]
     arrivals: Floats  # [class]
@@ -41,8 +40,8 @@ class Situation(NamedTuple):
 
 
 @shared
-class Room(NamedTuple):
-    """Room to solve a situation in, and its solution on groups."""
+class Workspace(NamedTuple):
+    """Arrays to solve a situation in, and its solution on groups."""
 
     rates: Floats  # nominal, [class, group]
     capacity: Floats  # [group], availability of the group's machines together
@@ -64,10 +63,10 @@ class Room(NamedTuple):
     most: Floats  # [class, class], scratch: by how much prices may differ
 
 
-def make_room(situation: Situation) -> Room:
-    """Make room to solve a situation in, and others with the same classes and machines."""
+def make_workspace(situation: Situation) -> Workspace:
+    """Make a workspace for situations with these classes and machines."""
     classes, groups = len(situation.arrivals), int(situation.group.max()) + 1
-    return Room(
+    return Workspace(
         rates=np.zeros((classes, groups)),
         capacity=np.zeros(groups),
         serving=np.zeros(groups, np.int64),
@@ -90,7 +89,7 @@ def make_room(situation: Situation) -> Room:
 
 
 def tableau(weights: Floats) -> Tableau:
-    """Make room to solve a problem of such weights in."""
+    """Make a tableau for a problem with these weights."""
     classes, groups = weights.shape
     return Tableau(
         given=weights,
@@ -104,50 +103,50 @@ def tableau(weights: Floats) -> Tableau:
     )
 
 
-def totals(situation: Situation, room: Room) -> None:
+def totals(situation: Situation, space: Workspace) -> None:
     """Sum a situation up by groups; what can run now is the problem at hand."""
     classes, machines = situation.rates.shape
-    groups = len(room.capacity)
-    size = room.tableau.size
+    groups = len(space.capacity)
+    size = space.tableau.size
     for g in range(groups):
-        room.capacity[g] = 0.0
-        room.group_level[g] = -1
+        space.capacity[g] = 0.0
+        space.group_level[g] = -1
         for i in range(classes):
-            room.time[i, g] = 0.0
+            space.time[i, g] = 0.0
     for i in range(classes):
-        room.level[i] = -1
+        space.level[i] = -1
     last, total = -1, 0.0  # neighbours are often of one group: its total stays in a register
     for j in range(machines):
         g = situation.group[j]
         if g != last:
             if last >= 0:
-                room.capacity[last] = total
-            last, total = g, room.capacity[g]
+                space.capacity[last] = total
+            last, total = g, space.capacity[g]
             for i in range(classes):
-                room.rates[i, g] = situation.rates[i, j]
+                space.rates[i, g] = situation.rates[i, j]
         total += situation.availability[j]
-    room.capacity[last] = total
+    space.capacity[last] = total
     size[0], size[1] = 0, 0
     for g in range(groups):
-        if room.capacity[g] > 0.0:
-            room.groups[size[1]] = g
+        if space.capacity[g] > 0.0:
+            space.groups[size[1]] = g
             size[1] += 1
     for i in range(classes):
         runs = False
         for h in range(size[1]):
-            runs = runs or room.rates[i, room.groups[h]] > 0.0
+            runs = runs or space.rates[i, space.groups[h]] > 0.0
         if runs and situation.arrivals[i] > 0.0:
-            room.classes[size[0]] = i
+            space.classes[size[0]] = i
             size[0] += 1
-    weigh(situation, room)
+    weigh(situation, space)
 
 
-def weigh(situation: Situation, room: Room) -> None:
+def weigh(situation: Situation, space: Workspace) -> None:
     """Write the problem at hand into the tableau."""
-    classes, groups = room.tableau.size
+    classes, groups = space.tableau.size
     for k in range(classes):
-        i = room.classes[k]
+        i = space.classes[k]
         for h in range(groups):
-            g = room.groups[h]
-            work = room.capacity[g] * room.rates[i, g]
-            room.tableau.given[k, h] = work / situation.arrivals[i]
+            g = space.groups[h]
+            work = space.capacity[g] * space.rates[i, g]
+            space.tableau.given[k, h] = work / situation.arrivals[i]
