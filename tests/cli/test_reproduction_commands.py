@@ -10,6 +10,8 @@ from gridwright.cli.main import run
 from gridwright.cli.sweep import values_of
 from gridwright.reproduction import targets, testbed_runs
 
+pytestmark = pytest.mark.slow
+
 SWEEP = ["sweep", "2.B", "--policies", "mct,lpas", "--horizon", "50", "--replications", "2"]
 
 

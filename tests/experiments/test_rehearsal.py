@@ -16,6 +16,8 @@ from gridwright.policies import find
 from gridwright.simulation import Delays, replicate
 from gridwright.simulation.central_setup import Streams, make_state
 
+pytestmark = pytest.mark.slow
+
 LATE = """
 import helper
 import numpy as np
