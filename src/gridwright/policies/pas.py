@@ -10,7 +10,10 @@ from .view import View
 
 @push(plan=weights)
 def pas(task_class: int, view: View) -> int:
-    """Least delay, the task's own and that of those who come after it, ÷ the pair's weight."""
+    """Least delay, the task's own and that of those who come after it, ÷ the pair's weight.
+
+    Source: this project, docs/price-affinity.md.
+    """
     sent = view.memory[0]  # tasks to each machine so far
     best, bound = -1, np.inf
     for j in range(len(view.machines)):

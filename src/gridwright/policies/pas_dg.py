@@ -8,7 +8,10 @@ from .view import View
 
 @pull(plan=prices, idle="fastest")
 def pas_dg(machine: int, view: View) -> int:
-    """Take the largest wait × rate × weight, unless others would soon have done all that waits."""
+    """Take the largest wait × rate × weight, unless others would soon have done all that waits.
+
+    Source: this project, docs/price-affinity.md.
+    """
     waiting, idle = 0, 0
     for i in range(len(view.classes)):
         waiting += view.classes[i].waiting
