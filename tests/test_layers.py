@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gridwright
+from gridwright.policies import KINDS
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
@@ -62,3 +63,26 @@ def test_the_check_sees_imports() -> None:
     assert imported_packages(ROOT / "cli" / "allocate.py") >= {"allocation", "catalogue"}
     assert imported_packages(ROOT / "allocation" / "workspace.py") == {"compiler"}
     assert imported_packages(ROOT / "allocation" / "planner.py") == {"compiler"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_no_kind_is_compared_with_a_string(file: Path) -> None:
+    assert compared_kinds(file.read_text("utf-8")) == []
+
+
+def test_the_check_sees_comparisons() -> None:
+    assert compared_kinds('policy.kind == "push"') == [1]
+    assert compared_kinds('\nif each.policy.kind not in ("push", "pull"): pass') == [2]
+    assert compared_kinds('{"pull": 1}[policy.kind]') == [1]
+    assert compared_kinds('entry.kind == "up"') == []
+
+
+def compared_kinds(code: str) -> list[int]:
+    """Return the lines where a kind meets the name of a kind."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Compare | ast.Subscript)
+        and any(getattr(part, "attr", None) == "kind" for part in ast.walk(node))
+        and any(getattr(part, "value", None) in KINDS for part in ast.walk(node))
+    ]

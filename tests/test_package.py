@@ -40,7 +40,7 @@ def test_a_file_fits_in_a_head(folder: str) -> None:
 
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'simulat'"):
-        gridwright.simulat  # noqa: B018
+        gridwright.simulat  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_dir_lists_the_exports() -> None:

@@ -119,7 +119,7 @@ def push_pull() -> Figure:
         results = [point.results[k] for point in found.points]
         means = [each.mean_response.mean if each.stable else np.nan for each in results]
         kind = find(policy).kind
-        line = "-" if kind == "push" else "--"
+        line = "--" if kind.pulls else "-"
         panel.plot(
             loads, means, line, marker="o", ms=4, color=COLOURS[k], label=f"{policy} ({kind})"
         )

@@ -1,143 +1,34 @@
 """Gridwright: manage work on unequal machines.
 
-The names below are loaded when they are first used, so that importing the package is quick.
+The stub beside this file lists the names that users import. Each is loaded when it is first used,
+so that importing the package is quick.
 """
 
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .allocation import Allocation, allocate, change, verdict
-    from .catalogue import load
-    from .experiments import (
-        Adversary,
-        Comparison,
-        Contest,
-        Optimum,
-        Result,
-        Sweep,
-        adversary,
-        compare,
-        contest,
-        optimum,
-        random_systems,
-        simulate,
-        sweep,
-    )
-    from .grid import Grid
-    from .model import (
-        Deterministic,
-        Distribution,
-        Erlang,
-        Exponential,
-        Failures,
-        Gamma,
-        GridClosedError,
-        GridError,
-        GridPmf,
-        GridTimeoutError,
-        GridwrightError,
-        Hyperexponential,
-        InputError,
-        JobFailedError,
-        JobLostError,
-        JournalError,
-        Lognormal,
-        MarkovChain,
-        Pmf,
-        Robustness,
-        System,
-        Uniform,
-        Weibull,
-        etc,
-        heterogeneity,
-        robustness,
-    )
-    from .policies import ChainView, Policy, View, batch, chain, peer, pull, push
-    from .reproduction import reproduce
-    from .statistics import Estimate
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Adversary",
-    "Allocation",
-    "ChainView",
-    "Comparison",
-    "Contest",
-    "Deterministic",
-    "Distribution",
-    "Erlang",
-    "Estimate",
-    "Exponential",
-    "Failures",
-    "Gamma",
-    "Grid",
-    "GridClosedError",
-    "GridError",
-    "GridPmf",
-    "GridTimeoutError",
-    "GridwrightError",
-    "Hyperexponential",
-    "InputError",
-    "JobFailedError",
-    "JobLostError",
-    "JournalError",
-    "Lognormal",
-    "MarkovChain",
-    "Optimum",
-    "Pmf",
-    "Policy",
-    "Result",
-    "Robustness",
-    "Sweep",
-    "System",
-    "Uniform",
-    "View",
-    "Weibull",
-    "__version__",
-    "adversary",
-    "allocate",
-    "batch",
-    "chain",
-    "change",
-    "compare",
-    "contest",
-    "etc",
-    "heterogeneity",
-    "load",
-    "optimum",
-    "peer",
-    "pull",
-    "push",
-    "random_systems",
-    "reproduce",
-    "robustness",
-    "simulate",
-    "sweep",
-    "verdict",
-]
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
+_PACKAGES = {
+    alias.name: node.module
+    for node in _STUB.body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+}
 
-
-PACKAGES = (
-    "model",
-    "statistics",
-    "catalogue",
-    "allocation",
-    "policies",
-    "experiments",
-    "reproduction",
-    "grid",
-)
+__all__ = ["__version__", *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for package in PACKAGES:
-            module = import_module(f".{package}", __name__)
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"module 'gridwright' has no attribute {name!r}")
+    if name not in _PACKAGES:
+        raise AttributeError(f"module 'gridwright' has no attribute {name!r}")
+    package = _PACKAGES[name]
+    if package is None:
+        return import_module(f".{name}", __name__)
+    return getattr(import_module(f".{package}", __name__), name)
 
 
 def __dir__() -> list[str]:

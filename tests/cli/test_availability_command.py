@@ -18,7 +18,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run(["availability", *arguments]) == 0
+    assert run(["machines", "availability", *arguments]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     return out
@@ -84,7 +84,7 @@ def test_plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_wrong_options(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["availability", *options]) == 2
+    assert run(["machines", "availability", *options]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err

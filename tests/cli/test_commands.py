@@ -248,6 +248,6 @@ def test_a_reader_that_has_seen_enough() -> None:
 
 
 def test_shell_completion_knows_the_systems() -> None:
-    from gridwright.cli.argument import complete_system
+    from gridwright.cli.options import complete_system
 
     assert complete_system("3.B:alpha2") == ["3.B:alpha2:1", "3.B:alpha2:2"]

@@ -80,7 +80,7 @@ typed = changed(
     "UPDATE job SET class = x'00ff'",
     "UPDATE event SET time = 'x' WHERE rowid % 5 = 0",
     "UPDATE event SET kind = 3, job = 'x'",
-    "UPDATE event SET detail = CAST(x'ff' AS TEXT)",
+    "UPDATE event SET fields = CAST(x'ff' AS TEXT)",
     "UPDATE job SET submitted = 9e999",
 )
 described = changed(
@@ -116,7 +116,7 @@ def test_a_damaged_journal_ends_in_one_line(
         path = runs / f"{number}.sqlite"
         shutil.copy(whole[name], path)
         damage(path, rng)
-        commands = [["export", str(number), str(tmp_path / "out")], ["machines", "list"]]
+        commands = [["runs", "export", str(number), str(tmp_path / "out")], ["machines", "list"]]
         commands[1] += ["--run", str(path)]
         commands += [["runs", str(number), "--no-expect"]] if number % 4 == 0 else []
         for command in commands:

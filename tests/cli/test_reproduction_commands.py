@@ -12,6 +12,7 @@ from gridwright.reproduction import targets, testbed_runs
 
 pytestmark = pytest.mark.slow
 
+REPRODUCE = ["research", "reproduce"]
 SWEEP = ["sweep", "2.B", "--policies", "mct,lpas", "--horizon", "50", "--replications", "2"]
 
 
@@ -96,13 +97,22 @@ def test_values(text: str, values: list[float | str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "2.7"], "no table '2.7'"),
-        (["reproduce", "2.6", "--quick", "--full"], "exclude each other"),
-        (["reproduce", "LP", "--page", "no/such/folder/page.md"], "cannot be written there"),
-        (["reproduce", "LP", "--page", "."], "--page .: cannot be written there"),
-        (["reproduce", "LP", "--plots", "/dev/null"], "expected a folder"),
-        (["reproduce", "2.6", "--fresh", "--on", "tcp://127.0.0.1:9"], "no Dask scheduler answers"),
-        (["reproduce", "2.6", "--fresh", "--on", "nonsense"], "expected tcp://HOST:PORT"),
+        ([*REPRODUCE, "2.7"], "no table '2.7'"),
+        ([*REPRODUCE, "2.6", "--quick", "--full"], "exclude each other"),
+        (
+            [*REPRODUCE, "LP", "--page", "no/such/folder/page.md"],
+            "cannot be written there",
+        ),
+        ([*REPRODUCE, "LP", "--page", "."], "--page .: cannot be written there"),
+        ([*REPRODUCE, "LP", "--plots", "/dev/null"], "expected a folder"),
+        (
+            [*REPRODUCE, "2.6", "--fresh", "--on", "tcp://127.0.0.1:9"],
+            "no Dask scheduler answers",
+        ),
+        (
+            [*REPRODUCE, "2.6", "--fresh", "--on", "nonsense"],
+            "expected tcp://HOST:PORT",
+        ),
         (["sweep", "2.B", "--policies", "mct,mct", "--vary", "load", "--values", "1"], "twice"),
         ([*SWEEP, "--vary", "load", "--values", "a,b"], "load is a; expected a number, 0 or more"),
         ([*SWEEP, "--vary", "load", "--values", "1:0:1"], "expected values"),
@@ -132,10 +142,10 @@ def test_without_a_place_to_keep_results(
     (tmp_path / "gridwright").mkdir()
     (tmp_path / "gridwright" / "results.sqlite").write_text("this is no database, not at all")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert run(["reproduce", "LP"]) == 0
+    assert run([*REPRODUCE, "LP"]) == 0
     out, err = capsys.readouterr()
     assert "In all: " in out
-    assert "going on without" in err
+    assert "continuing without" in err
 
 
 def test_a_parameter_that_is_a_word(capsys: pytest.CaptureFixture[str]) -> None:

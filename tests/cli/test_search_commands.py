@@ -10,6 +10,9 @@ from gridwright.cli.main import run
 from gridwright.cli.output import with_verdict
 from gridwright.statistics import Stability
 
+CONTEST, ADVERSARY = ["research", "contest"], ["research", "adversary"]
+
+
 TWO = 'arrivals = [4.0, 6.0]\nrates = [[8.0, 3.0], [4.0, 10.0]]\nname = "two"\n'
 
 
@@ -89,15 +92,27 @@ def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["optimum", "3.A:alpha1:2"], "machines that fail"),
-        (["contest", "--policies", "pas,mct"], "no system to hold a contest on"),
-        (["contest", "9.*", "--policies", "pas,mct"], "no system is named like '9.*'"),
-        (["contest", "2.B", "--policies", "pas"], "at least two policies"),
-        (["contest", "--random", "1", "--horizon", "0", "--policies", "pas,mct"], "horizon is 0"),
-        (["adversary", "--policy", "pas", "--against", ","], "nobody to lose against"),
-        (["adversary", "--policy", "pas", "--against", "mct", "--load", "x"], "--load x"),
-        (["adversary", "--policy", "mm", "--against", "mct"], "measured by different things"),
-        (["adversary", "--policy", "mm", "--against", "msd"], "mm is a batch policy; the search"),
+        (["research", "optimum", "3.A:alpha1:2"], "machines that fail"),
+        ([*CONTEST, "--policies", "pas,mct"], "no system to hold a contest on"),
+        ([*CONTEST, "9.*", "--policies", "pas,mct"], "no system matches '9.*'"),
+        ([*CONTEST, "2.B", "--policies", "pas"], "at least two policies"),
+        (
+            [*CONTEST, "--random", "1", "--horizon", "0", "--policies", "pas,mct"],
+            "horizon is 0",
+        ),
+        ([*ADVERSARY, "--policy", "pas", "--against", ","], "nobody to lose against"),
+        (
+            [*ADVERSARY, "--policy", "pas", "--against", "mct", "--load", "x"],
+            "--load x",
+        ),
+        (
+            [*ADVERSARY, "--policy", "mm", "--against", "mct"],
+            "measured by different things",
+        ),
+        (
+            [*ADVERSARY, "--policy", "mm", "--against", "msd"],
+            "mm is a batch policy; the search",
+        ),
     ],
 )
 def test_wrong_usage(

@@ -70,7 +70,7 @@ def test_a_file_gets_a_line_of_progress_now_and_then(
     words = ["simulate", "2.B", "--policy", "lpas", *SHORT]
     assert run(words) == 0
     assert capsys.readouterr().err == "", "a minute has not passed"
-    monkeypatch.setattr("gridwright.cli.run.SELDOM", 0.0)
+    monkeypatch.setattr("gridwright.cli.output.PROGRESS_INTERVAL", 0.0)
     assert run(words) == 0
     assert capsys.readouterr().err.splitlines()[-1] == "gridwright: lpas: 100 %"
 
@@ -266,7 +266,7 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["simulate", "2.B", "--policy", "mct", "--replications", "0"], "replications is 0"),
         (
             ["simulate", "2.B", "--policy", "mct", "--csv", "no/such/file"],
-            "cannot be written there",
+            "there is no folder no/such",
         ),
         (["simulate", "2.B", "--policy", "mct", "--plot", "x.gif"], "ends in .png"),
         (["simulate", "2.Z", "--policy", "mct"], "no system '2.Z'"),

@@ -48,7 +48,7 @@ def test_a_published_experiment(gw: Command, tmp_path: Path) -> None:
     text = gw("run", "MGST-1", "--time-unit", 0.2, "--duration", 4, "--no-expect")
     assert "run 1: MGST-1 under lpas_dg, 4 time units of 0.2 s, done" in text
     assert "published testbed" in text
-    assert "from its twin: arrivals" in text
+    assert "by cause, in time units: arrivals" in text
     assert [line.split()[0] for line in text.splitlines()[4:9]] == ["1", "2", "3", "4", "overall"]
     assert "nan" not in text
 
@@ -70,14 +70,14 @@ def test_a_published_experiment(gw: Command, tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
     check_tables(gw, tmp_path / "new" / "tables")
 
-    again = gw.json("replay", 1, "--policy", "gcmu", "--no-expect")
+    again = gw.json("runs", "replay", 1, "--policy", "gcmu", "--no-expect")
     assert (again["run"], again["policy"]) == (2, "gcmu")
     assert jobs_of(1) == jobs_of(2)
     assert [row["run"] for row in gw.json("runs")["runs"]] == [1, 2]
 
 
 def check_tables(gw: Command, folder: Path) -> None:
-    names = gw("export", 1, folder).splitlines()
+    names = gw("runs", "export", 1, folder).splitlines()
     assert sorted(names) == sorted(str(path) for path in folder.iterdir())
     originals = {f"MGST-1_{each}.txt" for each in ("classesStats", "jobs", "mue", "systemStats")}
     assert originals <= {path.name for path in folder.iterdir()}
@@ -95,7 +95,7 @@ def check_tables(gw: Command, folder: Path) -> None:
     assert [row[0] for row in tables["MGST-1_classesStats.txt"]] == ["class", *"1234", "all"]
     assert {row[1] for row in tables["failures.csv"][1:]} == {"up"}
     assert {float(row[0]) for row in tables["failures.csv"][1:]} == {0.0}
-    assert gw.json("export", 1, folder)["files"] == names
+    assert gw.json("runs", "export", 1, folder)["files"] == names
 
 
 def test_an_experiment_of_ones_own(gw: Command, mine: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_policy_of_ones_own(gw: Command, tmp_path: Path, monkeypatch: pytest.M
     assert "mine under eager" in text
     monkeypatch.chdir(tmp_path / "plans")
     assert gw("runs", "show", 1, "--no-expect") == text
-    gw("replay", 1, "--no-expect")
+    gw("runs", "replay", 1, "--no-expect")
     assert jobs_of(1) == jobs_of(2)
     policy.rename(tmp_path / "plans" / "eager.py")
     assert gw.fails("runs", "show", 1).endswith(
@@ -259,7 +259,7 @@ def test_a_run_that_is_stopped_goes_on(
         assert numbers == list(range(len(gone_on.jobs))), "every job has come, once"
         ends = Counter(entry.job for entry in gone_on.journal.events("finished"))
     assert set(ends.values()) == {1}, "none has finished twice"
-    gw("export", 1, "tables")
+    gw("runs", "export", 1, "tables")
     with Path("tables", "jobs.csv").open() as file:
         stamps = [row["submitted at"] for row in csv.DictReader(file)]
     assert stamps == sorted(stamps)

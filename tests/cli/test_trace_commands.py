@@ -13,6 +13,9 @@ from gridwright.cli.main import run
 from gridwright.policies import find
 from gridwright.simulation import replicate
 
+REPLAY = ["traces", "replay", "lab.swf"]
+
+
 SAMPLES = Path(__file__).parents[1] / "traces" / "samples"
 
 
@@ -36,8 +39,8 @@ def said_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 def test_characterise_writes_a_system(capsys: pytest.CaptureFixture[str]) -> None:
     out = said(
-        capsys, "characterise", "lab.swf", "--classes", "user", "--failures", "event_trace.tab",
-        "-o", "lab.toml",
+        capsys, "traces", "characterise", "lab.swf", "--classes", "user",
+        "--failures", "event_trace.tab", "-o", "lab.toml",
     )  # fmt: skip
     assert "10 rows: 7 kept, 3 left out" in out
     assert "1 × took no time (line 10)" in out
@@ -51,7 +54,7 @@ def test_characterise_writes_a_system(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_characterise_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = said_json(capsys, "characterise", "lab.swf", "--from", "1m", "--to", "5m")
+    jobs = said_json(capsys, "traces", "characterise", "lab.swf", "--from", "1m", "--to", "5m")
     assert (
         jobs["jobs"]["kept"] + sum(each["count"] for each in jobs["jobs"]["skipped"].values()) == 10
     )
@@ -59,32 +62,32 @@ def test_characterise_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     fit = {"size", "mean", "cv", "median", "largest", "distribution", "distance"}
     for each in (jobs, *jobs["classes"]):
         assert set(each["interarrival"]) == set(each["work"]) == fit
-    failures = said_json(capsys, "characterise", "event_trace.tab")
+    failures = said_json(capsys, "traces", "characterise", "event_trace.tab")
     assert failures["times_down"] == 3
     assert failures["mean_uptime"] == 880
-    assert said_json(capsys, "characterise", "failures.csv")["nodes"] == 3
-    rates = said_json(capsys, "characterise", "throughputs.csv", "-o", "gpu.toml")
+    assert said_json(capsys, "traces", "characterise", "failures.csv")["nodes"] == 3
+    rates = said_json(capsys, "traces", "characterise", "throughputs.csv", "-o", "gpu.toml")
     assert rates["machines"] == ["old", "new"]
     assert System.from_file("gpu.toml").shape == (3, 2)
 
 
 @pytest.mark.parametrize("name", ["lab.swf", "grid.gwf", "workflow.gwf", "failures.csv"])
 def test_characterise_shows_every_kind(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "0 left out" in said(capsys, "characterise", name)
+    assert "0 left out" in said(capsys, "traces", "characterise", name)
 
 
 def test_few_failures_are_told_in_good_english(capsys: pytest.CaptureFixture[str]) -> None:
     first, *rows = Path("event_trace.tab").read_text("utf-8").splitlines()
     Path("two.tab").write_text("\n".join([first, *rows[:3], rows[-1]]), "utf-8")
-    out = said(capsys, "characterise", "two.tab")
-    assert "2 nodes, 1 time down, the worst 1 time; up 97.00 % of the time, 32.3 min in the" in out
+    out = said(capsys, "traces", "characterise", "two.tab")
+    assert "2 nodes, 1 time down, the worst node 1 time; up 97.00 % of the time, mean time" in out
     assert "nan" not in out
-    said(capsys, "characterise", "lab.swf", "--failures", "two.tab", "-o", "lab.toml")
+    said(capsys, "traces", "characterise", "lab.swf", "--failures", "two.tab", "-o", "lab.toml")
     failing = System.from_file("lab.toml").failures
     assert failing is not None
     assert failing.mean_uptime == pytest.approx(1940)
     Path("one.tab").write_text("\n".join([first, rows[-1]]), "utf-8")
-    out = said(capsys, "characterise", "one.tab")
+    out = said(capsys, "traces", "characterise", "one.tab")
     assert "1 node, 0 times down; up 100.00 % of the time\n" in out
     assert "nan" not in out
 
@@ -98,17 +101,19 @@ def test_a_window_of_dates_counts_from_the_start_of_the_log(
     Path("log.swf").write_text(log, "utf-8")
     hour = ["--from", "2023-11-14T23:00", "--to", "2023-11-15T00:00"]
     for command in ("characterise", "replay"):
-        found = said_json(capsys, command, "log.swf", "--machines", "2x1", *hour)
+        found = said_json(capsys, "traces", command, "log.swf", "--machines", "2x1", *hour)
         assert found["jobs"]["kept"] == 47
 
 
 def test_throughputs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "3 job types on 2 kinds of machines" in said(capsys, "characterise", "throughputs.csv")
+    assert "3 job types on 2 kinds of machines" in said(
+        capsys, "traces", "characterise", "throughputs.csv"
+    )
 
 
 def test_replay_compares_policies(capsys: pytest.CaptureFixture[str]) -> None:
     out = said(
-        capsys, "replay", "lab.swf", "--policy", "fcfs,mct", "--machines", "1x1,1x3",
+        capsys, *REPLAY, "--policy", "fcfs,mct", "--machines", "1x1,1x3",
         "--failures", "event_trace.tab", "--csv", "jobs.csv", "--plot", "lab.svg",
     )  # fmt: skip
     assert "lab: 7 jobs in" in out
@@ -125,7 +130,7 @@ def test_replay_compares_policies(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_replay_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     found = said_json(
-        capsys, "replay", "lab.swf", "--policy", "gcmu", "--scale", "2", "--load", "0.5",
+        capsys, *REPLAY, "--policy", "gcmu", "--scale", "2", "--load", "0.5",
         "--classes", "run_time:2", "--failures", "failures.csv", "--failures-from", "2001-03-01",
         "--failures-scale", "0.01", "--nodes", "worst",
     )  # fmt: skip
@@ -141,7 +146,7 @@ def test_replay_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_trace_becomes_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     said(
-        capsys, "replay", "lab.swf", "--policy", "fcfs", "--save", "lab", "--machines", "2x100",
+        capsys, *REPLAY, "--policy", "fcfs", "--save", "lab", "--machines", "2x100",
         "--failures", "event_trace.tab",
     )  # fmt: skip
     words = ["run", "lab/experiment.toml", "--time-unit", "0.004", "--no-expect"]
@@ -153,8 +158,8 @@ def test_a_trace_becomes_an_experiment(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
     found = said_json(
-        capsys, "replay", "lab.swf", "--policy", "gcmu", "--machines", "2x100", "--time-unit",
-        "0.004", "--executor", "local",
+        capsys, *REPLAY, "--policy", "gcmu", "--machines", "2x100", "--time-unit",
+        "0.004", "--on", "local",
     )  # fmt: skip
     assert found["jobs"]["submitted"] == 7
 
@@ -162,32 +167,54 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["characterise", "none.swf"], "none.swf: there is no such file"),
-        (["characterise", "lab.swf", "--classes", "colour"], "no classes by 'colour'"),
-        (["characterise", "event_trace.tab", "-o", "x.toml"], "alone makes no system"),
-        (["characterise", "lab.swf", "-o", "no/x.toml"], "cannot be written there"),
-        (["replay", "event_trace.tab"], "expected a trace of jobs"),
-        (["replay", "lab.swf", "--policy", "fcsf"], "did you mean 'fcfs'"),
-        (["replay", "lab.swf", "--policy", "mm"], "traces are replayed under push and pull"),
-        (["replay", "lab.swf", "--from", "soon"], "'soon' is no moment"),
-        (["replay", "lab.swf", "--to", "0"], "an end after the start"),
-        (["replay", "lab.swf", "--failures", "lab.swf"], "expected a failure trace"),
-        (["replay", "lab.swf", "--nodes", "foo"], "--nodes is about a failure trace; give one"),
-        (["replay", "lab.swf", "--failures-from", "3d"], "--failures-from is about a failure"),
-        (["replay", "lab.swf", "--failures-scale", "2"], "--failures-scale is about a failure"),
-        (["replay", "lab.swf", "--scale", "1e308"], "scale is 1e+308; expected a number from"),
-        (["replay", "lab.swf", "--from", "2023-11-14"], "22.2 h before the first submission"),
-        (["replay", "lab.swf", "--machines", "nowhere"], "nowhere"),
-        (["replay", "lab.swf", "--machines", "3"], "3 machines, or one of speed 3? write 3x1, or"),
-        (["replay", "lab.swf", "--executor", "local"], "one policy at a time"),
-        (["replay", "lab.swf", "--save", "x"], "one policy at a time"),
+        (["traces", "characterise", "none.swf"], "none.swf: there is no such file"),
+        (["traces", "characterise", "lab.swf", "--classes", "colour"], "no classes by 'colour'"),
         (
-            ["replay", "lab.swf", "--save", "x", "--plot", "x.png"],
-            "--plot is for policies that are",
+            ["traces", "characterise", "event_trace.tab", "-o", "x.toml"],
+            "alone does not make a system",
         ),
-        (["replay", "3", "--load", "0.5"], "--load is for traces, and '3' is no file of one"),
-        (["replay", "nothing.swf.gz"], "nothing.swf.gz: there is no such file"),
-        (["replay", "nothing"], "no run 'nothing'"),
+        (["traces", "characterise", "lab.swf", "-o", "no/x.toml"], "there is no folder no"),
+        (["traces", "replay", "event_trace.tab"], "expected a trace of jobs"),
+        ([*REPLAY, "--policy", "fcsf"], "did you mean 'fcfs'"),
+        (
+            [*REPLAY, "--policy", "mm"],
+            "traces are replayed under push and pull",
+        ),
+        ([*REPLAY, "--from", "soon"], "'soon' is no moment"),
+        ([*REPLAY, "--to", "0"], "an end after the start"),
+        ([*REPLAY, "--failures", "lab.swf"], "expected a failure trace"),
+        (
+            [*REPLAY, "--nodes", "foo"],
+            "--nodes needs a failure trace; add",
+        ),
+        (
+            [*REPLAY, "--failures-from", "3d"],
+            "--failures-from needs a failure trace",
+        ),
+        (
+            [*REPLAY, "--failures-scale", "2"],
+            "--failures-scale needs a failure trace",
+        ),
+        (
+            [*REPLAY, "--scale", "1e308"],
+            "scale is 1e+308; expected a number from",
+        ),
+        (
+            [*REPLAY, "--from", "2023-11-14"],
+            "22.2 h before the first submission",
+        ),
+        ([*REPLAY, "--machines", "nowhere"], "nowhere"),
+        (
+            [*REPLAY, "--machines", "3"],
+            "3 machines, or one of speed 3? write 3x1, or",
+        ),
+        ([*REPLAY, "--on", "local"], "one policy at a time"),
+        ([*REPLAY, "--save", "x"], "one policy at a time"),
+        (
+            [*REPLAY, "--save", "x", "--plot", "x.png"],
+            "--plot cannot be combined with --save",
+        ),
+        (["traces", "replay", "nothing.swf.gz"], "nothing.swf.gz: there is no such file"),
     ],
 )
 def test_wrong_input_is_told_in_one_line(

@@ -9,7 +9,7 @@ import pytest
 
 from gridwright import InputError, System, compare, simulate, sweep
 from gridwright.experiments import ChainResult, Store
-from gridwright.policies import policies
+from gridwright.policies import CHAIN, policies
 
 SYSTEM = System(
     name="two customers",
@@ -34,7 +34,7 @@ SYSTEM = System(
         {"name": "shop", "max_failures": 1, "window": 500},
     ],
 )
-POLICIES = [n for n, policy in policies().items() if policy.kind == "chain" and policy.is_shipped]
+POLICIES = [n for n, policy in policies().items() if policy.kind is CHAIN and policy.is_shipped]
 
 
 def test_a_result_has_jobs_performance_and_customers() -> None:
@@ -148,7 +148,7 @@ def test_warmup_counts_only_what_comes_after_it() -> None:
 @pytest.mark.parametrize(
     ("system", "policy", "message"),
     [
-        ("Wisnesky:16", "mct", "chains of applications (templates), which is for policies for"),
+        ("Wisnesky:16", "mct", "chains of applications (templates), for policies for chains only"),
         ("Wisnesky:16", "fcfs", "fcfs is a pull policy"),
         ("2.B", "chain_mct", "2.B has no chains of applications (templates)"),
         ("Wisnesky", "chain_mct", "Wisnesky has several cases, name one: Wisnesky:1"),

@@ -253,7 +253,7 @@ def test_a_table_reproduced_on_a_cluster(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def cells(*more: str) -> object:
-        assert run(["reproduce", "2.6", "--quick", "--fresh", "--json", *more]) == 0
+        assert run(["research", "reproduce", "2.6", "--quick", "--fresh", "--json", *more]) == 0
         return json.loads(capsys.readouterr().out)["targets"]
 
     assert cells("--on", cluster.address) == cells()

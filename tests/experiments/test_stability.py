@@ -13,8 +13,7 @@ RATES = [[1.2, 0.4], [0.4, 1.2]]
 FAILURES = {"mean_uptime": 8, "mean_repair": 2}
 OVERLOADED = System(name="overloaded", arrivals=[1, 1], rates=RATES, failures=FAILURES)
 """At 83 % with every machine up, and at 104 % in the long run."""
-CENTRAL = ("push", "pull")
-POLICIES = [n for n, policy in policies().items() if policy.kind in CENTRAL and policy.is_shipped]
+POLICIES = [n for n, policy in policies().items() if policy.kind.is_central and policy.is_shipped]
 
 
 def one_machine(load: float) -> System:

@@ -33,7 +33,7 @@ WAIT = 60
 
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this
-COMMAND = [sys.executable, "-m", "gridwright", "workers"]
+COMMAND = [sys.executable, "-m", "gridwright", "dask", "workers"]
 
 
 def until(true: Callable[[], Any]) -> Any:

@@ -160,10 +160,10 @@ def test_workers_tell_of_their_cpu(cluster: Cluster, tmp_path: Path) -> None:
         grid.predict(executor.machines[1], {"mode": "fixed", "availability": 0.75})
         until(lambda: list(grid.mapper.book.machines["availability"]) == [0.25, 0.75])
     journal = Journal(path)
-    readings = [entry.detail.split() for entry in journal.events("availability")]
+    readings = [list(entry.fields.values()) for entry in journal.events("availability")]
     journal.close()
-    assert {predicted for _, predicted in readings} == {"0.2500", "0.7500"}
-    assert all(0 <= float(measured) <= 1 for measured, _ in readings)
+    assert {predicted for _, predicted in readings} == {0.25, 0.75}
+    assert all(0 <= measured <= 1 for measured, _ in readings)
 
 
 def test_the_clock_of_another_computer() -> None:
@@ -194,7 +194,7 @@ def test_who_has_no_credential_is_refused(credential: dict[str, str], tmp_path: 
     tls = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
     with running("--local", "1", "--port", "0", "--host", "0.0.0.0", *tls) as cluster:
         address = f"tls://127.0.0.1:{cluster.port}"
-        with running("--connect", address, "--name", "x", *tls):
+        with running("--on", address, "--name", "x", *tls):
             executor = DaskExecutor(address, security=credential)
             assert executor.machines == ["1", "x"]
             with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
@@ -204,7 +204,7 @@ def test_who_has_no_credential_is_refused(credential: dict[str, str], tmp_path: 
         with pytest.raises(InputError, match="no Dask scheduler answers at tcp://"):
             DaskExecutor(f"tcp://127.0.0.1:{cluster.port}")
         other = subprocess.run(
-            [*COMMAND, "--connect", f"tcp://127.0.0.1:{cluster.port}"],
+            [*COMMAND, "--on", f"tcp://127.0.0.1:{cluster.port}"],
             capture_output=True,
             text=True,
             check=False,
@@ -243,13 +243,13 @@ def test_nobody_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say how many workers to start"),
+        ([], "give the number of workers to start"),
         (["--local", "0"], "--local is 0"),
         (["--local", "1", "--port", "70000"], "--port is 70000"),
         (["--local", "1", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others"),
-        (["--connect", "tcp://192.0.2.1:8786"], "192.0.2.1 can be reached by others"),
+        (["--on", "tcp://192.0.2.1:8786"], "192.0.2.1 can be reached by others"),
         (["--local", "1", "--tls-cert", "x"], "TLS needs all of"),
-        (["--connect", "nowhere"], "not the address of a cluster"),
+        (["--on", "nowhere"], "not the address of a cluster"),
     ],
 )
 def test_wrong_options(
@@ -257,7 +257,7 @@ def test_wrong_options(
 ) -> None:
     from gridwright.cli.main import run
 
-    assert run(["workers", *arguments]) == 2
+    assert run(["dask", "workers", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err

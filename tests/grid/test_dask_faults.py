@@ -177,15 +177,15 @@ def test_a_worker_that_joins_is_a_further_machine(cluster: Cluster) -> None:
         Driven(DaskExecutor(cluster.address, 2)) as just_two,
     ):
         assert sorted(all_of_them.told) == [MachineUp(0), MachineUp(1)]
-        with running("--connect", cluster.address, "--name", "late"):
+        with running("--on", cluster.address, "--name", "late"):
             until(lambda: MachineUp(2) in all_of_them.told)
             assert all_of_them.executor.machines == ["1", "2", "late"]
             all_of_them.start(1, 2, os.getpid)
             assert all_of_them.result(1) != os.getpid()
             with pytest.raises(InputError, match="status 2"):
-                Cluster("--connect", cluster.address, "--name", "late")
+                Cluster("--on", cluster.address, "--name", "late")
         until(lambda: MachineDown(2, "its worker is gone") in all_of_them.told)
-        with running("--connect", cluster.address, "--name", "late"):
+        with running("--on", cluster.address, "--name", "late"):
             until(lambda: all_of_them.told[-1] == MachineUp(2))
         assert just_two.executor.machines == ["1", "2"]
         assert sorted(just_two.told) == [MachineUp(0), MachineUp(1)]
@@ -194,7 +194,7 @@ def test_a_worker_that_joins_is_a_further_machine(cluster: Cluster) -> None:
 def test_a_grid_uses_a_worker_that_joins(cluster: Cluster, tmp_path: Path) -> None:
     executor = DaskExecutor(cluster.address)
     with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
-        with running("--connect", cluster.address, "--name", "late"):
+        with running("--on", cluster.address, "--name", "late"):
             until(lambda: len(grid.status()["machines"]) == 3 and all_up(grid))
             for other in ("1", "2"):
                 grid.pause(other)
@@ -209,7 +209,7 @@ def test_a_grid_uses_a_worker_that_joins(cluster: Cluster, tmp_path: Path) -> No
 def test_workers_that_joined_come_back_with_their_scheduler(tmp_path: Path) -> None:
     with (
         running("--local", "1", "--port", "0") as cluster,
-        running("--connect", cluster.address, "--local", "2", "--name", "x"),
+        running("--on", cluster.address, "--local", "2", "--name", "x"),
         Driven(DaskExecutor(cluster.address, ["x-2", "x-1"])) as driven,
     ):
         cluster.end(signal.SIGKILL)

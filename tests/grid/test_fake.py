@@ -11,7 +11,7 @@ from gridwright import System, load, simulate
 from gridwright.grid import Corrections, Journal, Mapper, Settings, statistics
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.journal import IN_MEMORY
-from gridwright.grid.mapper import Submission
+from gridwright.grid.turn import Submission
 from gridwright.policies import find, policies
 from gridwright.simulation import KINDS
 
@@ -60,7 +60,7 @@ class World:
 
 DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k"}
 """Policies that draw random numbers: those of the simulator are not those of a grid."""
-CENTRAL = [n for n, policy in policies().items() if policy.kind in ("push", "pull")]
+CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central]
 
 
 @pytest.mark.parametrize("policy", sorted(set(CENTRAL) - DRAWS))

@@ -403,7 +403,7 @@ def test_a_class_that_nobody_can_run_waits_and_says_so(tmp_path: Path) -> None:
     journal = Journal(path)
     (said,) = journal.events("nobody")
     journal.close()
-    assert said.detail == "class b: no machine can run it"
+    assert said.fields == {"task_class": "b"}
 
 
 def test_operators_step_in(tmp_path: Path) -> None:

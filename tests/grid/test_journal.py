@@ -14,6 +14,7 @@ import pytest
 
 from gridwright import GridClosedError
 from gridwright.grid import Grid, Journal, ownership
+from gridwright.grid.event import FIELDS
 from gridwright.grid.executors.virtual import FakeExecutor
 
 
@@ -180,3 +181,25 @@ def test_a_clock_that_was_set_back_turns_no_time_back(tmp_path: Path) -> None:
             0
         ]
     assert submitted >= last >= 0
+
+
+def test_events_have_named_fields(tmp_path: Path) -> None:
+    executor = FakeExecutor(["a", "b"], lambda *_: 0.0, readings=lambda machine, time: 0.5)
+    path = tmp_path / "j.sqlite"
+    with Grid("lpas_dg", on=executor, journal=path, resolution=0.01) as grid:
+        grid.impose("a", 0.25, 1000.0)
+        grid.predict("a", "recursive")
+        grid.fail("b", 0.01)
+        while not grid.journal.events("availability"):
+            time.sleep(0.01)
+    journal = Journal(path)
+    found = {each.kind: each for each in journal.events()}
+    journal.close()
+    assert found["availability imposed"].fields == {"availability": 0.25}
+    assert found["failure"].fields == {"period": 0.01}
+    assert found["prediction"].fields == {"mode": "recursive"}
+    assert found["availability"].fields == {"measured": 0.5, "predicted": 0.5}
+    assert found["plan"].fields["number"] >= 1
+    assert found["down"].detail == "it was taken away"
+    for each in found.values():
+        assert set(each.fields) <= set(FIELDS.get(each.kind, ()))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import GridTimeoutError, InputError
+from gridwright import GridClosedError, GridTimeoutError, InputError
 from gridwright.grid import Journal, event_page, job_page, machine_states, queues, request
+from gridwright.grid.event import Entry
 from gridwright.grid.job import Job, Stage
-from gridwright.grid.journal import Entry
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_only_what_is_asked_for_is_told(journal: Journal) -> None:
 
 def test_who_writes(journal: Journal) -> None:
     assert journal.owner() is None
-    with pytest.raises(InputError, match="not running"):
+    with pytest.raises(GridClosedError, match="not running"):
         request(journal, "ping", "m0")
     journal.claim()
     other = Journal(journal.path, new=False)

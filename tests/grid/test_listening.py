@@ -38,7 +38,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_everything_listens_on_loopback(cluster: Cluster, tmp_path: Path) -> None:
-    with running("--connect", cluster.address, "--name", "x") as joined:
+    with running("--on", cluster.address, "--name", "x") as joined:
         with Grid("fcfs", on=DaskExecutor(cluster.address), journal=tmp_path / "j") as grid:
             assert [each.result(WAIT) for each in grid.map(abs, [-1, -2, -3])] == [1, 2, 3]
             hosts = [listening(each) for each in (cluster, joined)]
@@ -69,7 +69,7 @@ def test_files_for_tls_are_refused_with_an_address_in_plain_text(
     address = "tcp://127.0.0.1:8786"
     why = f"TLS files are given, but {address} is not encrypted: use tls://127.0.0.1:8786"
     options = [f"--tls-{name.replace('_', '-')}={path}" for name, path in files.items()]
-    assert run(["workers", "--connect", address, *options]) == 2
+    assert run(["dask", "workers", "--on", address, *options]) == 2
     assert capsys.readouterr() == ("", f"gridwright: {why}\n")
     security = {
         "tls_ca_file": files["ca_file"],

@@ -17,10 +17,10 @@ import pytest
 from gridwright import GridClosedError, InputError
 from gridwright.grid import Grid
 from gridwright.grid.book import Book
+from gridwright.grid.event import Entry
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.job import Job, Stage
-from gridwright.grid.journal import Entry
 from gridwright.grid.turn import Turn
 from gridwright.policies import find
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, System, allocate
-from gridwright.model import Customer, by_application
+from gridwright.model import Customer, by_application, mode
 
 SCAN: dict[str, Any] = {"name": "scan", "rate": 0.1, "times": [[4, 7], [10, 5]], "latency": 30}
 DRAWN: dict[str, Any] = {"count": 3, "mean": 20, "applications": 4, "rate": 0.01}
@@ -16,7 +16,7 @@ DRAWN: dict[str, Any] = {"count": 3, "mean": 20, "applications": 4, "rate": 0.01
 
 def test_classes_arrivals_and_rates_follow_from_templates() -> None:
     system = System(templates=[SCAN, {**SCAN, "name": "sort", "rate": 0.2}], counts=[1, 2])
-    assert system.has_chains
+    assert system.mode is mode.CHAINS
     assert system.classes == ("scan", "sort")
     assert system.arrivals.tolist() == [0.1, 0.2]
     assert system.rates.tolist() == [[1 / 14, 1 / 12]] * 2

@@ -1,7 +1,7 @@
 """Naming, parameters, registration, and what every registered policy must do."""
 
 import inspect
-import re
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -10,20 +10,23 @@ from typing import Any
 import pytest
 
 from gridwright import InputError, pull, push, simulate
-from gridwright.policies import PUSH, Policy, find, policies, policy_of
+from gridwright.policies import KINDS, PUSH, Policy, find, policies, policy_of
+from gridwright.policies.kind import Kind
 
-SHIPPED = {name: policy for name, policy in policies().items() if policy.is_shipped}
-
-
-def test_every_file_with_a_policy_is_registered() -> None:
-    folder = Path(inspect.getfile(Policy)).parent
-    decorated = re.compile(r"^@(push|pull|peer|batch|chain)\b", re.MULTILINE)
-    files = {file.stem for file in folder.glob("*.py") if decorated.search(file.read_text("utf-8"))}
-    assert files == set(SHIPPED)
-    assert {"mct", "lpas_dg", "mct_dec", "min_min", "chain_mct"} < files
+SHIPPED = [policy for policy in policies().values() if policy.is_shipped]
+SHARED = {"__init__", "choice", "kind", "on_time", "policy", "registry", "two_phase", "view"}
 
 
-@pytest.mark.parametrize("policy", SHIPPED.values(), ids=str)
+def test_every_file_is_a_policy_or_shared() -> None:
+    files = {file.stem for file in Path(inspect.getfile(Policy)).parent.glob("*.py")}
+    assert {policy.name for policy in SHIPPED} == files - SHARED
+
+
+def test_every_kind_is_there() -> None:
+    assert {policy.kind for policy in SHIPPED} == set(KINDS.values())
+
+
+@pytest.mark.parametrize("policy", SHIPPED, ids=str)
 def test_the_common_battery(policy: Policy) -> None:
     assert find(policy.name) is policy
     assert str(policy) == policy.name
@@ -277,3 +280,13 @@ def test_a_policy_that_does_not_return_at_once(word: str, tmp_path: Path) -> Non
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()  # and no warning that it was never awaited
     assert "mine does not return at once; expected def mine(task_class, view" in line
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_a_kind_stays_itself_on_its_way_to_another_process(kind: Kind) -> None:
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(kind), capture_output=True, check=True
+    )
+    assert done.stdout.decode().strip() == kind.name
+    assert pickle.loads(pickle.dumps(kind)) is kind

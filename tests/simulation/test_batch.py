@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, System, compare, load, simulate
-from gridwright.policies import find, policies
+from gridwright.policies import BATCH, find, policies
 from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.batch import Arrivals
 from gridwright.simulation.batch_state import ARRIVAL, COUNT, SERVER, STREAM, TICKET
 from gridwright.simulation.batch_tables import allowances, believed_pmfs, table_of, true_pmfs
 
 SEED = np.random.SeedSequence(11)
-SHIPPED = [name for name, policy in policies().items() if policy.kind == "batch"]
+SHIPPED = [name for name, policy in policies().items() if policy.kind is BATCH]
 SMALL = System(
     name="small",
     arrivals=[0.4, 0.5],

@@ -24,8 +24,7 @@ from gridwright.simulation.driver import Conditions, slice_ends
 from gridwright.simulation.sampling import SHAPE
 
 SEED = np.random.SeedSequence(11)
-CENTRAL = ("push", "pull")
-SHIPPED = [n for n, policy in policies().items() if policy.kind in CENTRAL and policy.is_shipped]
+SHIPPED = [n for n, policy in policies().items() if policy.kind.is_central and policy.is_shipped]
 FAILING = System(
     name="failing",
     arrivals=[3, 4],

@@ -13,7 +13,7 @@ from gridwright.simulation.peer_state import DIARY
 from gridwright.statistics.estimate import student
 
 SEED = np.random.SeedSequence(11)
-PEERS = [name for name, policy in policies().items() if policy.kind == "peer"]
+PEERS = [name for name, policy in policies().items() if policy.kind is PEER]
 CHANGES = {
     "mean_interval": 2.0,
     "arrivals": [1, 1.5],
@@ -274,10 +274,18 @@ def test_no_field_hides_behind_an_attribute_of_its_record() -> None:
         (
             "2.B",
             "lpas_dec",
-            "2.B has no arrivals at machines, which lpas_dec, a peer policy, needs",
+            "2.B has no arrivals at machines; expected arrivals as a matrix",
         ),
-        ("4.A", "lpas", "arrivals at machines (a matrix), which is for decentralised policies"),
-        ("4.A", "fcfs", "arrivals at machines (a matrix), which is for decentralised policies"),
+        (
+            "4.A",
+            "lpas",
+            "rates that change ([changes]), for decentralised policies only",
+        ),
+        (
+            "4.A",
+            "fcfs",
+            "rates that change ([changes]), for decentralised policies only",
+        ),
         ("4.A", "kpb_dec:k=8", "k is 8; expected from 1 to 7"),
     ],
 )

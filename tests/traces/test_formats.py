@@ -35,10 +35,9 @@ from gridwright.traces import (
     write_swf,
     write_throughputs,
 )
-from gridwright.traces.account import Account
-from gridwright.traces.gwf import FIELDS, OURS
+from gridwright.traces.job_trace import COLUMNS, FIELDS, OURS, parse_swf
 from gridwright.traces.read import FORMATS, format_of
-from gridwright.traces.swf import COLUMNS, parse_swf
+from gridwright.traces.trace_file import Account
 
 HERE = Path(__file__).parent
 SAMPLES = {file.name: file.read_bytes() for file in sorted((HERE / "samples").iterdir())}

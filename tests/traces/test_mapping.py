@@ -24,9 +24,8 @@ from gridwright.traces import (
     throughput_system,
     workload,
 )
-from gridwright.traces.account import Account
-from gridwright.traces.task_class import cluster
-from gridwright.traces.workload import PROCESSORS, Workload
+from gridwright.traces.trace_file import Account
+from gridwright.traces.workload import PROCESSORS, Workload, cluster
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gridwright import InputError
-from gridwright.traces import source
-from gridwright.traces.source import read_bytes
+from gridwright.traces import trace_file as source
+from gridwright.traces.trace_file import read_bytes
 
 PACKERS = pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 Pack = Callable[[bytes], bytes]

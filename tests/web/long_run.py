@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from gridwright.grid.event import Entry
 from gridwright.grid.job import Job, Stage
-from gridwright.grid.journal import Entry
 from gridwright.testbed import Experiment, JobList, new_run
 
 

@@ -29,11 +29,11 @@ def first(task_class, view):
 
 
 WRONG = [
-    ("Replications", "0", "replications is 0; expected 1 to 1,000"),
-    ("Replications", "", "replications is empty; expected a whole number"),
-    ("Seed", "1.5", "seed is 1.5; expected a whole number"),
-    ("Seed", "-1", "seed is -1; expected 0 or more"),
-    ("Time units (empty: as published)", "0", "horizon is 0; expected a number > 0"),
+    ("Replications", "0", "Replications is 0; expected a number ≥ 1"),
+    ("Replications", "", "Replications is empty; expected a whole number"),
+    ("Seed", "1.5", "Seed is 1.5; expected a whole number"),
+    ("Seed", "-1", "Seed is -1; expected a number ≥ 0"),
+    ("Time units", "0", "Time units is 0.0; expected a number > 0"),
 ]
 
 
@@ -49,7 +49,7 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     page.get_by_text("A policy of your own, as code").click()
     code = page.get_by_label("Code of a policy")
     code.fill(CODE.replace("WHAT", "nothing").replace("view):", "view:"))
-    page.get_by_label("Time units (empty: as published)").fill("500")
+    page.get_by_label("Time units", exact=True).fill("500")
     page.get_by_label("Replications").fill("4")
     button(page, "Start").click()
     expect(page.get_by_text(re.compile(r"line 5: .*\(def first"))).to_be_visible()
@@ -68,7 +68,7 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     page.reload()
     expect(page.get_by_text("Best: first")).to_be_visible()
     for label, typed, said in WRONG:
-        box = page.get_by_label(label)
+        box = page.get_by_label(label, exact=True)
         right = box.input_value()
         box.fill(typed)
         button(page, "Start").click(delay=200)  # as a person's: the box is left before it ends
@@ -78,7 +78,7 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     button(page, "Stop").click()
     expect(page.get_by_text("no simulation is going on")).to_be_visible()
     page.get_by_label("Replications").fill("1000")
-    page.get_by_label("Time units (empty: as published)").fill("100000")
+    page.get_by_label("Time units", exact=True).fill("100000")
     button(page, "Start").click()
     expect(page.get_by_text(re.compile("100000 time units, running"))).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="mct")).to_contain_text(INTERVAL)
@@ -94,19 +94,19 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     page.goto(f"{server.url}/statistics")
     page.get_by_role("link", name="Run", exact=True).click()
     pick(page, "Experiment or system", "MGST-4")
-    expect(page.get_by_label("Time units", exact=True)).to_have_value("60")
+    expect(page.get_by_label("Duration", exact=True)).to_have_value("60")
     button(page, "List machines").click()
     expect(page.get_by_text("a process for each machine")).to_be_visible()
-    page.get_by_label("Seconds of a time unit").fill("1")
-    page.get_by_label("Time units", exact=True).fill("0")
+    page.get_by_label("Time unit", exact=True).fill("1")
+    page.get_by_label("Duration", exact=True).fill("0")
     button(page, "Start").click()
-    expect(page.get_by_text("duration is 0.0; expected a number > 0")).to_be_visible()
-    page.get_by_label("Time units", exact=True).fill("")
+    expect(page.get_by_text("Duration is 0.0; expected a number > 0")).to_be_visible()
+    page.get_by_label("Duration", exact=True).fill("")
     button(page, "Start").click(delay=200)
-    expect(page.get_by_text("time units is empty; expected a number")).to_be_visible()
-    page.get_by_label("Time units", exact=True).fill("60")
+    expect(page.get_by_text("Duration is empty; expected a number")).to_be_visible()
+    page.get_by_label("Duration", exact=True).fill("60")
     page.get_by_text("More", exact=True).click()
-    page.get_by_label("Readings every").fill("0.3")
+    page.get_by_label("Reading interval", exact=True).fill("0.3")
     button(page, "Start").click()
     page.wait_for_url(re.compile(r"/run/\d+$"))
     number = page.url.rpartition("/")[2]
@@ -157,17 +157,11 @@ def test_an_experiment_of_ones_own(page: Any, server: Any) -> None:
     (folder / "my test.toml").write_text("\n".join(words))
     page.goto(f"{server.url}/run")
     pick(page, "Experiment or system", "my test")
-    expect(page.get_by_label("Time units", exact=True)).to_have_value("7")
-    page.get_by_label("Machines are").click()
-    page.get_by_role("option", name="workers of a Dask cluster").click()
-    for press in ("List machines", "Start"):
-        button(page, press).click()
-        expect(page.get_by_text("expected the address of a scheduler").last).to_be_visible()
-    page.get_by_label("Address of its scheduler").fill("10.0.0.1")
+    expect(page.get_by_label("Duration", exact=True)).to_have_value("7")
+    page.get_by_label("Run on", exact=True).fill("10.0.0.1")
     button(page, "Start").click()
     expect(page.get_by_text("'10.0.0.1' is not the address of a cluster")).to_be_visible()
-    page.get_by_label("Machines are").click()
-    page.get_by_role("option", name="processes of this computer").click()
+    page.get_by_label("Run on", exact=True).fill("")
     button(page, "Start").click()
     expect(page.get_by_text(re.compile(r"my test under gcmu:idle=fastest"))).to_be_visible()
 

@@ -74,7 +74,7 @@ def test_names_that_are_too_many_are_kept_and_told(key: str) -> None:
 
 def test_nonsense_is_told_where_it_stands() -> None:
     sheet = Sheet.of({"arrivals": [5], "rates": [[8, 3]]})
-    sheet.rates[0][1], sheet.counts[0], sheet.uptime = "3,5x", "two", "-1"
+    sheet.rates[0][1], sheet.counts[0], sheet.means["mean_uptime"] = "3,5x", "two", "-1"
     places = {mistake.place for mistake in find_mistakes(sheet.document())}
     assert {("rates", 0, 1), ("counts", 0), ("failures", "mean_uptime")} <= places
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import MarkovChain, System
+from ..model import MarkovChain, System, mode
 from .allocation import situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
@@ -74,7 +74,7 @@ def long_run_of(system: System) -> LongRun:
     (0.5, 8.0)
     """
     classes = _of_classes(system)
-    if system.has_chains or len(system.classes) > MOST_CLASSES:
+    if system.mode is mode.CHAINS or len(system.classes) > MOST_CLASSES:
         return LongRun(None, float(classes.sum()))
     now = _on_average(system)
     parts = _parts(now)

@@ -1,4 +1,4 @@
-"""``gridwright adversary``: search for the system on which a policy loses most."""
+"""``gridwright research adversary``: search for a system on which a policy loses most."""
 
 from __future__ import annotations
 
@@ -6,64 +6,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, listed, plot_path
-from .run import Seed, progress_bar, writable
+from .options import Json, PolicyName, Seed, listed, path_option
+from .output import check_files, console, finish, matrix, percent, progress_bar, show, table
 
 if TYPE_CHECKING:
     from ..experiments import Adversary
 
-__all__ = ["adversary"]
-
 
 def adversary(
-    policy: Annotated[str, typer.Option(help="The policy to search against.", metavar="POLICY")],
+    policy: PolicyName,
     against: Annotated[
-        str, typer.Option(help="Those it should lose to, separated by commas.", metavar="POLICY,…")
+        list[str],
+        typer.Option(
+            help="Policies that should do better, separated by commas.", metavar="POLICY,…"
+        ),
     ],
-    classes: Annotated[int, typer.Option(help="Classes of the system.")] = 2,
-    machines: Annotated[int, typer.Option(help="Machines of the system.")] = 3,
+    classes: Annotated[int, typer.Option(help="Number of task classes of the system.")] = 2,
+    machines: Annotated[int, typer.Option(help="Number of machines of the system.")] = 3,
     load: Annotated[
-        str, typer.Option(help="The load, or its limits: LOW:HIGH.", metavar="LOAD")
+        str, typer.Option(help="Load of the system, or its limits LOW:HIGH.", metavar="LOAD")
     ] = "0.3:0.95",
-    steps: Annotated[int, typer.Option(help="Systems tried.")] = 300,
+    steps: Annotated[int, typer.Option(help="Number of systems to try.")] = 300,
     seed: Seed = 1,
-    save: Annotated[
-        Path, typer.Option(help="Where the system found is written.", metavar="PATH")
-    ] = Path("adversary.toml"),
+    save: Annotated[Path, path_option("--save", "Write the system that was found.")] = Path(
+        "adversary.toml"
+    ),
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the system and the policies on it.", metavar="PATH")
+        Path | None, path_option("--plot", "Draw the system and the policies on it.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Search for the system where a policy loses most to others, and save it."""
+    """Search for a system on which a policy loses most to others, and save it."""
     from ..experiments import adversary as run
-    from .output import print_json, written
+    from ..plots import draw_adversary
 
-    picture = plot_path(plot) if plot else None
-    writable(save, "--save")
-    limits = _limits(load)
+    check_files(plot=plot, save=save)
     with progress_bar() as report:
         found = run(
             policy,
             listed(against),
             classes,
             machines,
-            limits,
+            _limits(load),
             steps,
             seed,
             progress=lambda done, ratio: report("adversary", done, note=f"ratio {ratio:.3f}"),
         )
-    save.write_text(found.system.to_toml(), encoding="utf-8")
-    if picture:
-        from ..plots import draw_adversary
-
-        draw_adversary(found, picture)
-    if json:
-        print_json(found.as_json())
-    else:
-        _show(found)
-        written(save, picture)
+    finish(
+        found.as_json,
+        lambda: _show(found),
+        json=json,
+        files={
+            save: lambda path: path.write_text(found.system.to_toml(), encoding="utf-8"),
+            plot: lambda path: draw_adversary(found, path),
+        },
+    )
 
 
 def _limits(text: str) -> tuple[float, float]:
@@ -77,18 +76,14 @@ def _limits(text: str) -> tuple[float, float]:
 
 
 def _show(found: Adversary) -> None:
-    from rich.markup import escape
-
     from ..allocation import allocate
-    from .matrix import matrix
-    from .output import console, percent, show, table
 
     out = console()
     load = percent(allocate(found.system).load)
     words = escape(found.verdict[0].upper() + found.verdict[1:])
     out.print(f"[bold]{words}[/bold] after {len(found.path)} systems; load {load}. Rates:\n")
     show(out, matrix(found.system, found.system.nominal, ".3f"))
-    out.print("\nMean number in system, in runs that the search has not seen:\n")
+    out.print("\nMean number in system, in runs that the search did not use:\n")
     rows = table("policy", ">mean number", "stability")
     for result in found.comparison.results:
         rows.add_row(escape(str(result.policy)), str(result.mean_number), result.verdict)

@@ -1,4 +1,4 @@
-"""``gridwright allocate``: a system's capacity, and which machine should serve which class."""
+"""``gridwright allocate``: capacity, load, and which machine serves which class."""
 
 from __future__ import annotations
 
@@ -6,69 +6,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, SystemName, listed, plot_path
+from .options import Json, SystemName, listed, path_option
+from .output import check_files, console, counted, finish, matrix, show
 
 if TYPE_CHECKING:
     from ..allocation import Allocation
-
-__all__ = ["allocate", "show_allocation"]
 
 
 def allocate(
     system: SystemName,
     method: Annotated[
-        str, typer.Option(help="grouped, vertex or interior.", metavar="METHOD")
+        str,
+        typer.Option(
+            help="How to solve the LP: grouped, vertex or interior; see the command reference.",
+            metavar="METHOD",
+        ),
     ] = "grouped",
     down: Annotated[
         list[str] | None,
         typer.Option(
-            help="Machines that are down: names, groups or numbers.",
+            help="Machines that are down: names, groups or numbers, separated by commas.",
             metavar="MACHINE,…",
-            show_default=False,
         ),
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the allocation as a heat map.", metavar="PATH", show_default=False),
+        Path | None, path_option("--plot", "Draw the allocation as a heat map.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Solve the allocation LP: capacity, load, and who should serve whom."""
+    """Solve the allocation LP: capacity, load, and which machine serves which class."""
     from ..allocation import allocate as solve
+    from ..allocation import as_json
     from ..catalogue import find_or_read
-    from .output import print_json, written
+    from ..plots import draw_allocation
 
-    picture = plot_path(plot) if plot else None
+    check_files(plot=plot)
     entry = find_or_read(system)
-    failed = [name for words in down or () for name in listed(words)]
+    failed = listed(down or ())
     allocation = solve(entry.system, method, down=[*entry.down, *failed])
     before = solve(entry.system, method, down=entry.down) if failed else None
-    if picture:
-        from ..plots import draw_allocation
-
-        draw_allocation(allocation, picture)
-    if json:
-        from ..allocation import as_json
-
-        print_json(as_json(allocation))
-    else:
-        show_allocation(allocation, before)
-        written(picture)
+    finish(
+        lambda: as_json(allocation),
+        lambda: show_allocation(allocation, before),
+        json=json,
+        files={plot: lambda path: draw_allocation(allocation, path)},
+    )
 
 
 def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:
     """Print an allocation as a table, and what it means."""
-    from rich.markup import escape
-
     from ..allocation import verdict
-    from .matrix import matrix
-    from .output import console, counted, show
 
     out = console()
     system = allocation.system
     size = counted(system.shape[0], "class", "classes")
-    size += ", " + counted(system.shape[1], "machine", "machines")
+    size += ", " + counted(system.shape[1], "machine")
     out.print(f"[bold]{escape(system.name)}[/bold]: {size}")
     out.print(
         f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
@@ -94,7 +88,7 @@ def _bottleneck(allocation: Allocation) -> str:
 
 
 def _prices(allocation: Allocation) -> str:
-    """Say what a task of each class is worth, against the cheapest that is worth something."""
+    """Say what a task of each class is worth, relative to the cheapest."""
     prices = allocation.class_prices
     least = prices[prices > 0].min()
     names = allocation.system.classes
@@ -104,7 +98,7 @@ def _prices(allocation: Allocation) -> str:
 
 
 def _one_more(allocation: Allocation) -> str:
-    """Say what one more machine of each kind would add to the capacity."""
+    """Say how much one more machine of each kind adds to the capacity."""
     from ..allocation import kinds_of
 
     machines = allocation.system.machines

@@ -1,4 +1,4 @@
-"""``gridwright availability``: how much CPU others leave here, and what to expect."""
+"""``gridwright machines availability``: measure and predict the free share of the CPU."""
 
 from __future__ import annotations
 
@@ -9,47 +9,51 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .argument import Json, listed, plot_path
+from .options import Json, listed, path_option
+from .output import check_files, console, counted, finish, progress_bar, show, table
 
 if TYPE_CHECKING:
     from ..grid.agent import Measurement
     from ..grid.prediction import History, Prediction
 
-__all__ = ["availability"]
-
 
 def availability(
-    every: Annotated[float, typer.Option(help="Seconds between readings.")] = 1.0,
-    for_: Annotated[float, typer.Option("--for", help="Seconds in all.")] = 5.0,
+    every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 1.0,
+    for_: Annotated[
+        float, typer.Option("--for", help="Length of the measurement, in seconds.")
+    ] = 5.0,
     mode: Annotated[
         str,
-        typer.Option(help="Predict each reading by weekly, recursive or fixed.", metavar="MODE"),
+        typer.Option(help="How to predict readings: weekly, recursive or fixed.", metavar="MODE"),
     ] = "weekly",
-    intervals: Annotated[int, typer.Option(help="Intervals of a day.")] = 96,
+    intervals: Annotated[int, typer.Option(help="Number of intervals in a day.")] = 96,
     weights: Annotated[
         str,
-        typer.Option(help="weekly: of the last week, the week before, and so on.", metavar="W,…"),
+        typer.Option(
+            help="For weekly: weights of the last week, the week before, and so on.", metavar="W,…"
+        ),
     ] = "0.4,0.3,0.2,0.1",
-    c: Annotated[float, typer.Option(help="recursive: the weight of the newest week.")] = 0.5,
+    c: Annotated[float, typer.Option(help="For recursive: weight of the newest week.")] = 0.5,
     share: Annotated[
         float | None,
-        typer.Option(help="fixed: the share; the mean just measured.", show_default=False),
+        typer.Option(help="For fixed: the share; in the forecast by default the measured mean."),
     ] = None,
     period: Annotated[
         float | None,
-        typer.Option(help="fixed: seconds that it holds; for ever.", show_default=False),
+        typer.Option(help="For fixed: seconds for which the share is valid; by default no limit."),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Add the readings to this computer's history.")
+        bool, typer.Option("--record", help="Add the readings to the history of this computer.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the week as the history has it.", metavar="PATH")
+        Path | None, path_option("--plot", "Draw the week as recorded in the history.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure how much of this computer's CPU others leave free, and predict it."""
+    """Measure which share of this computer's CPU is free, and predict it."""
     from ..grid.prediction import MODES, History, Prediction
     from ..model import InputError, did_you_mean
+    from ..plots import draw_availability
 
     words: dict[str, dict[str, Any]] = {
         "weekly": {"weights": _numbers(weights)},
@@ -70,22 +74,21 @@ def availability(
     # every option is checked before any time is spent
     words["fixed"].setdefault("availability", 1.0)
     chosen = {name: predictor(name) for name in MODES}[mode]
-    count, picture, history = _count(every, for_), plot_path(plot) if plot else None, History()
-    if picture and not record and not history.extent(intervals).weeks:
-        raise InputError("--plot: there is no history here yet; --record begins one")
+    check_files(plot=plot)
+    count, history = _count(every, for_), History()
+    if plot and not record and not history.extent(intervals).weeks:
+        raise InputError("--plot: this computer has no history yet; --record starts one")
 
     found = _measured(every, count, chosen, history, record=record, quiet=json)
     if share is None:
         words["fixed"]["availability"] = _mean(found)
-    if picture:
-        from ..plots import draw_availability
-
-        draw_availability(history.week(intervals), picture)
-    (_print if json else _show)(found, [predictor(name) for name in MODES], history)
-    if not json:
-        from .output import written
-
-        written(picture)
+    modes = [predictor(name) for name in MODES]
+    finish(
+        lambda: _as_json(found, modes, history),
+        lambda: _show(found, modes, history),
+        json=json,
+        files={plot: lambda path: draw_availability(history.week(intervals), path)},
+    )
 
 
 def _count(every: float, total: float) -> int:
@@ -108,12 +111,11 @@ def _numbers(text: str) -> list[float]:
 def _measured(
     every: float, count: int, prediction: Prediction, history: History, *, record: bool, quiet: bool
 ) -> list[tuple[Measurement, float]]:
-    """Measure, and show each reading as it comes: on the page, or as a bar beside the JSON."""
+    """Measure, and print each reading at once, or show a progress bar if quiet."""
     from contextlib import nullcontext
     from itertools import islice
 
     from ..grid.agent import measure
-    from .run import progress_bar
 
     if not quiet:
         print(f"time      measured  predicted ({prediction.mode})", flush=True)
@@ -140,7 +142,7 @@ def _mean(found: list[tuple[Measurement, float]]) -> float:
 def _coming(
     found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
 ) -> list[tuple[str, list[float]]]:
-    """Return what each mode expects now, and at the full hours that are left of today."""
+    """Return what each mode predicts for now and for the remaining full hours of today."""
     from ..grid.agent import forecast
 
     now = datetime.fromtimestamp(found[-1][0].end)
@@ -154,44 +156,38 @@ def _coming(
 def _show(
     found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
 ) -> None:
-    from .output import console, counted, show, table
 
     out, intervals = console(), modes[0].intervals
     print(f"{'mean':8}  {_mean(found):8.3f}\n")
     known = history.extent(intervals)
     if known.weeks:
-        weeks = counted(known.weeks, "week", "weeks")
+        weeks = counted(known.weeks, "week")
         out.print(
             f"history: {known.hours:.1f} hours in {weeks}, {known.first} to {known.last}; "
             f"{known.intervals} of the {7 * intervals} intervals of a week\n"
         )
     else:
-        out.print("history: none yet, so that what is measured now is expected to stay\n")
+        out.print("history: none yet; predictions repeat the present measurement\n")
     rows = table("expected", *(f">{mode.mode}" for mode in modes))
     for name, shares in _coming(found, modes, history):
         rows.add_row(name, *(f"{share:.3f}" for share in shares))
     show(out, rows)
 
 
-def _print(
+def _as_json(
     found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
-) -> None:
-    from .output import print_json
-
+) -> dict[str, Any]:
     coming = _coming(found, modes, history)
-    print_json(
-        {
-            "processors": os.cpu_count(),
-            "readings": [
-                {"time": each.end, "measured": each.share, "predicted": predicted}
-                for each, predicted in found
-            ],
-            "mean": _mean(found),
-            "intervals": modes[0].intervals,
-            "history": history.extent(modes[0].intervals)._asdict(),
-            "expected": {
-                mode.mode: {name: shares[k] for name, shares in coming}
-                for k, mode in enumerate(modes)
-            },
-        }
-    )
+    return {
+        "processors": os.cpu_count(),
+        "readings": [
+            {"time": each.end, "measured": each.share, "predicted": predicted}
+            for each, predicted in found
+        ],
+        "mean": _mean(found),
+        "intervals": modes[0].intervals,
+        "history": history.extent(modes[0].intervals)._asdict(),
+        "expected": {
+            mode.mode: {name: shares[k] for name, shares in coming} for k, mode in enumerate(modes)
+        },
+    }

@@ -1,4 +1,4 @@
-"""``gridwright calibrate``: how fast machines in truth are."""
+"""``gridwright machines calibrate``: measure how fast machines are."""
 
 from __future__ import annotations
 
@@ -6,59 +6,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, plot_path
-from .run import progress_bar, writable, write_rows
+from .options import Json, On, path_option
+from .output import check_files, console, counted, finish, progress_bar, show, table, write_rows
 
 if TYPE_CHECKING:
     from ..testbed import Calibrations
-
-__all__ = ["calibrate"]
 
 
 def calibrate(
     machines: Annotated[
         int | None,
         typer.Option(
-            help="Processes of this computer, a machine each: 2 unless given.",
-            metavar="NUMBER",
-            show_default=False,
+            help="Number of local processes, one for each machine; 2 by default.", metavar="NUMBER"
         ),
     ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            help="The workers of a Dask cluster in their place: tcp://HOST:PORT.", metavar="ADDRESS"
-        ),
-    ] = None,
+    on: On = None,
     repeats: Annotated[int, typer.Option(help="How often each job runs.")] = 5,
-    longest: Annotated[float, typer.Option(help="Seconds of the longest job, about.")] = 0.1,
+    longest: Annotated[
+        float, typer.Option(help="Approximate length of the longest job, in seconds.")
+    ] = 0.1,
     together: Annotated[
         bool,
-        typer.Option("--together", help="All machines at once, not one after another."),
+        typer.Option("--together", help="Measure all machines at once instead of in turn."),
     ] = False,
     save: Annotated[
-        Path | None, typer.Option(help="Write a machine list, for experiments.", metavar="PATH")
+        Path | None, path_option("--save", "Write a machine list, for experiments.")
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", help="Write the time of every job.", metavar="PATH")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw two pictures for every machine.", metavar="PATH")
-    ] = None,
+    csv: Annotated[Path | None, path_option("--csv", "Write the time of every job as CSV.")] = None,
+    plot: Annotated[Path | None, path_option("--plot", "Draw two plots for every machine.")] = None,
     json: Json = False,
 ) -> None:
-    """Measure how fast machines run a loop, to impose other speeds on them."""
+    """Measure how fast machines run a loop, so that experiments can impose other speeds."""
     from ..model import InputError
+    from ..plots import draw_calibration
     from ..testbed import calibrate as run
     from ..testbed import write_machines
-    from .output import print_json, written
 
-    picture = plot_path(plot) if plot else None
-    writable(csv, "--csv")
-    writable(save, "--save")
+    check_files(plot=plot, csv=csv, save=save)
     if on is not None and machines is not None:
-        raise InputError("--machines are processes here and --on is a cluster; expected one")
+        raise InputError("--machines starts local processes and --on uses a cluster; give one")
     with progress_bar() as report:
         found = run(
             machines,
@@ -68,29 +56,24 @@ def calibrate(
             together=together,
             progress=lambda machine, done: report("calibrate", done, note=f"machine {machine}"),
         )
-    if save:
-        write_machines(save, found.listed())
-    if csv:
-        write_rows(csv, ["machine", "varied", "value", "repeat", "seconds"], found.rows())
-    if picture:
-        from ..plots import draw_calibration
-
-        draw_calibration(found, picture)
-    if json:
-        print_json(found.as_json())
-    else:
-        _show(found)
-        written(save, csv, picture)
+    header = ["machine", "varied", "value", "repeat", "seconds"]
+    finish(
+        found.as_json,
+        lambda: _show(found),
+        json=json,
+        files={
+            save: lambda path: write_machines(path, found.listed()),
+            csv: lambda path: write_rows(path, header, found.rows()),
+            plot: lambda path: draw_calibration(found, path),
+        },
+    )
 
 
 def _show(found: Calibrations) -> None:
-    from rich.markup import escape
-
-    from .output import console, counted, show, table
 
     out = console()
-    times = counted(found.repeats, "time", "times")
-    out.print(f"Jobs of several lengths, each run {times}; means and the lines through them\n")
+    times = counted(found.repeats, "time")
+    out.print(f"Jobs of several lengths, each run {times}; means, and lines fitted to them\n")
     rows = table(
         "machine", ">iterations a second", ">R² of time", ">imposed", ">measured", ">R² of rate"
     )

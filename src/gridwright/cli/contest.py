@@ -1,4 +1,4 @@
-"""``gridwright contest``: several policies on many systems."""
+"""``gridwright research contest``: compare policies on many systems."""
 
 from __future__ import annotations
 
@@ -6,70 +6,81 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, complete_system, listed, plot_path
-from .run import Csv, Horizon, Replications, Seed, Threads, kept_results, progress_bar, writable
+from .options import (
+    Csv,
+    Horizon,
+    Json,
+    Policies,
+    Replications,
+    Seed,
+    Threads,
+    complete_system,
+    listed,
+    path_option,
+)
+from .output import (
+    check_files,
+    console,
+    counted,
+    finish,
+    kept_results,
+    known,
+    progress_bar,
+    show,
+    table,
+    with_verdict,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from ..experiments import Contest
 
-__all__ = ["contest"]
-
-READABLE = 60
-"""Systems up to which each has a line."""
+MANY_SYSTEMS = 60
+"""With more systems than this, the table with one row for each is left out."""
 
 
 def contest(
-    policies: Annotated[
-        str,
-        typer.Option(
-            "--policies",
-            "--policy",
-            help="Policies, separated by commas; the first is held against the others.",
-            metavar="POLICY,…",
-        ),
-    ],
+    policies: Policies,
     systems: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="SYSTEM…",
-            help="Names of the catalogue, with * for any part of one, or paths of files.",
+            help="Names of the catalogue, with * for any part of a name, or paths of files.",
             autocompletion=complete_system,
-            show_default=False,
         ),
     ] = None,
     random: Annotated[
-        int, typer.Option(help="Systems drawn at random, besides.", metavar="NUMBER")
+        int, typer.Option(help="Also include this number of random systems.", metavar="NUMBER")
     ] = 0,
     horizon: Horizon = None,
     tasks: Annotated[
         float | None,
-        typer.Option(help="In place of a horizon: tasks a run, on average.", show_default=False),
+        typer.Option(help="Length of a run in tasks, on average, instead of a horizon."),
     ] = None,
     replications: Replications = 10,
     seed: Seed = 1,
     threads: Threads = None,
     csv: Csv = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw how far behind each policy is, and how often.", metavar="PATH"),
+        Path | None, path_option("--plot", "Draw how far behind each policy is, and how often.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Hold a contest: policies on many systems, with common random numbers."""
+    """Compare the first policy with the others on many systems, on the same arrivals."""
     from ..experiments import contest as run
     from ..experiments import random_systems
     from ..model import InputError
-    from .output import print_json, written
+    from ..plots import draw_contest
 
-    picture = plot_path(plot) if plot else None
-    writable(csv, "--csv")
+    check_files(plot=plot, csv=csv)
     if random < 0 or (tasks is not None and not 0 < tasks < float("inf")):
-        raise InputError("expected a number of systems and of tasks that is not negative")
+        raise InputError("expected --random and --tasks to be positive numbers")
     named = [name for pattern in systems or () for name in _matching(pattern)]
     drawn = list(random_systems(random, seed))
+    total = len(named) + len(drawn)
     with progress_bar() as report:
-        total = len(named) + len(drawn)
         found = run(
             [*named, *drawn],
             listed(policies),
@@ -81,21 +92,19 @@ def contest(
             store=kept_results() if named else None,
             progress=lambda number, name: report("contest", number / total, note=name),
         )
-    if csv:
-        _write(found, csv)
-    if picture:
-        from ..plots import draw_contest
-
-        draw_contest(found, picture)
-    if json:
-        print_json(found.as_json())
-    else:
-        _show(found)
-        written(csv, picture)
+    finish(
+        found.as_json,
+        lambda: _show(found),
+        json=json,
+        files={
+            csv: lambda path: _write(found, path),
+            plot: lambda path: draw_contest(found, path),
+        },
+    )
 
 
 def _matching(pattern: str) -> list[str]:
-    """Find the systems of the catalogue that a pattern names, those that can be simulated."""
+    """Return the systems of the catalogue that match a pattern and can be simulated."""
     from fnmatch import fnmatchcase
 
     from ..catalogue import entries
@@ -109,13 +118,11 @@ def _matching(pattern: str) -> list[str]:
         if fnmatchcase(entry.name, pattern) and entry.has_capacity and not entry.down
     ]
     if not names:
-        raise InputError(f"no system is named like {pattern!r}; 'gridwright systems' lists them")
+        raise InputError(f"no system matches {pattern!r}; 'gridwright systems' lists them")
     return names
 
 
 def _write(found: Contest, path: Path) -> None:
-    from .run import write_rows
-
     header = ["system", "load", "verdict"]
     for policy in found.policies:
         header += [policy, f"{policy} low", f"{policy} high", f"{policy} stable"]
@@ -129,16 +136,14 @@ def _write(found: Contest, path: Path) -> None:
 
 
 def _show(found: Contest) -> None:
-    from rich.markup import escape
-
-    from .output import console, counted, known, show, table, with_verdict
-
     out = console()
     first = found.bouts[0].comparison.results[0]
-    runs = counted(len(first.replications), "replication", "replications")
-    systems = counted(len(found.bouts), "system", "systems")
-    out.print(f"{systems}, {runs} each, seed {first.seed}, common random numbers; mean number\n")
-    if len(found.bouts) <= READABLE:
+    runs = counted(len(first.replications), "replication")
+    systems = counted(len(found.bouts), "system")
+    out.print(
+        f"{systems}, {runs} each, seed {first.seed}, common random numbers; mean number in system\n"
+    )
+    if len(found.bouts) <= MANY_SYSTEMS:
         names = [f">{escape(policy)}" for policy in found.policies]
         rows = table("system", ">load", *names, f"{escape(found.policies[0])} is")
         for bout in found.bouts:

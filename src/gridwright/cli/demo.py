@@ -1,4 +1,4 @@
-"""``gridwright demo``: the main job, from a published system to real processes and a report."""
+"""``gridwright demo``: allocation, simulation and real processes in one report."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .output import console, progress_bar, show, table
+
 if TYPE_CHECKING:
     from ..grid import Mapper, Statistics
     from ..testbed import Run
-
-__all__ = ["demo"]
 
 SYSTEM = "3.A:alpha1:5"
 POLICIES = ("fcfs", "gcmu", "lpas_dg")
@@ -22,11 +22,11 @@ DURATION = 20.0
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option(help="The folder for the report.", metavar="FOLDER")
-    ] = Path("gridwright-demo"),
+    output: Annotated[Path, typer.Option(help="Folder for the report.", metavar="FOLDER")] = Path(
+        "gridwright-demo"
+    ),
 ) -> None:
-    """Solve a published system, simulate policies on it, then run them for real on another."""
+    """Try everything: allocate, simulate and run policies, and write one HTML report."""
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
@@ -36,8 +36,6 @@ def demo(
     from ..model import InputError
     from ..report import write_demonstration
     from .allocate import show_allocation
-    from .output import console
-    from .run import progress_bar
     from .simulate import show_comparison
 
     try:
@@ -62,9 +60,8 @@ def demo(
 
 
 def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
-    """Run a small setting on local processes, and its twin."""
+    """Run a small experiment on local processes; return it and its simulated twin."""
     from ..testbed import Experiment, conduct, twin
-    from .run import progress_bar
 
     more = {"time_unit": TIME_UNIT, "duration": DURATION}
     chosen = Experiment.find(EXPERIMENT, policy=policy, **more)
@@ -79,7 +76,6 @@ def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
 
 
 def _show(trials: list[tuple[Run, Statistics]]) -> None:
-    from .output import console, show, table
 
     out, first = console(), trials[0][0]
     out.print(

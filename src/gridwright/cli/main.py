@@ -1,7 +1,13 @@
-"""The ``gridwright`` command: exit status 0, 2 with one line for wrong input, 1 for a failure."""
+"""The ``gridwright`` command: its commands and groups, and the exit status of errors.
+
+The status is 0 on success, 2 for wrong input, 1 for another failure, and 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from errno import ENAMETOOLONG
 from io import TextIOWrapper
 from traceback import print_exc
@@ -16,24 +22,24 @@ from .allocate import allocate
 from .availability import availability
 from .calibrate import calibrate
 from .characterise import characterise
-from .conduct import run as run_experiment
 from .contest import contest
 from .demo import demo
 from .machines import app as machines
+from .old_spellings import translate
 from .optimum import optimum
-from .output import StoppedError
+from .output import StoppedError, warn
 from .policies import policies
 from .replay import replay
 from .reproduce import reproduce
+from .run import run as run_experiment
 from .runs import app as runs
-from .runs import export
 from .simulate import compare, simulate
 from .sweep import sweep
 from .systems import systems
 from .ui import ui
 from .workers import workers
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 app = typer.Typer(
     name="gridwright",
@@ -41,102 +47,40 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(systems)
-app.command()(allocate)
-app.command()(policies)
-app.command()(simulate)
-app.command()(compare)
-app.command()(sweep)
-app.command()(contest)
-app.command()(optimum)
-app.command()(adversary)
-app.command()(reproduce)
-app.command()(calibrate)
-app.command()(availability)
-app.command()(characterise)
-app.command("run")(run_experiment)
-app.add_typer(runs, name="runs")
-app.command()(replay)
-app.command()(export)
-app.add_typer(machines, name="machines")
-app.command()(workers)
-app.command()(demo)
-app.command()(ui)
+traces = typer.Typer(help="Describe and replay logs of real clusters and grids.")
+dask = typer.Typer(help="Start the workers of a Dask cluster.")
+research = typer.Typer(help="Contests of policies, bounds, and published results.")
+COMMANDS: tuple[Callable[..., None], ...] = (
+    demo,
+    simulate,
+    compare,
+    sweep,
+    allocate,
+    systems,
+    policies,
+    run_experiment,
+    ui,
+)
+GROUPS: dict[str, tuple[typer.Typer, tuple[Callable[..., None], ...]]] = {
+    "runs": (runs, ()),
+    "machines": (machines, (calibrate, availability)),
+    "traces": (traces, (characterise, replay)),
+    "dask": (dask, (workers,)),
+    "research": (research, (contest, optimum, adversary, reproduce)),
+}
+"""Groups of commands, and their commands that stand in files of their own."""
 
-
-def main() -> None:
-    """Run the command line and exit with its status."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: list[str]) -> int:
-    """Run the command line and return its exit status."""
-    debug = "--debug" in arguments
-    arguments = [word for word in arguments if word != "--debug"]
-    _prepare_output()
-    try:
-        status = typer.main.get_command(app).main(
-            arguments or ["--help"], prog_name="gridwright", standalone_mode=False
-        )
-        sys.stdout.flush()
-    except TyperException as error:
-        message = error.format_message()
-        if message.startswith("Missing"):
-            message += f" {getattr(getattr(error, 'param', None), 'help', '')}"
-        elif "extra argument" in message and "--policies" in arguments:
-            message += "; policies are separated by commas and no spaces: mct,lpas"
-        return _fail(message, 2) if message else 0  # without one, the help was shown instead
-    except StoppedError as error:
-        return _fail(str(error), STOPPED)
-    except SystemExit as error:
-        if not isinstance(error.__context__, BrokenPipeError):
-            raise
-        return _reader_left()
-    except BrokenPipeError:
-        return _reader_left()
-    except Exception as error:
-        from ..model import GridError, InputError
-
-        if debug:
-            print_exc()
-        if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
-            return _fail(f"{str(error.filename)[:40]}… is too long a name for a file", 2)
-        if isinstance(error, InputError):
-            return _fail(str(error), 2)
-        if isinstance(error, GridError):
-            return _fail(str(error), 1)
-        return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1)
-    if status == STOPPED:
-        return _fail("stopped", STOPPED)
-    return status if isinstance(status, int) else 0
-
-
-LONGEST = 2000
-"""Characters of a message."""
-STOPPED = 130
-"""The exit status after Ctrl-C."""
-
-
-def _prepare_output() -> None:
-    """Print what the terminal cannot show as a question mark, and into nothing if it is closed."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-
-
-def _reader_left() -> int:
-    """End quietly: the reader, such as `head`, has seen enough."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def _fail(message: str, status: int) -> int:
-    line = " ".join(message.split())
-    if len(line) > LONGEST:  # somebody's words are in the middle, the reason is at the end
-        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
-    print("gridwright:", line, file=sys.stderr)
-    return status
+for command in COMMANDS:
+    app.command(rich_help_panel="Commands")(command)
+for name, (group, commands) in GROUPS.items():
+    for command in commands:
+        group.command()(command)
+    app.add_typer(
+        group,
+        name=name,
+        no_args_is_help=name != "runs",
+        rich_help_panel="Groups of commands",
+    )
 
 
 def _show_version(wanted: bool) -> None:
@@ -156,3 +100,100 @@ def options(
     ] = False,
 ) -> None:
     """Manage work on unequal machines: allocation, scheduling policies, simulation."""
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+WRONG_INPUT = 2
+FAILED = 1
+STOPPED = 130
+"""Exit status after Ctrl-C."""
+LONGEST = 2000
+"""Characters of an error message; what is in the middle is left out."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit status."""
+    debug = "--debug" in arguments
+    arguments = translate([word for word in arguments if word != "--debug"])
+    _prepare_output()
+    try:
+        status = typer.main.get_command(app).main(
+            arguments or ["--help"], prog_name="gridwright", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _reader_left()
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:
+        if debug and not isinstance(error, TyperException | StoppedError):
+            print_exc()
+        return _fail(*_explain(error, arguments))
+    if status == STOPPED:
+        return _fail("stopped", STOPPED)
+    return status if isinstance(status, int) else 0
+
+
+def _explain(error: Exception, arguments: list[str]) -> tuple[str, int]:
+    """Return the message and the exit status of an error."""
+    from ..model import GridwrightError, InputError
+
+    if isinstance(error, TyperException):
+        message = _usage_message(error, arguments)
+        return message, WRONG_INPUT if message else 0  # no message: the help was shown instead
+    if isinstance(error, StoppedError):
+        return str(error), STOPPED
+    if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
+        return f"{str(error.filename)[:40]}… is too long for the name of a file", WRONG_INPUT
+    if isinstance(error, InputError):
+        return str(error), WRONG_INPUT
+    if isinstance(error, GridwrightError):
+        return str(error), FAILED
+    return f"{type(error).__name__}: {error} (--debug shows where)", FAILED
+
+
+def _usage_message(error: TyperException, arguments: list[str]) -> str:
+    """Return the message about a wrong option or command, with a hint where there is one."""
+    message = error.format_message()
+    if message.startswith("Missing"):
+        return f"{message} {getattr(getattr(error, 'param', None), 'help', '')}"
+    if "extra argument" in message and {"--policies", "--policy"} & set(arguments):
+        return f"{message}; policies are separated by commas and no spaces: mct,lpas"
+    if message.startswith("No such command") and arguments[0] not in GROUPS:
+        groups = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        found = [
+            f"'gridwright {name} {arguments[0]}'"
+            for name in GROUPS
+            if arguments[0] in groups[name].commands
+        ]
+        return f"{message} There is {' and '.join(found)}." if found else message
+    return message
+
+
+def _fail(message: str, status: int) -> int:
+    line = " ".join(message.split())
+    if len(line) > LONGEST:  # the reason is often at the end
+        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    if line:
+        warn(line)
+    return status
+
+
+def _prepare_output() -> None:
+    """Print characters that the terminal cannot show as '?', and nothing if stdout is closed."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _reader_left() -> int:
+    """End quietly after the reader of the output, such as `head`, has ended."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,30 +1,28 @@
-"""``gridwright optimum``: the best that any policy could do, and how far each is from it."""
+"""``gridwright research optimum``: the best that any policy can do, and how close each comes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, SystemName, listed
-from .run import Horizon, Replications, Seed, progress_bar
+from .options import Horizon, Json, Replications, Seed, SystemName, listed
+from .output import console, finish, progress_bar, show, table
 
 if TYPE_CHECKING:
     from ..experiments import Best, Optimum
-
-__all__ = ["optimum"]
 
 
 def optimum(
     system: SystemName,
     policies: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--policies",
             "--policy",
-            help="Policies, separated by commas: all of them unless given.",
+            help="Policies, separated by commas; by default all of them.",
             metavar="POLICY,…",
-            show_default=False,
         ),
     ] = None,
     horizon: Horizon = None,
@@ -35,40 +33,30 @@ def optimum(
     """Compute the least mean number in system, and how far policies are from it."""
     from ..experiments import optimum as run
 
-    chosen = None if policies is None else listed(policies)
     with progress_bar() as report:
         found = run(
             system,
-            chosen,
+            None if policies is None else listed(policies),
             horizon,
             replications,
             seed,
             progress=lambda doing, done: report("optimum", done, note=doing),
         )
-    if json:
-        from .output import print_json
-
-        print_json(found.as_json())
-    else:
-        _show(found)
+    finish(found.as_json, lambda: _show(found), json=json)
 
 
 def _show(found: Optimum) -> None:
-    from rich.markup import escape
-
-    from .output import console, show, table
-
     out = console()
     out.print(f"[bold]{escape(found.system.name)}[/bold]: least mean number in system\n")
     rows = table("", ">mean number", ">error", "")
-    rows.add_row("any policy at all", *_best(found.preemptive), "tasks may be interrupted and move")
-    rows.add_row("pull and push", *_best(found.pull), "a task ends where it began")
+    rows.add_row("any policy at all", *_best(found.preemptive), "may interrupt and move tasks")
+    rows.add_row("pull and push", *_best(found.pull), "a task ends on the machine it starts on")
     rows.add_row("lower bound", f"{found.bound:.4g}", "", "from prices alone")
     show(out, rows)
     if not found.policies:
         return
     against = "pull and push" if found.pull else "any policy" if found.preemptive else "the bound"
-    out.print(f"\nPolicies, simulated, and how far above the least for {against} they are:\n")
+    out.print(f"\nSimulated policies, and how far they are above the least for {against}:\n")
     rows = table("policy", ">mean number", ">gap")
     for each in found.policies:
         stable = each.result.stable

@@ -1,69 +1,195 @@
-"""How results look on a terminal: one console, one way to print JSON, one kind of table."""
+"""Print results as tables or JSON, show progress, and write the files that options name."""
+
+from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from ..experiments import Result
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = [
-    "QUIET_ZERO",
-    "StoppedError",
-    "console",
-    "counted",
-    "known",
-    "number",
-    "percent",
-    "print_json",
-    "show",
-    "table",
-    "with_verdict",
-    "written",
-]
+    from ..experiments import Result, Store
+    from ..model import System
 
 QUIET_ZERO = "[dim]·[/dim]"
 UNKNOWN = "–"
-
-
-ENDLESS = 10_000
-"""Columns of a page that is not a terminal, where nothing need be cut."""
+UNLIMITED = 10_000
+"""Width of the console in columns where the output is not a terminal: nothing is cut."""
+MANY_COLUMNS = 10
+"""A matrix with more columns than this is printed with its longer side down the page."""
+LONGEST_NAME = 255
+"""Bytes of a file name that every usual file system accepts."""
+PROGRESS_INTERVAL = 60.0
+"""Seconds between two lines of progress where stderr is not a terminal."""
 
 
 class StoppedError(Exception):
-    """Raised after Ctrl-C, with the line to be said."""
+    """Raised after Ctrl-C, with the line to print."""
+
+
+def finish(
+    words: Callable[[], Any],
+    show: Callable[[], None],
+    *,
+    json: bool,
+    files: Mapping[Path | None, Callable[[Path], Any]] | None = None,
+) -> None:
+    """Write the files that were asked for, then print a result as JSON or show it.
+
+    `check_files` has checked the paths; None stands for an option that was not given.
+    """
+    paths = []
+    for path, write in (files or {}).items():
+        if path is not None:
+            write(path)
+            paths.append(str(path))
+    if json:
+        print_json(words())
+        return
+    show()
+    if paths:
+        print(f"\nwritten: {', '.join(paths)}")
+
+
+def check_files(**options: Path | None) -> None:
+    """Check that the files which options name can be written, before any work is done."""
+    from ..model import InputError
+    from ..plots import FORMATS
+
+    for name, path in options.items():
+        if path is None:
+            continue
+        option = f"--{name.replace('_', '-')} {path}"
+        folder = path.absolute().parent
+        if name == "plot" and path.suffix.lower() not in FORMATS:
+            raise InputError(f"{option}: expected a file that ends in {', '.join(FORMATS)}")
+        if not os.path.isdir(folder):
+            raise InputError(f"{option}: there is no folder {path.parent}")
+        too_long = len(os.fsencode(path.name)) > LONGEST_NAME
+        if too_long or os.path.isdir(path) or not os.access(folder, os.W_OK):
+            raise InputError(f"{option}: cannot be written there")
+
+
+def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
+    """Write a table for a spreadsheet (CSV)."""
+    from ..model import InputError
+    from ..model.spreadsheet import write_table
+
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            write_table(file, chain([header], rows))
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object; numbers that are not finite become null."""
+    json.dump(_finite(value), sys.stdout, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value
+
+
+def warn(line: str) -> None:
+    """Print one line on stderr."""
+    print(f"gridwright: {line}", file=sys.stderr)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[..., None]]:
+    """Show progress on stderr: a bar on a terminal, else a line every minute.
+
+    The bar shows the confidence interval of the mean number so far, or a note.
+    """
+    if not sys.stderr.isatty():
+        yield _progress_lines()
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..statistics import estimate
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[interval]}"),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+
+    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
+        name = str(policy)
+        if name not in tasks:
+            tasks[name] = bar.add_task(name, total=1.0, interval="")
+        interval = f"mean number {estimate([r.mean_number for r in runs])}" if runs else note
+        bar.update(tasks[name], completed=done, interval=interval)
+
+    with bar:
+        yield report
+
+
+def _progress_lines() -> Callable[..., None]:
+    last = monotonic()
+
+    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
+        nonlocal last
+        if monotonic() - last >= PROGRESS_INTERVAL:
+            last = monotonic()
+            warn(f"{policy}: {100 * done:.0f} % {note}".rstrip())
+
+    return report
+
+
+def kept_results(*, fresh: bool = False) -> Store | None:
+    """Open the store of results; warn and continue without it if it cannot be opened."""
+    from ..experiments import Store
+    from ..model import InputError
+
+    try:
+        return Store(fresh=fresh)
+    except InputError as error:
+        warn(f"{error}; continuing without it")
+        return None
 
 
 def console() -> Console:
-    """Make a console for results; colours and a narrow page only where somebody is looking."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else ENDLESS
+    """Return a console for results; only a terminal gets colours and a limited width."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else UNLIMITED
     return Console(highlight=False, soft_wrap=True, width=width, emoji=False)
 
 
 def show(out: Console, rows: Table) -> None:
-    """Print a table, without the spaces that fill its lines up."""
+    """Print a table without trailing spaces."""
     with out.capture() as page:
         out.print(rows)
     for line in page.get().splitlines():
         print(line.rstrip())
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """Write a number of things.
-
-    >>> counted(1, "class", "classes"), counted(3, "class", "classes")
-    ('1 class', '3 classes')
-    """
-    return f"{count} {one if count == 1 else many}"
-
-
 def table(*columns: str) -> Table:
-    """Make a plain table; columns whose title starts with '>' hold numbers."""
+    """Return a plain table; columns whose title starts with '>' hold numbers."""
     result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         right, last = column.startswith(">"), column == columns[-1]
@@ -72,8 +198,57 @@ def table(*columns: str) -> Table:
     return result
 
 
+def matrix(system: System, values: NDArray[np.float64], form: str) -> Table:
+    """Return a matrix [class, machine] as a table that fits a terminal.
+
+    Neighbours of a group with equal values share a column. Zeros are dots.
+    """
+    runs = list(_runs(system, values))
+    names = [escape(_span(system, first, last)) for first, last in runs]
+    columns = values[:, [first for first, _ in runs]]
+    classes = [
+        f"{escape(name)} ({rate:g}/t)"
+        for name, rate in zip(system.classes, system.arrival_rates, strict=True)
+    ]
+    title, heads, sides, cells = "class (arrivals)", names, classes, columns
+    if len(runs) > max(len(classes), MANY_COLUMNS):
+        title, heads, sides, cells = "machine", classes, names, columns.T
+    result = table(title, *(f">{head}" for head in heads))
+    for side, row in zip(sides, cells, strict=True):
+        result.add_row(side, *(number(value, form) for value in row))
+    return result
+
+
+def _runs(system: System, values: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last machine of every run of equal columns in a group."""
+    first, size = 0, len(system.machines)
+    for j in range(1, size + 1):
+        if (
+            j == size
+            or system.column[j] != system.column[first]
+            or (values[:, j] != values[:, first]).any()
+        ):
+            yield first, j - 1
+            first = j
+
+
+def _span(system: System, first: int, last: int) -> str:
+    if first == last:
+        return system.machines[first]
+    return f"{system.machines[first]} … {system.machines[last].rpartition('.')[2]}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Write a number of things.
+
+    >>> counted(1, "class", "classes"), counted(3, "class", "classes"), counted(1200, "job")
+    ('1 class', '3 classes', '1,200 jobs')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def number(value: float, form: str) -> str:
-    """Write a number in a form such as '.4f', a zero as a quiet dot."""
+    """Write a number in a form such as '.4f', a zero as a dim dot."""
     return QUIET_ZERO if value == 0 else f"{value:{form}}"
 
 
@@ -87,7 +262,7 @@ def percent(share: float) -> str:
 
 
 def known(value: float, form: str) -> str:
-    """Write a number in a form such as '.4f', or a dash where there is none.
+    """Write a number in a form such as '.4f', and NaN as a dash.
 
     >>> known(0.5, ".2f"), known(float("nan"), ".2f")
     ('0.50', '–')
@@ -95,34 +270,12 @@ def known(value: float, form: str) -> str:
     return UNKNOWN if value != value else f"{value:{form}}"
 
 
-def with_verdict(result: "Result", name: str) -> str:
-    """Write a figure of a result, marked if the policy is undecided; "unstable" in its place.
+def with_verdict(result: Result, name: str) -> str:
+    """Write a measure of a result; "undecided" after it, or "unstable" in its place.
 
-    The number in system and the response of an unstable policy depend on the horizon only. What
-    is counted over a run, such as tasks on time, needs no mark.
+    The mean number and the response of an unstable policy depend on the horizon only. Measures
+    that are counted over a run, such as tasks on time, need no mark.
     """
     if result.stable or name in result.more_is_better:
         return result.written(name)
     return f"{result.written(name)} undecided" if result.has_interval(name) else "unstable"
-
-
-def written(*paths: Path | None) -> None:
-    """Say which files were written, of those that could be."""
-    if names := [str(path) for path in paths if path is not None]:
-        print(f"\nwritten: {', '.join(names)}")
-
-
-def print_json(value: Any) -> None:
-    """Print one JSON object; what is not a finite number is null."""
-    json.dump(_finite(value), sys.stdout, ensure_ascii=False)
-    sys.stdout.write("\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value

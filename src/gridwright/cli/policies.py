@@ -1,20 +1,18 @@
-"""``gridwright policies``: what there is to choose from."""
+"""``gridwright policies``: list the policies."""
 
 from __future__ import annotations
 
-from .argument import Json
+from rich.markup import escape
 
-__all__ = ["policies"]
+from .options import Json
+from .output import console, print_json, show, table
 
 
 def policies(json: Json = False) -> None:
     """List the policies, their parameters and what they do."""
-    from rich.markup import escape
-
     from ..policies import KINDS
     from ..policies import policies as registered
     from ..policies.policy import word
-    from .output import console, print_json, show, table
 
     order = list(KINDS)
     known = sorted(registered().values(), key=lambda policy: order.index(policy.kind.name))

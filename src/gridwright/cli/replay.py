@@ -1,151 +1,173 @@
-"""``gridwright replay``: what once happened once more, a run of ours or a trace of others."""
+"""``gridwright traces replay``: replay the jobs and failures of a trace under policies."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, listed, plot_path
-from .conduct import Address, Executor, Expect, Unit, conduct_and_show, given_options
-from .output import print_json, written
-from .replayed import Scene, as_json, show_replays, write_jobs
-from .run import progress_bar, writable
-from .trace import Classes, From, Load, Machines, Processors, To, name_of, window
+from .characterise import show_account
+from .options import (
+    Classes,
+    From,
+    Json,
+    Load,
+    Machines,
+    OldAddress,
+    OldExecutor,
+    Processors,
+    RunOn,
+    TimeUnit,
+    To,
+    listed,
+    path_option,
+)
+from .output import (
+    UNKNOWN,
+    check_files,
+    console,
+    counted,
+    finish,
+    progress_bar,
+    show,
+    table,
+    write_rows,
+)
+from .run import conduct_and_show, given_options, place
 
-__all__ = ["replay"]
+if TYPE_CHECKING:
+    from ..model import System
+    from ..testbed import Fault, JobList
+    from ..traces import Outages, Replay, Workload
 
-USUAL = "fcfs,mct,gcmu,lpas_dg"
-SQLITE = b"SQLite format 3"
-MINUTE = 60.0
-"""Seconds that the replay of a trace on real machines takes, unless a time unit is given."""
+DEFAULT_POLICIES = "fcfs,mct,gcmu,lpas_dg"
+REAL_SECONDS = 60.0
+"""Length of a replay on real machines, unless a time unit is given."""
+FIGURES = {
+    "mean_response": "mean response",
+    "median_response": "median response",
+    "response_95": "95th percentile",
+    "mean_waiting": "mean waiting",
+    "mean_slowdown": "mean slowdown",
+    "utilisation": "utilisation",
+    "makespan": "makespan",
+    "lost": "lost to failures",
+    "unfinished": "unfinished",
+}
+"""Measures of a replay, and their names in the table."""
+
+
+class Scene(NamedTuple):
+    """The jobs and failures to replay, and the system to replay them on."""
+
+    name: str
+    work: Workload
+    system: System
+    jobs: JobList
+    outages: Outages | None
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The failures of the machines."""
+        return self.outages.faults if self.outages else ()
 
 
 def replay(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN|TRACE",
-            help="A run, by its number in 'gridwright runs' or its journal's path; or a trace of "
-            "jobs (.swf, .gwf).",
-            show_default=False,
-        ),
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="A trace of jobs (.swf, .gwf), packed or not.")
     ],
-    policy: Annotated[
-        str | None,
+    policies: Annotated[
+        list[str] | None,
         typer.Option(
-            "--policy",
             "--policies",
-            help=f"A run: another policy. A trace: policies to be compared; {USUAL}.",
+            "--policy",
+            help=f"Policies to compare, separated by commas; by default {DEFAULT_POLICIES}.",
             metavar="POLICY,…",
-            show_default=False,
         ),
     ] = None,
-    executor: Executor = None,
-    address: Address = None,
-    time_unit: Unit = None,
-    expect: Expect = True,
+    on: RunOn = None,
+    time_unit: TimeUnit = None,
     classes: Classes = "",
     machines: Machines = "",
     processors: Processors = "times",
     from_: From = "0",
     to: To = None,
     scale: Annotated[
-        float, typer.Option(help="Multiply times between arrivals: below 1 it gets busier.")
+        float, typer.Option(help="Multiply the times between arrivals; below 1 the load is higher.")
     ] = 1.0,
     load: Load = None,
     failures: Annotated[
         Path | None,
-        typer.Option(help="A failure trace, whose nodes the machines fail like.", metavar="TRACE"),
+        typer.Option(
+            help="A failure trace; each machine fails like one of its nodes.", metavar="TRACE"
+        ),
     ] = None,
     failures_from: Annotated[
         str | None,
         typer.Option(
-            help="Where in the failure trace it begins: a date, or 30d after its start; where "
-            "most fail.",
+            help="Start in the failure trace: a date, or 30d after its start; by default the time "
+            "with most failures.",
             metavar="TIME",
-            show_default=False,
         ),
     ] = None,
     failures_scale: Annotated[
-        float, typer.Option(help="Multiply the failure trace's times: below 1 more failures.")
+        float,
+        typer.Option(help="Multiply the times of the failure trace; below 1 failures are denser."),
     ] = 1.0,
     nodes: Annotated[
         str,
-        typer.Option(help="Which nodes: spread over all, or the worst.", metavar="spread|worst"),
+        typer.Option(
+            help="Nodes to take: spread evenly over all, or the worst.", metavar="spread|worst"
+        ),
     ] = "spread",
     save: Annotated[
         Path | None,
-        typer.Option(help="Only write an experiment, for 'gridwright run'.", metavar="FOLDER"),
+        path_option("--save", "Write an experiment for 'gridwright run', run nothing.", "FOLDER"),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", help="Write every job's times.", metavar="PATH")
+        Path | None, path_option("--csv", "Write start and end of every job as CSV.")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the policies side by side.", metavar="PATH")
-    ] = None,
+    plot: Annotated[Path | None, path_option("--plot", "Draw the policies side by side.")] = None,
     json: Json = False,
+    executor: OldExecutor = None,
+    address: OldAddress = None,
 ) -> None:
-    """Replay a run's jobs and failures, or those of a trace, under other policies."""
-    about_failures = {
-        "failures-from": failures_from is not None,
-        "failures-scale": failures_scale != 1,
-        "nodes": nodes != "spread",
-    }
-    tables = {"csv": csv is not None, "plot": plot is not None}
-    real = given_options(executor=executor, address=address, time_unit=time_unit)
-    if not _is_trace(what):
-        about_trace = {
-            "classes": bool(classes),
-            "machines": bool(machines),
-            "processors": processors != "times",
-            "from": from_ != "0",
-            "to": to is not None,
-            "scale": scale != 1,
-            "load": load is not None,
-            "failures": failures is not None,
-            "save": save is not None,
-        }
-        why = f"is for traces, and {what!r} is no file of one"
-        _refuse({**about_trace, **about_failures, **tables}, why)
-        _replay_run(what, given_options(policy=policy, **real), json=json, expect=expect)
-        return
+    """Replay the jobs of a trace, and the failures of another, under several policies.
+
+    With --on or --time-unit, real machines run the jobs under one policy.
+    """
+    real = {**given_options(time_unit=time_unit), **place(on, executor, address)}
     if failures is None:
-        _refuse(about_failures, "is about a failure trace; give one: --failures TRACE")
+        about_failures = {
+            "failures-from": failures_from is not None,
+            "failures-scale": failures_scale != 1,
+            "nodes": nodes != "spread",
+        }
+        _refuse(about_failures, "needs a failure trace; add --failures TRACE")
     if save is not None or real:
-        _refuse(tables, "is for policies that are compared in the model's time")
-    picture = plot_path(plot) if plot else None
-    writable(csv, "--csv")
+        _refuse(
+            {"csv": csv is not None, "plot": plot is not None},
+            "cannot be combined with --save, --on or --time-unit",
+        )
+    check_files(plot=plot, csv=csv)
     scene = _scene(
-        Path(what),
+        trace,
         (classes, machines, processors, load),
         (from_, to, scale),
         (failures, failures_from, failures_scale, nodes),
     )
-    names = listed(policy or USUAL)
+    names = listed(policies or DEFAULT_POLICIES)
     if save is not None:
         _save(scene, names, real, save, json=json)
     elif real:
         experiment = _experiment(scene, names, real)
-        faults = scene.outages.faults if scene.outages else ()
-        same = {"jobs": scene.jobs, "faults": faults}
+        same = {"jobs": scene.jobs, "faults": scene.faults}
         conduct_and_show(experiment, same, json=json, expect=False)
     else:
-        _compare(scene, names, picture, csv, json=json)
-
-
-def _is_trace(what: str) -> bool:
-    file = Path(what)
-    if what.isdigit() or not os.path.isfile(what):
-        if any(ending in file.suffixes for ending in (".swf", ".gwf")):
-            from ..model import InputError
-
-            raise InputError(f"{what}: there is no such file")
-        return False
-    with file.open("rb") as opened:
-        return opened.read(len(SQLITE)) != SQLITE
+        found = _replay(scene, names)
+        _deliver(scene, found, plot, csv, json=json)
 
 
 def _refuse(given: dict[str, bool], why: str) -> None:
@@ -157,22 +179,22 @@ def _refuse(given: dict[str, bool], why: str) -> None:
             raise InputError(f"--{name} {why}")
 
 
-def _replay_run(number: str, given: dict[str, Any], *, json: bool, expect: bool) -> None:
-    from ..testbed import Run
-
-    with Run.find(number) as old:
-        old.journal.check()
-        chosen, same = old.experiment.replace(**given), {"jobs": old.jobs, "faults": old.faults}
-    conduct_and_show(chosen, same, json=json, expect=expect)
-
-
 def _scene(
     path: Path,
     how: tuple[str, str, str, float | None],
     when: tuple[str, str | None, float],
     failing: tuple[Path | None, str | None, float, str],
 ) -> Scene:
-    from ..traces import machines_for, outages, read_failures, read_jobs, system_of, workload
+    from ..traces import (
+        machines_for,
+        outages,
+        read_failures,
+        read_jobs,
+        system_of,
+        trace_name,
+        window,
+        workload,
+    )
     from ..traces.duration import moment
 
     classes, machines, processors, load = how
@@ -180,17 +202,16 @@ def _scene(
     trace = read_jobs(path)
     work = workload(trace, classes, processors=processors, scale=scale, **window(trace, begin, end))
     work.account.take_over(trace.account)
-    system = system_of(work, machines_for(work, machines), name=name_of(path), load=load)
+    system = system_of(work, machines_for(work, machines), name=trace_name(path), load=load)
     file, start, failures_scale, nodes = failing
     found = None
     if file is not None:
         known = read_failures(file)
-        first = float(known.start.min())
         found = outages(
             known,
             system.shape[1],
             work.length,
-            start=None if start is None else moment(start, first),
+            start=None if start is None else moment(start, float(known.start.min())),
             scale=failures_scale,
             nodes=nodes,
         )
@@ -202,15 +223,14 @@ def _experiment(scene: Scene, names: list[str], real: dict[str, Any]) -> Any:
     from ..testbed import Experiment
 
     if len(names) != 1:
-        raise InputError("real machines run one policy at a time; expected --policy POLICY")
-    unit = {"time_unit": MINUTE / scene.work.length, **real}
+        raise InputError("real machines run one policy at a time; add --policy POLICY")
     return Experiment(
         name=scene.name,
         system=scene.system,
         policy=names[0],
         duration=scene.work.length,
         failures="none",
-        **unit,
+        **{"time_unit": REAL_SECONDS / scene.work.length, **real},
     )
 
 
@@ -227,55 +247,138 @@ def _save(
         "system": "system.toml",
         "policy": names[0],
         "duration": scene.work.length,
-        "time_unit": MINUTE / scene.work.length,
+        "time_unit": REAL_SECONDS / scene.work.length,
         "jobs": "jobs.csv",
         "failures": "failures.csv" if scene.outages else "none",
         **real,
     }
-    _experiment(scene, names, real)  # it is checked before anything is written
+    _experiment(scene, names, real)  # check it before anything is written
     try:
         folder.mkdir(parents=True, exist_ok=True)
         scene.system.to_file(folder / "system.toml")
         scene.jobs.write(folder / "jobs.csv", scene.system)
         if scene.outages:
-            write_faults(folder / "failures.csv", scene.outages.faults, scene.system)
+            write_faults(folder / "failures.csv", scene.faults, scene.system)
         (folder / "experiment.toml").write_text(format_toml(words), "utf-8")
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
-    if json:
-        print_json({"experiment": str(folder / "experiment.toml"), "jobs": len(scene.jobs)})
-        return
-    print(f"written: {folder / 'experiment.toml'}, {len(scene.jobs):,} jobs")
+    path = folder / "experiment.toml"
+    finish(
+        lambda: {"experiment": str(path), "jobs": len(scene.jobs)},
+        lambda: print(f"written: {path}, {counted(len(scene.jobs), 'job')}"),
+        json=json,
+    )
 
 
-def _compare(
-    scene: Scene, names: list[str], picture: Path | None, csv: Path | None, *, json: bool
-) -> None:
+def _replay(scene: Scene, names: list[str]) -> list[Replay]:
     from ..policies import find
     from ..traces import replay as run
 
-    chosen = [find(name) for name in names]  # all are checked before any time is spent
-    faults = scene.outages.faults if scene.outages else ()
     found = []
     with progress_bar() as report:
-        for name, policy in zip(names, chosen, strict=True):
-            found.append(
-                run(
-                    scene.system,
-                    scene.jobs,
-                    policy,
-                    faults,
-                    progress=lambda done, name=name: report(name, done),  # type: ignore[misc]
-                )
-            )
-    if csv:
-        write_jobs(found, csv)
-    if picture:
-        from ..plots import draw_replays
+        for policy in [find(name) for name in names]:  # all are checked before any is replayed
 
-        draw_replays(found, scene.work.length, picture)
-    if json:
-        print_json(as_json(scene, found))
-    else:
-        show_replays(scene, found)
-        written(csv, picture)
+            def tell(done: float, policy: Any = policy) -> None:
+                report(policy, done)
+
+            found.append(run(scene.system, scene.jobs, policy, scene.faults, progress=tell))
+    return found
+
+
+def _deliver(
+    scene: Scene, found: list[Replay], plot: Path | None, csv: Path | None, *, json: bool
+) -> None:
+    from ..plots import draw_replays
+
+    finish(
+        lambda: _as_json(scene, found),
+        lambda: _show(scene, found),
+        json=json,
+        files={
+            csv: lambda path: _write_jobs(found, path),
+            plot: lambda path: draw_replays(found, scene.work.length, path),
+        },
+    )
+
+
+def _as_json(scene: Scene, found: list[Replay]) -> dict[str, Any]:
+    """Return the replays as ``--json`` prints them."""
+    from ..allocation import allocate
+
+    words: dict[str, Any] = {
+        "trace": scene.name,
+        "jobs": scene.work.account.as_json(),
+        "length": scene.work.length,
+        "classes": list(scene.system.classes),
+        "machines": list(scene.system.machines),
+        "load": allocate(scene.system).load,
+        "policies": [each.as_json() for each in found],
+    }
+    if scene.outages is not None:
+        words["failures"] = {
+            "count": len(scene.outages.faults),
+            "nodes": list(scene.outages.nodes),
+            "start": scene.outages.start,
+            "span": scene.outages.span,
+        }
+    return words
+
+
+def _write_jobs(found: list[Replay], path: Path) -> None:
+    """Write one row for every job and policy."""
+    rows = []
+    for each in found:
+        system, jobs = each.system, each.jobs
+        for k, (at, i, start, end, j) in enumerate(
+            zip(jobs.times, jobs.task_classes, each.started, each.ended, each.machines, strict=True)
+        ):
+            where = system.machines[j] if j >= 0 else ""
+            done = ["" if time != time else float(time) for time in (start, end)]
+            rows.append([str(each.policy), k + 1, system.classes[i], float(at), where, *done])
+    write_rows(path, ["policy", "job", "class", "arrived", "machine", "started", "ended"], rows)
+
+
+def _show(scene: Scene, found: list[Replay]) -> None:
+    """Print the policies side by side, for all jobs and by class."""
+    from ..allocation import allocate
+    from ..traces.duration import in_words
+
+    out, system = console(), scene.system
+    classes, machines = system.shape
+    show_account(out, "Jobs", scene.work.account)
+    if scene.outages is not None:
+        out.print(f"Failures: {scene.outages}")
+    out.print(
+        f"\n[bold]{escape(scene.name)}[/bold]: {len(scene.jobs):,} jobs in "
+        f"{in_words(scene.work.length)}, {counted(classes, 'class', 'classes')}, "
+        f"{counted(machines, 'machine')}, load {allocate(system).load:.3g}\n"
+    )
+    policies = [f">{escape(str(each.policy))}" for each in found]
+    rows = table("", *policies)
+    for name, word in FIGURES.items():
+        rows.add_row(word, *(_figure(name, each) for each in found))
+    show(out, rows)
+    out.print("")
+    rows = table("mean response", ">jobs", *policies)
+    for i, name in enumerate(system.classes):
+        count = int((scene.jobs.task_classes == i).sum())
+        means = [each.by_class[i] for each in found]
+        said = ["–" if mean != mean else in_words(mean) for mean in means]
+        rows.add_row(escape(name), f"{count:,}", *said)
+    show(out, rows)
+
+
+def _figure(name: str, replay: Replay) -> str:
+    """Write a measure of a replay; only counts are known if no job finished."""
+    from ..traces.duration import in_words
+
+    figures = replay.figures
+    if name in ("lost", "unfinished"):
+        return f"{figures[name]:,}"
+    if not figures["finished"]:
+        return UNKNOWN
+    if name == "mean_slowdown":
+        return f"{figures[name]:.4g}"
+    if name == "utilisation":
+        return f"{100 * figures[name]:.0f} %"
+    return in_words(figures[name])

@@ -1,4 +1,4 @@
-"""``gridwright reproduce``."""
+"""``gridwright research reproduce``: published numbers beside ours."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json
-from .run import On, Seed, Threads, kept_results, progress_bar, writable
+from .options import Json, On, Seed, Threads, path_option
+from .output import (
+    check_files,
+    console,
+    finish,
+    kept_results,
+    print_json,
+    progress_bar,
+    show,
+    table,
+)
 
 if TYPE_CHECKING:
-    from ..reproduction import Outcome, Reproduction, Scale, Target
-
-__all__ = ["reproduce"]
+    from ..reproduction import Laboratory, Outcome, Reproduction, Scale, Target
 
 COLOURS = {"agrees": "green", "differs": "red", "errata": "yellow"}
 
 
 def complete_table(incomplete: str) -> list[str]:
-    """List the tables whose names start with what was typed so far."""
+    """List the tables whose names start with the text typed so far."""
     from ..reproduction import targets
 
     return [name for name in targets() if name.startswith(incomplete)]
@@ -31,43 +39,40 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE]…",
-            help="Tables and figures: 2.1, K:7.2, 'Figure 3.4', text, LP; all if none is named.",
+            help="Tables and figures: 2.1, K:7.2, 'Figure 3.4', text, LP; by default all.",
             autocompletion=complete_table,
-            show_default=False,
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option(help="Much shorter runs: a first look.")] = False,
+    quick: Annotated[
+        bool, typer.Option(help="Run for a twentieth of the published length, for a first look.")
+    ] = False,
     full: Annotated[
-        bool, typer.Option(help="The published length for 3.F and 3.G too: many hours.")
+        bool, typer.Option(help="Run 3.F and 3.G for the published length too: many hours.")
     ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
     on: On = None,
     fresh: Annotated[
-        bool, typer.Option(help="Simulate everything again, kept results or not.")
+        bool, typer.Option(help="Simulate everything again instead of using stored results.")
     ] = False,
     plots: Annotated[
-        Path | None, typer.Option(help="Draw the figures into a folder.", metavar="FOLDER")
+        Path | None, path_option("--plots", "Draw the figures into a folder.", "FOLDER")
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a page (Markdown), with its data (JSON) and figures beside it.",
-            metavar="PATH",
-        ),
+        path_option("--page", "Write a Markdown page, with its data (JSON) and figures beside it."),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(help="Write everything as one HTML file, figures inside.", metavar="PATH"),
+        Path | None, path_option("--report", "Write one HTML file with all figures.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Reproduce published tables and figures, each number beside ours with a verdict."""
+    """Compute published tables and figures again, and judge whether the numbers agree."""
     from ..model import InputError
+    from ..report import write_reproduction
     from ..reproduction import FULL, PUBLISHED, QUICK, Laboratory, choose, runs_of, summary
     from ..reproduction import reproduce as run
-    from .output import print_json, written
 
     if quick and full:
         raise InputError("--quick and --full exclude each other")
@@ -77,10 +82,9 @@ def reproduce(
             raise InputError("--list simulates nothing: --page, --report and --plots need results")
         _list(chosen, json)
         return
-    writable(page, "--page")
-    writable(report, "--report")
+    check_files(page=page, report=report)
     if plots is not None and not plots.is_dir():
-        writable(plots, "--plots")
+        check_files(plots=plots)
         if plots.exists():
             raise InputError(f"--plots {plots}: expected a folder")
     scale = QUICK if quick else FULL if full else PUBLISHED
@@ -96,35 +100,24 @@ def reproduce(
         laboratory.show = tell
         found = [each for target in chosen for each in run(target, laboratory=laboratory)]
     seconds = perf_counter() - begin
-    if plots is not None or page is not None:
-        _draw(found, plots, page)
-    if page is not None:
-        from ..reproduction import data_of, write_page
-
-        write_page(data_of(found, laboratory), page)
-    if report is not None:
-        from ..report import write_reproduction
-
-        write_reproduction(found, laboratory, report, seconds)
-    if json:
-        print_json(
-            {
-                "scale": str(scale),
-                "seed": seed,
-                "seconds": seconds,
-                "targets": [each.as_json() for each in found],
-                "summary": summary(found),
-            }
-        )
-    else:
-        _show(found, scale, seed, seconds, every_cell=bool(tables))
-        written(plots, page, report)
+    words = {"scale": str(scale), "seed": seed, "seconds": seconds}
+    finish(
+        lambda: {
+            **words,
+            "targets": [each.as_json() for each in found],
+            "summary": summary(found),
+        },
+        lambda: _show(found, scale, seed, seconds, every_cell=bool(tables)),
+        json=json,
+        files={
+            plots: lambda path: _draw(found, path),
+            page: lambda path: _write_page(found, laboratory, path),
+            report: lambda path: write_reproduction(found, laboratory, path, seconds),
+        },
+    )
 
 
 def _list(chosen: list[Target], json: bool) -> None:
-    from rich.markup import escape
-
-    from .output import console, print_json, show, table
 
     if json:
         print_json([{"name": t.name, "about": t.about, "cells": len(t.cells)} for t in chosen])
@@ -135,27 +128,28 @@ def _list(chosen: list[Target], json: bool) -> None:
     show(console(), rows)
 
 
-def _draw(found: list[Reproduction], plots: Path | None, page: Path | None) -> None:
+def _write_page(found: list[Reproduction], laboratory: Laboratory, page: Path) -> None:
+    from ..reproduction import data_of, write_page
+
+    _draw(found, page.parent / "figures")
+    write_page(data_of(found, laboratory), page)
+
+
+def _draw(found: list[Reproduction], folder: Path) -> None:
     from ..plots import can_draw, draw_reproduction
     from ..reproduction import picture_of
 
-    folders = [plots] if plots is not None else []
-    if page is not None:
-        folders.append(page.parent / "figures")
-    for folder in folders:
-        folder.mkdir(exist_ok=True)
-        for each in found:
-            if can_draw(each):
-                draw_reproduction(each, folder / picture_of(each))
+    folder.mkdir(exist_ok=True)
+    for each in found:
+        if can_draw(each):
+            draw_reproduction(each, folder / picture_of(each))
 
 
 def _show(
     found: list[Reproduction], scale: Scale, seed: int, seconds: float, *, every_cell: bool
 ) -> None:
-    from rich.markup import escape
 
     from ..reproduction import Verdict, counted, shortened, summary
-    from .output import console, show, table
 
     out = console()
     out.print(f"{str(scale)[0].upper()}{str(scale)[1:]}, seed {seed}.")
@@ -184,7 +178,6 @@ def _show(
 
 
 def _cells(outcome: Outcome) -> list[str]:
-    from rich.markup import escape
 
     from ..reproduction import label
 

@@ -1,193 +1,279 @@
-"""Options that simulations have in common, and what is done with them."""
+"""``gridwright run``: run an experiment on real machines."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
+
+from .options import Expect, Json, OldAddress, OldExecutor, RunOn, TimeUnit, path_option
+from .output import StoppedError, check_files, console, known, print_json, show, table, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from ..grid import Mapper
+    from ..testbed import Experiment, Report, Run
 
-    from ..experiments import Result, Store
 
-__all__ = [
-    "Csv",
-    "Horizon",
-    "On",
-    "Plot",
-    "Replications",
-    "Seed",
-    "Threads",
-    "Trace",
-    "Warmup",
-    "kept_results",
-    "progress_bar",
-    "writable",
-    "write_csv",
-    "write_rows",
-    "write_trace",
-]
+def run(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="A name of the catalogue (MGST-1 to MGST-12), or the path of an experiment file.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "--policies",
+            help="A push or pull policy, by name or by the path of a file, instead of that of the "
+            "experiment.",
+            metavar="POLICY",
+        ),
+    ] = None,
+    on: RunOn = None,
+    time_unit: TimeUnit = None,
+    duration: Annotated[
+        float | None, typer.Option(help="Length of the run, in time units.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the jobs and failures; the same gives the same.")
+    ] = None,
+    corrections: Annotated[
+        bool | None,
+        typer.Option(
+            "--corrections/--no-corrections",
+            help="Whether the policy sees the rates as measured so far.",
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Continue a run that was stopped, by its number.", metavar="RUN"),
+    ] = None,
+    save_jobs: Annotated[
+        Path | None, path_option("--save-jobs", "Write the job list as CSV and run nothing.")
+    ] = None,
+    save_failures: Annotated[
+        Path | None,
+        path_option("--save-failures", "Write the failure trace as CSV and run nothing."),
+    ] = None,
+    expect: Expect = True,
+    json: Json = False,
+    executor: OldExecutor = None,
+    address: OldAddress = None,
+) -> None:
+    """Run an experiment on real machines, and compare it with its simulated twin.
 
-Horizon = Annotated[
-    float | None,
-    typer.Option(help="Length of a run: as published, else 20,000.", show_default=False),
-]
-Warmup = Annotated[float, typer.Option(help="Time at the start of a run that does not count.")]
-Replications = Annotated[int, typer.Option(help="Independent runs.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
-Threads = Annotated[
-    int | None, typer.Option(help="Runs at once: as many as processors.", show_default=False)
-]
-On = Annotated[
-    str | None,
-    typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT.", metavar="ADDRESS"),
-]
-Csv = Annotated[
-    Path | None,
-    typer.Option("--csv", help="Write the replications' values.", metavar="PATH"),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option(help="Draw means, classes, and the number in system.", metavar="PATH"),
-]
-Trace = Annotated[
-    Path | None,
-    typer.Option(help="Write the first replication's event log (CSV).", metavar="PATH"),
-]
+    Options replace what the experiment file says.
+    """
+    from ..model import InputError
+    from ..testbed import Experiment, Run
 
-LONGEST_NAME = 255
-"""Bytes of a file's name, on every file system in use."""
+    if (experiment is None) == (resume is None):
+        raise InputError("expected an EXPERIMENT, or --resume RUN")
+    given = {
+        **given_options(policy=policy, time_unit=time_unit, duration=duration, seed=seed),
+        **given_options(corrections=corrections),
+        **place(on, executor, address),
+    }
+    if resume is not None:
+        if given or save_jobs or save_failures:
+            raise InputError("--resume can be combined only with --json and --no-expect")
+        conduct_and_show(Run.find(resume), {}, json=json, expect=expect)
+        return
+    chosen = Experiment.find(str(experiment), **given)
+    if save_jobs or save_failures:
+        _save(chosen, save_jobs, save_failures, json=json)
+        return
+    conduct_and_show(chosen, {}, json=json, expect=expect)
+
+
+def given_options(**options: Any) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def place(on: str | None, executor: str | None, address: str | None) -> dict[str, Any]:
+    """Return the key of an experiment that says where it runs."""
+    from ..model import InputError
+
+    if address and executor not in (None, "dask"):
+        raise InputError(f"--address is for --executor dask, not {executor}")
+    if executor == "dask" and not (on or address):
+        raise InputError("--executor dask needs the address of a scheduler: --on tcp://HOST:PORT")
+    if executor not in (None, "local", "dask"):
+        raise InputError(f"--executor is {executor!r}; expected 'local' or 'dask'")
+    where = on or address or executor
+    return {} if where is None else {"on": "" if where == "local" else where}
+
+
+def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json: bool) -> None:
+    """Write the jobs and failures of an experiment instead of running it."""
+    from ..testbed import write_faults
+
+    check_files(save_jobs=jobs, save_failures=failures)
+    said: dict[str, Any] = {}
+    if jobs is not None:
+        found = chosen.job_list()
+        found.write(jobs, chosen.system)
+        said["jobs"] = {"path": str(jobs), "count": len(found)}
+    if failures is not None:
+        faults = chosen.faults()
+        write_faults(failures, faults, chosen.system)
+        said["failures"] = {"path": str(failures), "count": len(faults)}
+    if json:
+        print_json(said)
+        return
+    for what, each in said.items():
+        print(f"{each['path']}: {each['count']} {what}")
+
+
+def conduct_and_show(
+    what: Experiment | Run, same: dict[str, Any], *, json: bool, expect: bool
+) -> None:
+    """Run an experiment, or continue a run, and print its results."""
+    from ..model import InputError
+    from ..testbed import Run, conduct, new_run, report
+
+    run = what if isinstance(what, Run) else new_run(what, **same)
+    try:
+        with _live(run) as watch:
+            conduct(run, watch=watch, warn=lambda line: warn(f"warning: {line}"))
+        found = report(run, expected=expect)
+        print_json(found.as_json()) if json else show_report(found)
+    except KeyboardInterrupt:
+        raise StoppedError(_where_it_stopped(run)) from None
+    except InputError:
+        if run is not what and not run.journal.count():
+            run.discard()  # it never started
+        raise
+    finally:
+        run.close()
+
+
+def _where_it_stopped(run: Run) -> str:
+    number = run.number or run.path
+    if run.state == "done":
+        return f"{run.name} is done; 'gridwright runs show {number}' shows it"
+    length = run.experiment.duration
+    return (
+        f"{run.name} was stopped at {run.until:.1f} of {length:g} time units; "
+        f"'gridwright run --resume {number}' continues it"
+    )
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[..., None]]:
-    """Show on stderr how far a simulation is, with its interval as it shrinks, or with a note.
-
-    Into a file or a pipe goes a line every minute.
-    """
+def _live(run: Run) -> Iterator[Callable[[Mapper], None]]:
+    """Show the state of a run on stderr if that is a terminal."""
     if not sys.stderr.isatty():
-        yield _now_and_then()
+        yield lambda mapper: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.live import Live
 
-    from ..statistics import estimate
+    live = Live(console=Console(stderr=True, highlight=False), refresh_per_second=4, transient=True)
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[interval]}"),
-        console=Console(stderr=True, highlight=False),
-        transient=True,
+    def watch(mapper: Mapper) -> None:
+        live.update(_picture(run, mapper))
+
+    with live:
+        yield watch
+
+
+def _picture(run: Run, mapper: Mapper) -> Any:
+    """Return the present state of a run: jobs, classes and machines."""
+    from rich.console import Group
+    from rich.text import Text
+
+    book, journal = mapper.book, run.journal
+    finished = journal.count().get("finished", 0)
+    now, length = mapper.now(), run.experiment.duration
+    head = Text(
+        f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
+        f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
     )
-    tasks: dict[str, Any] = {}
-
-    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
-        name = str(policy)
-        if name not in tasks:
-            tasks[name] = bar.add_task(name, total=1.0, interval="")
-        interval = f"mean number {estimate([r.mean_number for r in runs])}" if runs else note
-        bar.update(tasks[name], completed=done, interval=interval)
-
-    with bar:
-        yield report
-
-
-SELDOM = 60.0
-"""Seconds between lines on how far a simulation is."""
+    classes = table("class", ">waiting", ">arrived", "")
+    for i, name in enumerate(mapper.classes):
+        alone = "no machine can run it now" if i in mapper.stuck else ""
+        arrived = str(int(book.classes[i].arrived))
+        classes.add_row(name, str(len(book.waiting[i])), arrived, alone)
+    machines = table("machine", "state", "running", ">queued")
+    for j, name in enumerate(mapper.executor.machines):
+        job = book.running[j]
+        state = "down" if not book.machines[j].up else "paused" if book.closed[j] else "up"
+        doing = "" if job is None else f"job {job.number} of class {mapper.classes[job.task_class]}"
+        machines.add_row(name, state, doing, str(len(book.own[j])))
+    return Group(head, classes, machines)
 
 
-def _now_and_then() -> Callable[..., None]:
-    last = monotonic()
-
-    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
-        nonlocal last
-        if monotonic() - last >= SELDOM:
-            last = monotonic()
-            print(f"gridwright: {policy}: {100 * done:.0f} % {note}".rstrip(), file=sys.stderr)
-
-    return report
-
-
-def kept_results(*, fresh: bool = False) -> Store | None:
-    """Open the store of results; where there can be none, say so and go on without."""
-    from ..experiments import Store
-    from ..model import InputError
-
-    try:
-        return Store(fresh=fresh)
-    except InputError as error:
-        print(f"gridwright: {error}; going on without", file=sys.stderr)
-        return None
-
-
-def writable(path: Path | None, option: str) -> Path | None:
-    """Check that a file can be written, before any work is done for it."""
-    from ..model import InputError
-
-    if path is not None:
-        folder = path.absolute().parent
-        too_long = len(os.fsencode(path.name)) > LONGEST_NAME
-        unfit = os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK)
-        if too_long or unfit:
-            raise InputError(f"{option} {path}: cannot be written there")
-    return path
-
-
-def write_csv(results: tuple[Result, ...], path: Path) -> None:
-    """Write one row a replication: what a spreadsheet needs to check the intervals."""
-    names = results[0].system.classes
-    header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
-    header += [f"mean_response {name}" for name in names]
-    header += [f"throughput {name}" for name in names]
-    header += results[0].further
-    rows = []
-    for result in results:
-        overall = result.values("mean_response")
-        further = [result.values(name) for name in result.further]
-        for number, run in enumerate(result.replications):
-            head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
-            own = [values[number] for values in further]
-            rows.append([*head, *run.response.tolist(), *run.throughput.tolist(), *own])
-    write_rows(path, header, rows)
-
-
-def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
-    """Write a table for a spreadsheet."""
-    from ..model import InputError
-    from ..model.spreadsheet import write_table
-
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            write_table(file, chain([header], rows))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def write_trace(result: Result, path: Path) -> None:
-    """Write the event log of the first replication, in the order of time."""
-    from ..simulation import KINDS
-
-    events = result.replications[0].trace
-    system = result.system
-    rows = (
-        [
-            repr(float(event.time)),
-            KINDS[event.kind],
-            int(event.task) + 1 if event.task >= 0 else "",
-            system.classes[event.task_class] if event.task_class >= 0 else "",
-            system.machines[event.machine] if event.machine >= 0 else "",
-        ]
-        for event in events[events["time"].argsort(kind="stable")]
+def show_report(found: Report) -> None:
+    """Print a run beside its twin, the simulated expectation and published numbers."""
+    run, experiment = found.run, found.run.experiment
+    unit = experiment.time_unit
+    print(
+        f"{run.name}: {experiment.name or run.system.name} under {run.about['policy']}, "
+        f"{found.statistics.until:g} time units of {unit:g} s, {run.state}"
     )
-    write_rows(path, ["time", "event", "task", "class", "machine"], rows)
+    jobs = found.statistics.overall
+    print(
+        f"{jobs.arrived} jobs arrived, {jobs.finished} finished, {jobs.failed} failed, "
+        f"{jobs.unfinished} unfinished; lost with a machine {jobs.lost}, timed out {jobs.timed_out}"
+    )
+    print()
+    _response_table(found)
+    print()
+    _show_gap(found)
+    if found.expected is not None and found.expected.low == found.expected.low:
+        low, high = found.expected.low, found.expected.high
+        mean = f"the mean response is {found.expected.long_run:.4g} time units"
+        print(
+            f"In the long run {mean if found.expected.settles else 'the number of jobs grows'}; "
+            f"19 of 20 runs of this length are within {low:.4g} to {high:.4g} time units."
+        )
+
+
+def _show_gap(found: Report) -> None:
+    gap = found.gap
+    if gap.twin == 0:
+        print("The jobs are too short to compare the run with its twin: its mean response is 0.")
+    elif gap.relative != gap.relative:
+        print("Too few jobs have finished to compare the run with its twin.")
+    else:
+        direction = "higher" if gap.relative > 0 else "lower"
+        causes = ", ".join(f"{name} {value:+.4f}" for name, value in gap.shares.items())
+        print(
+            f"The mean response is {100 * abs(gap.relative):.1f} % {direction} than that of the "
+            f"twin; by cause, in time units: {causes}."
+        )
+        if f"{gap.low:.3f}" == f"{gap.high:.3f}":
+            print(f"Small timing changes do not affect the twin ({gap.low:.3f}).")
+        else:
+            print(f"Small timing changes give twins of {gap.low:.3f} to {gap.high:.3f}.")
+
+
+def _response_table(found: Report) -> None:
+    published = found.published
+    columns = ["class", ">waiting", ">delay", ">response", ">twin", ">arrivals", ">desired"]
+    platforms = [name for name in ("testbed", "simulation") if published]
+    rows = table(*columns, *(f">published {name}" for name in platforms))
+    desired = [*found.run.system.arrival_rates, found.run.system.arrival_rates.sum()]
+    measured: dict[str, Any] = {**found.statistics.classes, "overall": found.statistics.overall}
+    twins = {**found.twin.classes, "overall": found.twin.overall}
+    for (name, figures), rate in zip(measured.items(), desired, strict=True):
+        rows.add_row(
+            escape(name),
+            known(figures.waiting, ".3f"),
+            known(figures.communication, ".4f"),
+            known(figures.response, ".3f"),
+            known(twins[name].response, ".3f"),
+            known(figures.arrival_rate, ".2f"),
+            f"{rate:.2f}",
+            *(published.get(name, {}).get(each, "") for each in platforms),
+        )
+    show(console(), rows)

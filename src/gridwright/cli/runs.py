@@ -1,4 +1,4 @@
-"""``gridwright runs`` and ``gridwright export``: what past runs came to."""
+"""``gridwright runs``: past and present runs of experiments."""
 
 from __future__ import annotations
 
@@ -9,36 +9,31 @@ import typer
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from .argument import Json
-from .output import console, known, print_json, show, table, written
+from .options import Expect, Json, OldAddress, OldExecutor, RunNumber, RunOn, TimeUnit, path_option
+from .output import check_files, console, finish, known, show, table
+from .run import conduct_and_show, given_options, place, show_report
 
 if TYPE_CHECKING:
-    from ..grid import Mapper
-    from ..testbed import Report, Run
-
-__all__ = ["Number", "app", "export", "picture", "show_report"]
+    from ..testbed import Run
 
 
 class _Runs(TyperGroup):
-    """``runs 3`` is ``runs show 3``."""
+    """Accept ``runs`` for ``runs list`` and ``runs 3`` for ``runs show 3``."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        is_run = bool(args) and args[0] not in self.commands and not args[0].startswith("-")
-        return super().parse_args(ctx, ["show", *args] if is_run else args)
+        if not args or args == ["--json"]:
+            args = ["list", *args]
+        elif args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_Runs, help="List the runs of experiments; 'runs N' shows one.")
-Number = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="Its number in 'gridwright runs', or a journal's path."),
-]
+app = typer.Typer(cls=_Runs, help="List, show, pause, export and replay the runs of experiments.")
 
 
-@app.callback(invoke_without_command=True)
-def list_runs(context: typer.Context, json: Json = False) -> None:
-    """List the runs of experiments; 'runs N' shows one."""
-    if context.invoked_subcommand is not None:
-        return
+@app.command("list")
+def list_runs(json: Json = False) -> None:
+    """List the runs of experiments."""
     from ..model import InputError
     from ..testbed import Run, runs
 
@@ -49,176 +44,7 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
                 rows.append(_row(run))
         except InputError as error:
             rows.append({"run": int(path.stem), "state": "unreadable", "error": str(error)})
-    if json:
-        print_json({"runs": rows})
-        return
-    if not rows:
-        print("no runs yet: 'gridwright run MGST-1' makes one")
-        return
-    out = table(">run", "state", "name", "system", "policy", ">units", ">finished", ">response")
-    for row in rows:
-        if "error" not in row:
-            names = (escape(str(row[key])) for key in ("run", "state", "name", "system", "policy"))
-            units, response = f"{row['time_units']:.1f}", known(row["mean_response"], ".4g")
-            out.add_row(*names, units, str(row["finished"]), response)
-    show(console(), out)
-    for row in rows:
-        if "error" in row:
-            print(f"run {row['run']} cannot be read: {row['error']}")
-
-
-@app.command("show")
-def show_run(
-    number: Number,
-    expect: Annotated[
-        bool,
-        typer.Option("--expect/--no-expect", help="Simulate what is to be expected of such a run."),
-    ] = True,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the response of every job against time.", metavar="PATH"),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Show a run beside its twin, what was to be expected, and what was published."""
-    from ..testbed import Run, report
-    from .argument import plot_path
-
-    picture = plot_path(plot) if plot else None
-    with Run.find(number) as run:
-        found = report(run, expected=expect)
-        if picture is not None:
-            from ..plots import draw_run
-
-            draw_run(run, picture)
-        if json:
-            print_json(found.as_json())
-        else:
-            show_report(found)
-            written(picture)
-
-
-@app.command()
-def pause(number: Number, json: Json = False) -> None:
-    """Let no time pass for a run: no job comes, none is started, no machine fails."""
-    _stand_still(number, "pause", json=json)
-
-
-@app.command()
-def resume(number: Number, json: Json = False) -> None:
-    """Let time pass again for a run that was paused."""
-    _stand_still(number, "resume", json=json)
-
-
-def _stand_still(number: str, verb: str, *, json: bool) -> None:
-    from ..testbed import Run
-
-    with Run.find(number) as run:
-        changed = run.pause() if verb == "pause" else run.resume()
-        if json:
-            print_json({"run": run.number, "did": verb, "changed": changed, "state": run.state})
-        else:
-            print(f"{run.name} is {run.state}")
-
-
-def export(
-    number: Number,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the tables go.")],
-    json: Json = False,
-) -> None:
-    """Write everything about a run as tables for a spreadsheet."""
-    from ..testbed import Run
-    from ..testbed import export as write
-
-    with Run.find(number) as run:
-        files = write(run, folder)
-    if json:
-        print_json({"files": [str(path) for path in files]})
-    else:
-        for path in files:
-            print(path)
-
-
-def show_report(found: Report) -> None:
-    """Print a run beside everything there is to set beside it."""
-    run, experiment = found.run, found.run.experiment
-    unit = experiment.time_unit
-    print(
-        f"{run.name}: {experiment.name or run.system.name} under {run.about['policy']}, "
-        f"{found.statistics.until:g} time units of {unit:g} s, {run.state}"
-    )
-    jobs = found.statistics.overall
-    print(
-        f"{jobs.arrived} jobs arrived, {jobs.finished} finished, {jobs.failed} failed, "
-        f"{jobs.unfinished} unfinished; lost with a machine {jobs.lost}, timed out {jobs.timed_out}"
-    )
-    print()
-    _response_table(found)
-    print()
-    if found.gap.relative == found.gap.relative:
-        shares = ", ".join(f"{name} {value:+.4f}" for name, value in found.gap.shares.items())
-        print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
-        low, high = found.gap.low, found.gap.high
-        print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
-    elif found.gap.twin == 0:
-        print("Jobs are too short for the twin to tell their response from 0.")
-    else:
-        print("Too few jobs have finished to set the run beside its twin.")
-    if found.expected is not None and found.expected.low == found.expected.low:
-        low, high = found.expected.low, found.expected.high
-        long_run = f"the mean response is {found.expected.long_run:.4g}"
-        print(
-            f"In the long run {long_run if found.expected.settles else 'jobs wait without end'}; "
-            f"19 of 20 runs of this length are within {low:.4g} to {high:.4g}."
-        )
-
-
-def _response_table(found: Report) -> None:
-    published = found.published
-    columns = ["class", ">waiting", ">delay", ">response", ">twin", ">arrivals", ">desired"]
-    platforms = [name for name in ("testbed", "simulation") if published]
-    rows = table(*columns, *(f">published {name}" for name in platforms))
-    desired = [*found.run.system.arrival_rates, found.run.system.arrival_rates.sum()]
-    measured: dict[str, Any] = {**found.statistics.classes, "overall": found.statistics.overall}
-    twins = {**found.twin.classes, "overall": found.twin.overall}
-    for (name, figures), rate in zip(measured.items(), desired, strict=True):
-        rows.add_row(
-            escape(name),
-            known(figures.waiting, ".3f"),
-            known(figures.communication, ".4f"),
-            known(figures.response, ".3f"),
-            known(twins[name].response, ".3f"),
-            known(figures.arrival_rate, ".2f"),
-            f"{rate:.2f}",
-            *(published.get(name, {}).get(each, "") for each in platforms),
-        )
-    show(console(), rows)
-
-
-def picture(run: Run, mapper: Mapper) -> Any:
-    """Draw how a run that goes on is doing."""
-    from rich.console import Group
-    from rich.text import Text
-
-    book, journal = mapper.book, run.journal
-    finished = journal.count().get("finished", 0)
-    now, length = mapper.now(), run.experiment.duration
-    head = Text(
-        f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
-        f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
-    )
-    classes = table("class", ">waiting", ">arrived", "")
-    for i, name in enumerate(mapper.classes):
-        alone = "nobody can run it now" if i in mapper.stuck else ""
-        arrived = str(int(book.classes[i].arrived))
-        classes.add_row(name, str(len(book.waiting[i])), arrived, alone)
-    machines = table("machine", "state", "running", ">queued")
-    for j, name in enumerate(mapper.executor.machines):
-        job = book.running[j]
-        state = "down" if not book.machines[j].up else "paused" if book.closed[j] else "up"
-        doing = "" if job is None else f"job {job.number} of class {mapper.classes[job.task_class]}"
-        machines.add_row(name, state, doing, str(len(book.own[j])))
-    return Group(head, classes, machines)
+    finish(lambda: {"runs": rows}, lambda: _show_runs(rows), json=json)
 
 
 def _row(run: Run) -> dict[str, Any]:
@@ -234,3 +60,109 @@ def _row(run: Run) -> dict[str, Any]:
         "finished": run.journal.count().get("finished", 0),
         "mean_response": run.journal.mean_response(),
     }
+
+
+def _show_runs(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        print("There are no runs yet; 'gridwright run MGST-1' makes one.")
+        return
+    out = table(">run", "state", "name", "system", "policy", ">units", ">finished", ">response")
+    for row in rows:
+        if "error" not in row:
+            names = (escape(str(row[key])) for key in ("run", "state", "name", "system", "policy"))
+            units, response = f"{row['time_units']:.1f}", known(row["mean_response"], ".4g")
+            out.add_row(*names, units, str(row["finished"]), response)
+    show(console(), out)
+    for row in rows:
+        if "error" in row:
+            print(f"run {row['run']} cannot be read: {row['error']}")
+
+
+@app.command("show")
+def show_run(
+    number: RunNumber,
+    expect: Expect = True,
+    plot: Annotated[
+        Path | None, path_option("--plot", "Draw the response time of every job over time.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a run beside its simulated twin, its expected result and published numbers."""
+    from ..plots import draw_run
+    from ..testbed import Run, report
+
+    check_files(plot=plot)
+    with Run.find(number) as run:
+        found = report(run, expected=expect)
+        finish(
+            found.as_json,
+            lambda: show_report(found),
+            json=json,
+            files={plot: lambda path: draw_run(run, path)},
+        )
+
+
+@app.command()
+def pause(number: RunNumber, json: Json = False) -> None:
+    """Stop the clock of a run: no job arrives or starts, and no machine fails."""
+    _change_clock(number, "pause", json=json)
+
+
+@app.command()
+def resume(number: RunNumber, json: Json = False) -> None:
+    """Start the clock of a paused run again."""
+    _change_clock(number, "resume", json=json)
+
+
+def _change_clock(number: str, verb: str, *, json: bool) -> None:
+    from ..testbed import Run
+
+    with Run.find(number) as run:
+        changed = run.pause() if verb == "pause" else run.resume()
+        words = {"run": run.number, "did": verb, "changed": changed, "state": run.state}
+        finish(lambda: words, lambda: print(f"{run.name} is {run.state}"), json=json)
+
+
+@app.command()
+def export(
+    number: RunNumber,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the tables.")],
+    json: Json = False,
+) -> None:
+    """Write everything about a run as CSV tables."""
+    from ..testbed import Run
+    from ..testbed import export as write
+
+    with Run.find(number) as run:
+        files = [str(path) for path in write(run, folder)]
+    finish(lambda: {"files": files}, lambda: print(*files, sep="\n"), json=json)
+
+
+@app.command()
+def replay(
+    number: RunNumber,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "--policies",
+            help="A policy, by name or by the path of a file, instead of that of the run.",
+            metavar="POLICY",
+        ),
+    ] = None,
+    on: RunOn = None,
+    time_unit: TimeUnit = None,
+    expect: Expect = True,
+    json: Json = False,
+    executor: OldExecutor = None,
+    address: OldAddress = None,
+) -> None:
+    """Run the jobs and failures of a run again, under another policy or on other machines."""
+    from ..testbed import Run
+
+    given = given_options(policy=policy, time_unit=time_unit)
+    with Run.find(number) as old:
+        old.journal.check()
+        chosen = old.experiment.replace(**given, **place(on, executor, address))
+        same = {"jobs": old.jobs, "faults": old.faults}
+    conduct_and_show(chosen, same, json=json, expect=expect)

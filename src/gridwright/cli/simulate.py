@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, Policies, SystemName, listed, plot_path
-from .customers import show_customers
-from .run import (
+from .options import (
     Csv,
     Horizon,
+    Json,
     On,
     Plot,
+    Policies,
+    PolicyName,
     Replications,
     Seed,
+    SystemName,
     Threads,
-    Trace,
     Warmup,
+    listed,
+    path_option,
+)
+from .output import (
+    UNKNOWN,
+    check_files,
+    console,
+    counted,
+    finish,
+    percent,
     progress_bar,
-    writable,
-    write_csv,
-    write_trace,
+    show,
+    table,
+    write_rows,
 )
 
 if TYPE_CHECKING:
-    from ..experiments import Comparison, Result
+    from ..experiments import ChainResult, Comparison, Result
     from ..statistics import Estimate
-
-__all__ = ["compare", "show_comparison", "simulate"]
-
-PolicyName = Annotated[
-    str,
-    typer.Option(
-        help="A policy by name ('gridwright policies'), with parameters (kpb:k=3), or by file.",
-        metavar="POLICY",
-    ),
-]
 
 
 def simulate(
@@ -48,28 +52,32 @@ def simulate(
     replications: Replications = 10,
     precision: Annotated[
         float | None,
-        typer.Option(help="Go on until half widths are within this share of the means."),
+        typer.Option(
+            help="Add replications until the half widths of the confidence intervals are within "
+            "this share of the means, for example 0.01."
+        ),
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
     on: On = None,
     csv: Csv = None,
-    trace: Trace = None,
+    trace: Annotated[
+        Path | None, path_option("--trace", "Write the events of the first replication as CSV.")
+    ] = None,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Simulate a system under a policy: mean number, response times, intervals."""
+    """Simulate a system under one policy: mean number, response times, confidence intervals."""
     from ..experiments import simulate as run
     from ..model import InputError
-    from .output import print_json, written
+    from ..plots import draw_results
 
     if "," in policy:
         raise InputError(
-            f"one policy is simulated; 'gridwright compare {system} --policies {policy}' compares"
+            "simulate takes one policy; to compare several: "
+            f"gridwright compare {system} --policies {policy}"
         )
-    picture = plot_path(plot) if plot else None
-    writable(csv, "--csv")
-    writable(trace, "--trace")
+    check_files(plot=plot, csv=csv, trace=trace)
     with progress_bar() as report:
         result = run(
             system,
@@ -84,16 +92,16 @@ def simulate(
             trace=trace is not None,
             progress=lambda done, runs: report(policy, done, runs),
         )
-    if csv:
-        write_csv((result,), csv)
-    if trace:
-        write_trace(result, trace)
-    _draw((result,), picture)
-    if json:
-        print_json(result.as_json())
-    else:
-        show_result(result)
-        written(csv, trace, picture)
+    finish(
+        result.as_json,
+        lambda: show_result(result),
+        json=json,
+        files={
+            csv: lambda path: _write_replications((result,), path),
+            trace: lambda path: _write_events(result, path),
+            plot: lambda path: draw_results((result,), path),
+        },
+    )
 
 
 def compare(
@@ -107,23 +115,24 @@ def compare(
     on: On = None,
     reference: Annotated[
         str | None,
-        typer.Option(help="Print improvements over this policy.", metavar="POLICY"),
+        typer.Option(
+            help="Also print by how many percent each policy is better than this one.",
+            metavar="POLICY",
+        ),
     ] = None,
     csv: Csv = None,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Compare policies on the same arrivals: who is better, beyond noise."""
+    """Compare policies on the same arrivals, and say which differences are beyond noise."""
     from ..experiments import compare as run
-    from .output import print_json, written
+    from ..plots import draw_results
 
-    picture = plot_path(plot) if plot else None
-    writable(csv, "--csv")
-    names = listed(policies)
+    check_files(plot=plot, csv=csv)
     with progress_bar() as report:
         found = run(
             system,
-            names,
+            listed(policies),
             horizon,
             replications,
             seed,
@@ -133,33 +142,62 @@ def compare(
             progress=report,
         )
     if reference:
-        found.improvement(reference)
-    if csv:
-        write_csv(found.results, csv)
-    _draw(found.results, picture)
-    if json:
-        print_json(found.as_json())
-    else:
-        show_comparison(found, reference)
-        written(csv, picture)
+        found.improvement(reference)  # an unknown policy is an error before anything is written
+    finish(
+        found.as_json,
+        lambda: show_comparison(found, reference),
+        json=json,
+        files={
+            csv: lambda path: _write_replications(found.results, path),
+            plot: lambda path: draw_results(found.results, path),
+        },
+    )
 
 
-def _draw(results: tuple[Result, ...], picture: Any) -> None:
-    if picture:
-        from ..plots import draw_results
+def _write_replications(results: tuple[Result, ...], path: Path) -> None:
+    """Write one row for every replication, to check the intervals in a spreadsheet."""
+    names = results[0].system.classes
+    header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
+    header += [f"mean_response {name}" for name in names]
+    header += [f"throughput {name}" for name in names]
+    header += results[0].further
+    rows = []
+    for result in results:
+        overall = result.values("mean_response")
+        further = [result.values(name) for name in result.further]
+        for number, run in enumerate(result.replications):
+            head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
+            own = [values[number] for values in further]
+            rows.append([*head, *run.response.tolist(), *run.throughput.tolist(), *own])
+    write_rows(path, header, rows)
 
-        draw_results(results, picture)
+
+def _write_events(result: Result, path: Path) -> None:
+    """Write the events of the first replication in the order of time."""
+    from ..simulation import KINDS
+
+    events = result.replications[0].trace
+    system = result.system
+    rows = (
+        [
+            repr(float(event.time)),
+            KINDS[event.kind],
+            int(event.task) + 1 if event.task >= 0 else "",
+            system.classes[event.task_class] if event.task_class >= 0 else "",
+            system.machines[event.machine] if event.machine >= 0 else "",
+        ]
+        for event in events[events["time"].argsort(kind="stable")]
+    )
+    write_rows(path, ["time", "event", "task", "class", "machine"], rows)
 
 
 def show_result(result: Result) -> None:
     """Print a result: overall, by class, by machine."""
-    from rich.markup import escape
-
-    from ..experiments import in_words
-    from .output import console, counted, percent, show, table
+    from ..experiments import ChainResult, in_words
+    from ..policies import PUSH
 
     out = console()
-    runs = counted(len(result.replications), "replication", "replications")
+    runs = counted(len(result.replications), "replication")
     out.print(
         f"[bold]{escape(result.system.name)}[/bold] under [bold]{escape(str(result.policy))}[/bold]"
         f": {runs} of {result.length}, seed {result.seed}"
@@ -174,7 +212,7 @@ def show_result(result: Result) -> None:
         rows.add_row(in_words(name), str(found))
     if result.lost.mean > 0:
         rows.add_row("tasks lost to failures", str(result.lost))
-    if result.policy.kind == "push":
+    if result.policy.kind is PUSH:
         rows.add_row("machines asked per task", str(result.information))
     if result.refusals:
         rows.add_row("impossible answers refused", f"{result.refusals:,}")
@@ -185,7 +223,7 @@ def show_result(result: Result) -> None:
     if result.stable is False and result.long_run_load is not None:
         out.print(f"\n{_what_is_possible(result)}", markup=False)
     out.print("")
-    if result.policy.kind == "chain":
+    if isinstance(result, ChainResult):
         show_customers(result)
     if result.system.random_templates is None:
         show(out, _class_table(result))
@@ -199,10 +237,7 @@ def show_result(result: Result) -> None:
 
 
 def _class_table(result: Result) -> Any:
-    from rich.markup import escape
-
     from ..experiments import in_words
-    from .output import table
 
     columns: dict[str, Sequence[Estimate]] = {
         in_words(name): cells for name, cells in result.by_class.items()
@@ -222,20 +257,14 @@ def _class_table(result: Result) -> Any:
 
 
 def _shown(found: Estimate) -> str:
-    from .output import UNKNOWN
-
     return str(found) if found.mean == found.mean else UNKNOWN
 
 
 def show_comparison(found: Comparison, reference: str | None = None) -> None:
     """Print a comparison: a row a policy, then what differs beyond noise."""
-    from rich.markup import escape
-
-    from .output import console, counted, percent, show
-
     out = console()
     first = found.results[0]
-    runs = counted(len(first.replications), "replication", "replications")
+    runs = counted(len(first.replications), "replication")
     load = "" if first.long_run_load is None else f"; long-run load {percent(first.long_run_load)}"
     out.print(
         f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.length}, "
@@ -260,10 +289,7 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
 
 
 def _comparison_table(found: Comparison, reference: str | None) -> Any:
-    from rich.markup import escape
-
     from ..experiments import in_words
-    from .output import table
 
     first = found.results[0]
     better = found.improvement(reference) if reference else {}
@@ -319,3 +345,24 @@ def _words(difference: Any) -> str:
         return f"{difference.winner} is faster than {loser} by {size}."
     words = difference.metric.replace("_", " ")
     return f"{difference.winner} is better than {loser}: {words} differs by {size}."
+
+
+def show_customers(result: ChainResult) -> None:
+    """Print how the customers of chains were served; one without a limit has no margin."""
+    if not result.system.customers:
+        return
+    rows = table("customer", ">jobs", ">too late", ">share", ">least δ", ">mean δ", "adequate")
+    for each in result.customers:
+        limited = not isnan(each.least_margin.mean)
+        word = "yes" if each.adequate.mean == 1 else f"in {100 * each.adequate.mean:.0f} % of runs"
+        rows.add_row(
+            escape(each.name),
+            str(each.jobs),
+            str(each.failures),
+            str(each.failure_share),
+            str(each.least_margin) if limited else "",
+            str(each.mean_margin) if limited else "",
+            word if limited else "no limit",
+        )
+    show(console(), rows)
+    print()

@@ -1,4 +1,4 @@
-"""``gridwright sweep``."""
+"""``gridwright sweep``: vary one property of a system."""
 
 from __future__ import annotations
 
@@ -6,27 +6,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from .argument import Json, Policies, SystemName, listed, plot_path
-from .run import (
+from .options import (
     Csv,
     Horizon,
+    Json,
     On,
     Plot,
+    Policies,
     Replications,
     Seed,
+    SystemName,
     Threads,
     Warmup,
+    listed,
+)
+from .output import (
+    check_files,
+    console,
+    counted,
+    finish,
     kept_results,
+    percent,
     progress_bar,
-    writable,
+    show,
+    table,
+    with_verdict,
     write_rows,
 )
 
 if TYPE_CHECKING:
     from ..experiments import Sweep
-
-__all__ = ["sweep"]
 
 
 def sweep(
@@ -35,17 +46,16 @@ def sweep(
     vary: Annotated[
         str,
         typer.Option(
-            help="load, arrivals, machines, machines.GROUP, mean_uptime, mean_repair, "
-            "mean_interval, "
-            "inaccuracy.arrivals, inaccuracy.rates, inaccuracy.availability, queue_limit, tasks, "
-            "deadline_factor, assumed.shift, assumed.scale, assumed.execution, or a parameter of "
-            "the policies.",
+            help="What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
+            "mean_repair, mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
+            "inaccuracy.availability, queue_limit, tasks, deadline_factor, assumed.shift, "
+            "assumed.scale, assumed.execution, or a parameter of the policies.",
             metavar="WHAT",
         ),
     ],
     values: Annotated[
         str,
-        typer.Option(help="Values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", metavar="VALUES"),
+        typer.Option(help="Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", metavar="VALUES"),
     ],
     horizon: Horizon = None,
     warmup: Warmup = 0.0,
@@ -57,20 +67,19 @@ def sweep(
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Vary one thing about a system, or a parameter, for several policies."""
+    """Vary one property of a system, or one parameter, under several policies."""
     from ..experiments import sweep as run
+    from ..plots import draw_sweep
     from ..policies import find
-    from .output import print_json, written
 
-    picture = plot_path(plot) if plot else None
-    writable(csv, "--csv")
-    names = listed(policies)
-    chosen = [find(name) for name in names]
+    check_files(plot=plot, csv=csv)
+    chosen = [find(name) for name in listed(policies)]
+    names = [str(policy) for policy in chosen]
     points = values_of(values)
     with progress_bar() as report:
 
         def tell(value: float | str, policy: object, done: float) -> None:
-            before = points.index(value) * len(names) + [str(p) for p in chosen].index(str(policy))
+            before = points.index(value) * len(names) + names.index(str(policy))
             share = (before + done) / (len(points) * len(names))
             report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
 
@@ -88,21 +97,19 @@ def sweep(
             store=kept_results(),
             progress=tell,
         )
-    if csv:
-        _write(found, csv)
-    if picture:
-        from ..plots import draw_sweep
-
-        draw_sweep(found, picture)
-    if json:
-        print_json(found.as_json())
-    else:
-        _show(found)
-        written(csv, picture)
+    finish(
+        found.as_json,
+        lambda: _show(found),
+        json=json,
+        files={
+            csv: lambda path: _write(found, path),
+            plot: lambda path: draw_sweep(found, path),
+        },
+    )
 
 
 def values_of(text: str) -> list[float | str]:
-    """Read values: separated by commas, or from a first to a last by a step.
+    """Parse values: separated by commas, or from a first to a last by a step.
 
     >>> values_of("0.5:0.9:0.2"), values_of("1,2.5,vertex")
     ([0.5, 0.7, 0.9], [1.0, 2.5, 'vertex'])
@@ -146,15 +153,13 @@ def _write(found: Sweep, path: Path) -> None:
 
 
 def _show(found: Sweep) -> None:
-    from rich.markup import escape
 
     from ..experiments import in_words
-    from .output import console, counted, percent, show, table, with_verdict
 
     out = console()
     first = found.points[0].results[0]
     metric = first.criteria[-1]
-    runs = counted(len(first.replications), "replication", "replications")
+    runs = counted(len(first.replications), "replication")
     out.print(
         f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.length}, "
         f"seed {first.seed}, common random numbers; {in_words(metric)}\n"

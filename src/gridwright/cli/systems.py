@@ -1,4 +1,4 @@
-"""``gridwright systems``: the catalogue of published systems."""
+"""``gridwright systems``: list and show the published systems."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .argument import Json, complete_system
+from .options import Json, complete_system
+from .output import console, counted, matrix, print_json, show, table
 
 if TYPE_CHECKING:
     from ..catalogue import Entry
-
-__all__ = ["systems"]
 
 
 def systems(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="The system to show; all are listed without it.", autocompletion=complete_system
+            help="A system to show; by default all are listed.", autocompletion=complete_system
         ),
     ] = None,
     toml: Annotated[
-        bool, typer.Option("--toml", help="Print the system as a system file, to start your own.")
+        bool, typer.Option("--toml", help="Print the system as a system file, which you can edit.")
     ] = False,
     json: Json = False,
 ) -> None:
     """List the published systems, or show one of them."""
     from ..catalogue import entries, find
     from ..model import InputError
-    from .output import print_json
 
     if name is None:
         if toml:
@@ -38,7 +36,7 @@ def systems(
         print_json([_summary(entry) for entry in everything]) if json else _list(everything)
         return
     if toml and json:
-        raise InputError("--toml and --json are two forms of the same; choose one")
+        raise InputError("--toml and --json exclude each other")
     entry = find(name)
     if toml:
         if entry.down:
@@ -81,7 +79,6 @@ def _details(entry: Entry) -> dict[str, Any]:
 
 def _list(everything: list[Entry]) -> None:
     from ..catalogue import cite
-    from .output import console, show, table
 
     out = console()
     rows = table("system", ">classes", ">machines", "published in")
@@ -97,7 +94,6 @@ def _list(everything: list[Entry]) -> None:
 
 def _show(entry: Entry) -> None:
     from ..catalogue import cite, results_of
-    from .output import console
 
     out = console()
     out.print(f"[bold]{entry.name}[/bold]: {entry.where}")
@@ -126,7 +122,6 @@ def _show(entry: Entry) -> None:
 
 
 def _show_random_templates(entry: Entry) -> None:
-    from .output import console, counted
 
     out, drawn = console(), entry.system.random_templates
     assert drawn is not None
@@ -144,8 +139,6 @@ def _show_random_templates(entry: Entry) -> None:
 def _show_system(entry: Entry) -> None:
     from ..allocation.allocation import span
     from ..model import heterogeneity
-    from .matrix import matrix
-    from .output import console, counted, show
 
     out, system = console(), entry.system
     if system.random_templates is not None:

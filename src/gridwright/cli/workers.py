@@ -1,51 +1,57 @@
-"""``gridwright workers``: the machines of a grid, here or at a scheduler elsewhere."""
+"""``gridwright dask workers``: start workers, with a scheduler or at one that is running."""
+
+from __future__ import annotations
 
 import sys
 from typing import Annotated
 
 import typer
 
-from .argument import Json
-
-__all__ = ["workers"]
+from .options import Json, OldConnect
+from .output import counted, print_json
 
 
 def workers(
     local: Annotated[
-        int | None,
-        typer.Option(help="How many workers to start here.", metavar="N", show_default=False),
+        int | None, typer.Option(help="Number of workers to start on this computer.", metavar="N")
     ] = None,
-    connect: Annotated[
+    on: Annotated[
         str | None,
         typer.Option(
-            help="Join the scheduler there, tcp://HOST:PORT or tls://HOST:PORT, and start none.",
+            help="Address of a scheduler that the workers join, tcp://HOST:PORT or "
+            "tls://HOST:PORT; by default a new scheduler is started here.",
             metavar="ADDRESS",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(help="What to call a worker that joins; several are numbered."),
+        typer.Option(help="Name of a worker that joins; several workers are numbered."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where the scheduler listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port that it listens on; 0: any.")] = 8786,
+    host: Annotated[
+        str, typer.Option(help="Address that the new scheduler listens on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port that the new scheduler listens on; 0 for any free port.")
+    ] = 8786,
     tls_ca_file: Annotated[
-        str | None, typer.Option(help="Certificate of who signs those of the cluster.")
+        str | None, typer.Option(help="File of the certificate authority of the cluster.")
     ] = None,
-    tls_cert: Annotated[str | None, typer.Option(help="Our certificate.")] = None,
-    tls_key: Annotated[str | None, typer.Option(help="Its key.")] = None,
+    tls_cert: Annotated[str | None, typer.Option(help="File of our certificate.")] = None,
+    tls_key: Annotated[str | None, typer.Option(help="File of the key to our certificate.")] = None,
     json: Json = False,
+    connect: OldConnect = None,
 ) -> None:
-    """Start a scheduler and workers, or join workers to one, until Ctrl-C.
+    """Start a scheduler and workers, or workers that join a scheduler, until Ctrl-C.
 
-    A grid runs its jobs there: Grid(on=ADDRESS).
+    Then use them: gridwright run EXPERIMENT --on ADDRESS, or Grid(on=ADDRESS) in Python.
     """
     from ..grid.executors.connection import Tls
     from ..grid.executors.dask_cluster import join, serve
     from ..model import InputError
-    from .output import counted, print_json
 
-    if local is None and connect is None:
-        raise InputError("say how many workers to start (--local N), or where to join (--connect)")
+    on = on or connect
+    if local is None and on is None:
+        raise InputError("give the number of workers to start (--local N) or a scheduler (--on)")
     count = 1 if local is None else local
     if not 1 <= count <= 1000:
         raise InputError(f"--local is {count}; expected 1 to 1000")
@@ -55,24 +61,24 @@ def workers(
     if len(given) not in (0, 3):
         raise InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
     tls = Tls(ca_file=given[0], cert=given[1], key=given[2]) if given else None
-    names = _names(count, name, joining=connect is not None)
+    names = _names(count, name, joining=on is not None)
 
     def ready(address: str) -> None:
         if json:
             print_json({"address": address, "workers": names})
         else:
-            these = f"{counted(count, 'worker', 'workers')} ({', '.join(names)})"
+            these = f"{counted(count, 'worker')} ({', '.join(names)})"
             print(f"{these} at {address}; Ctrl-C stops {'it' if count == 1 else 'them'}")
-        sys.stdout.flush()  # whoever reads it waits for this line
+        sys.stdout.flush()  # scripts wait for this line
 
-    if connect is not None:
-        join(names, connect, tls, ready)
+    if on is not None:
+        join(names, on, tls, ready)
     else:
         serve(names, host, port, tls, ready)
 
 
 def _names(count: int, name: str | None, *, joining: bool) -> list[str]:
-    """Name workers: by number where they are all, after their computer where they join others."""
+    """Name workers 1, 2, … beside a new scheduler, and after this computer where they join one."""
     import socket
 
     if name is None and not joining:

@@ -5,7 +5,7 @@ from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest, random_systems
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .result import ClassResult, Result, in_words
-from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult
+from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
 from .store import Store
 from .sweep import Point, Sweep, sweep
@@ -25,6 +25,7 @@ __all__ = [
     "Difference",
     "Gap",
     "Optimum",
+    "PeerResult",
     "Point",
     "Result",
     "Standing",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError, System
-from ..policies import Policy
+from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from .compare import Comparison, compare
 from .results_by_kind import check_alike
@@ -109,11 +109,7 @@ def adversary(
     if len(chosen) < 2:
         raise InputError("there is nobody to lose against; name at least one other policy")
     check_alike(chosen)
-    if chosen[0].kind not in ("push", "pull"):
-        raise InputError(
-            f"{chosen[0].name} is a {chosen[0].kind} policy; the search is among systems for push "
-            "and pull policies"
-        )
+    check_central(chosen[0], "the search is among systems for")
     if min(classes, machines) < 1 or steps < 1:
         raise InputError("expected at least one class, one machine and one step")
     if not 0 < load[0] <= load[1] < 1:

@@ -14,8 +14,8 @@ from ..allocation import Situation, allocate, groups_of, make_workspace, prices,
 from ..allocation.allocation import limiting_classes
 from ..allocation.planner import solve as solve_allocation
 from ..allocation.price import set_prices
-from ..model import Exponential, InputError, MarkovChain, System
-from ..policies import PULL, Policy, Table, View, policies, policy_of
+from ..model import Exponential, InputError, MarkovChain, System, mode
+from ..policies import PULL, Policy, Table, View, check_central, policies, policy_of
 from ..policies import find as find_policy
 from ..simulation import check_system
 from ..statistics import Estimate
@@ -149,10 +149,7 @@ def optimum(
     check_numbers(horizon, replications, seed, WARMUP * horizon)
     _check(system)
     for policy in chosen:
-        if policy.kind not in ("push", "pull"):
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; the optimum is for push and pull ones"
-            )
+        check_central(policy, "the optimum is for")
         check_system(system, policy)
     load = allocate(system).load
     if load >= 1 - 1e-9:
@@ -179,14 +176,13 @@ def optimum(
 
 
 def _known() -> list[Policy]:
-    return [policy for policy in policies().values() if policy.kind in ("push", "pull")]
+    return [policy for policy in policies().values() if policy.kind.is_central]
 
 
 def _check(system: System) -> None:
     """Refuse what the computation would get wrong."""
     name = system.name or "the system"
-    if system.arrivals.ndim > 1:
-        raise InputError(f"{name} has arrivals at machines, which has no optimum here")
+    mode.check(system, mode.CENTRAL, "the optimum is for push and pull policies")
     if system.failures is not None or any(
         isinstance(each, MarkovChain) for each in system.availability
     ):

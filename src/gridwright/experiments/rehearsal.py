@@ -104,13 +104,11 @@ class _Rehearsal:
 def _refuse_impossible(policy: Policy, run: Replication) -> None:
     """Refuse a policy none of whose answers is possible."""
     idle = not run.responded.sum() and not run.utilisation.any()
-    refused = policy.kind == "chain" and run.refusals == run.asked  # nodes take them all the same
+    refused = policy.kind.serves_refused and run.refusals == run.asked
     if run.tasks > 0 and run.refusals and (idle or refused):
-        if policy.kind == "batch":
-            expected = "places of waiting tasks, and machines with room that can run them"
-        else:
-            expected = f"a {'class' if policy.kind == 'pull' else 'machine'} that can do it, or -1"
-        raise InputError(f"policy {policy.name}: every answer is impossible; expected {expected}")
+        raise InputError(
+            f"policy {policy.name}: every answer is impossible; expected {policy.kind.answer}"
+        )
 
 
 def _compare(policy: Policy, interpreted: Replication, compiled: Replication) -> None:

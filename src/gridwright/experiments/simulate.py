@@ -112,7 +112,7 @@ def simulate(
     policy = find_policy(policy)
     check_numbers(horizon, replications, seed, warmup, precision, threads)
     check_system(system, policy)
-    if delays is not None and policy.kind != "pull":
+    if delays is not None and not policy.kind.pulls:
         raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     options: dict[str, Any] = {
         "horizon": horizon,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..allocation import allocate, long_run_load
-from ..model import Assumed, InputError, Perturbation, System, did_you_mean, scaled_chains
+from ..model import Assumed, InputError, Perturbation, System, did_you_mean, mode, scaled_chains
 
 __all__ = ["VARIATIONS", "is_variation", "varied"]
 
@@ -33,7 +33,7 @@ def is_variation(what: str) -> bool:
 
 
 def _scaled(system: System, factor: float) -> System:
-    if system.has_chains:
+    if system.mode is mode.CHAINS:
         return system.replace(**scaled_chains(system, factor))
     return system.replace(arrivals=(system.arrivals * factor).tolist())
 
@@ -89,7 +89,7 @@ def _with_nodes(system: System, count: float) -> System:
 
 
 def _with_perturbation(system: System, part: str, value: float) -> System:
-    if not system.has_chains:
+    if system.mode is not mode.CHAINS:
         raise InputError(f"perturbation.{part} cannot be varied: the system has no chains")
     disturbed = (system.perturbation or Perturbation()).parts()
     return system.replace(perturbation={**disturbed, part: value})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -11,14 +10,9 @@ from numpy.typing import NDArray
 from ..allocation import Situation, make_workspace
 from ..allocation.planner import solve
 from .book import Book
+from .event import Entry
 from .job import Instruction, Job
-from .journal import Entry
 from .settings import Corrections
-
-__all__ = [
-    "Beliefs",
-    "Learner",
-]
 
 Floats = NDArray[np.float64]
 Answer = tuple[list[Instruction], list[Entry]]
@@ -60,7 +54,7 @@ class Beliefs:
         found = self.learner.arrivals(self.book.classes["arrival"], now, self.load())
         if found is None:
             return [], []
-        entry = Entry(now, "arrivals", detail=json.dumps(found.round(6).tolist()))
+        entry = Entry(now, "arrivals", fields={"rates": found.round(6).tolist()})
         return self.book.believe(now, arrivals=found.tolist()), [entry]
 
     def ended(self, job: Job, now: float) -> Answer:
@@ -79,7 +73,7 @@ class Beliefs:
         found = self.learner.rates(self.book.nominal, shares, self.load())
         if found is None:
             return [], []
-        entry = Entry(now, "rates", detail=json.dumps(found.round(6).tolist()))
+        entry = Entry(now, "rates", fields={"rates": found.round(6).tolist()})
         return self.book.believe(now, rates=found), [entry]
 
     def read(self, machine: int, predicted: float, now: float) -> list[Instruction]:

@@ -21,17 +21,17 @@ from ..model import GridClosedError, InputError
 from ..policies import Policy
 from ..policies import find as find_policy
 from . import validation
+from .event import Entry
 from .executors import Executor
 from .future import Answers, JobFuture
 from .job import Stage
-from .journal import Entry, Journal, home
+from .journal import Journal
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .operators import Operators
+from .ownership import home
 from .settings import Corrections, Settings, corrections_of
 from .turn import Receipt, Submission, patiently
-
-__all__ = ["Grid"]
 
 LOGGER = logging.getLogger(__name__)
 UNNAMED = "1"
@@ -455,8 +455,8 @@ class Grid:
                 said = [each for number in found for each in mapper.withdraw(now, number) or ()]
                 return said if found else None
 
-            words = "jobs that waited when the grid was shut down"
-            self._tell(withdraw, Entry(mapper.now(), "cancelled", detail=words))
+            words = "they waited when the grid was shut down"
+            self._tell(withdraw, Entry(mapper.now(), "cancelled", fields={"why": words}))
             for number in found:
                 if (future := self._pending.get(number)) is not None:
                     self._answers.cancelled(future)

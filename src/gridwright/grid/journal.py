@@ -1,4 +1,4 @@
-"""The journal: everything that happens to a grid, on disk before it is acted upon."""
+"""The journal of a grid: a SQLite file with its jobs and events, written before the grid acts."""
 
 from __future__ import annotations
 
@@ -12,27 +12,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import InputError
+from .event import UNUSUAL, USUAL, Entry
 from .job import Job, Stage
-from .ownership import Ownership, home
+from .ownership import Ownership
 
-__all__ = ["IN_MEMORY", "UNUSUAL", "VERSION", "Entry", "Journal", "Kept", "Request", "home"]
-
-VERSION = 3
+VERSION = 4
 IN_MEMORY = Path(":memory:")
-"""A journal that is gone when it is closed."""
+"""The path of a journal in memory, which is lost when it is closed."""
 BUSY = 5000
-"""Milliseconds for which a reader waits for SQLite's write lock,"""
+"""Milliseconds for which a reader waits for SQLite's write lock."""
 BUSY_OWNER = 10
-"""and for which the owner does: its event loop tries again instead."""
+"""The same for the grid that writes the journal: its event loop tries again later instead."""
 WARNING = logging.getLogger("gridwright").warning
 
 TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
 STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out", "deaths", "causes")
-
-USUAL = ("submitted", "sent", "started", "finished")
-"""What every job goes through."""
-UNUSUAL = f"kind NOT IN {USUAL}"
-"""A condition for all else; whoever asks in these words need not read every event."""
 
 SCHEMA = f"""
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -44,7 +38,7 @@ CREATE TABLE job (
     result BLOB, error TEXT);
 CREATE TABLE event (
     time REAL NOT NULL, kind TEXT NOT NULL, job INTEGER, attempt INTEGER, machine TEXT,
-    detail TEXT);
+    fields TEXT);
 CREATE INDEX unusual ON event (kind) WHERE {UNUSUAL};
 CREATE TABLE decision (
     time REAL NOT NULL, asked TEXT NOT NULL, candidates TEXT NOT NULL, choice TEXT, plan INTEGER);
@@ -52,17 +46,6 @@ CREATE TABLE request (
     number INTEGER PRIMARY KEY, verb TEXT NOT NULL, machine TEXT NOT NULL, value TEXT NOT NULL,
     answer TEXT);
 """
-
-
-class Entry(NamedTuple):
-    """Something that happened."""
-
-    time: float
-    kind: str
-    job: int | None = None
-    attempt: int | None = None
-    machine: str | None = None
-    detail: str = ""
 
 
 class Kept(NamedTuple):
@@ -242,7 +225,8 @@ class Journal:
         run("BEGIN IMMEDIATE")
         try:
             if entries:
-                self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", entries)
+                rows = [entry.row() for entry in entries]
+                self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", rows)
             if decisions:
                 self._database.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions)
             works, new, known = dict(submitted), [], []
@@ -331,7 +315,17 @@ class Journal:
         where = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         if kinds and not set(kinds) & set(USUAL):
             where += f" AND {UNUSUAL}"
-        return [Entry(*row) for row in self.select(f"* FROM event {where} ORDER BY rowid", kinds)]
+        return self.entries(f"{where} ORDER BY rowid", kinds)
+
+    def entries(self, which: str, values: Sequence[Any] = ()) -> list[Entry]:
+        """Return the events that a condition and order in SQL select."""
+        rows = self.select(f"time, kind, job, attempt, machine, fields FROM event {which}", values)
+        try:
+            return [Entry.read(row) for row in rows]
+        except (TypeError, ValueError, RecursionError):
+            raise InputError(
+                f"{self.path} is damaged: the fields of an event are not JSON"
+            ) from None
 
     def decisions(self) -> list[tuple[float, str, str, str | None, int]]:
         """Return what was answered to whom, in its order."""
@@ -437,7 +431,8 @@ SOUND = {
         _TIME.format("time"),
         _TEXT.format("kind"),
         *((_MAYBE + _WHOLE).format(name) for name in ("job", "attempt")),
-        *((_MAYBE + _TEXT).format(name) for name in ("machine", "detail")),
+        (_MAYBE + _TEXT).format("machine"),
+        (_MAYBE + "typeof({0}) = 'text' AND substr({0}, 1, 1) = '{{'").format("fields"),
     ],
     "decision": [
         _TIME.format("time"),

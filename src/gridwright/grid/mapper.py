@@ -8,7 +8,6 @@ wait for a result get it.
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -24,16 +23,15 @@ from ..model import GridClosedError, InputError, JobLostError, JournalError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
+from .event import Entry
 from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
 from .future import RemoteError
 from .job import Cancel, Instruction, Job, Stage
-from .journal import IN_MEMORY, Entry, Journal
+from .journal import IN_MEMORY, Journal
 from .settings import Settings
 from .time_limit import Overdue, TimeLimits
 from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
 from .worker import cut
-
-__all__ = ["Mapper", "Submission"]
 
 INSTANT = 1e-6
 """Seconds that are none."""
@@ -334,8 +332,9 @@ class Mapper:
             case MachineDown(machine, why, died):
                 self._down(machine, cut(why), died=died, turn=turn)
             case Reading(machine, measured, predicted) if math.isfinite(measured + predicted):
-                name, said = self.executor.machines[machine], f"{measured:.4f} {predicted:.4f}"
-                turn.note(Entry(now, "availability", machine=name, detail=said))
+                name = self.executor.machines[machine]
+                fields = {"measured": round(measured, 4), "predicted": round(predicted, 4)}
+                turn.note(Entry(now, "availability", machine=name, fields=fields))
                 turn.out += self.beliefs.read(machine, predicted, now)
             case _Call(what, entry, answer):
                 said_so = what(now)
@@ -348,7 +347,7 @@ class Mapper:
 
     def _down(self, machine: int, why: str, *, died: bool, turn: Turn) -> None:
         now, name = self.now(), self.executor.machines[machine]
-        turn.note(Entry(now, "down", machine=name, detail=why))
+        turn.note(Entry(now, "down", machine=name, fields={"why": why}))
         died = died and self.book.running[machine] is not None
         self.deaths += died
         turn.out += self.book.machine_down(
@@ -408,17 +407,15 @@ class Mapper:
             stuck = bool(alone[i]) and bool(self.book.waiting[i])
             if stuck and i not in self.stuck:
                 self.stuck.add(i)
-                turn.note(
-                    Entry(self.now(), "nobody", detail=f"class {name}: no machine can run it")
-                )
+                turn.note(Entry(self.now(), "nobody", fields={"task_class": name}))
             elif not stuck:
                 self.stuck.discard(i)
 
     def _note_plan(self, turn: Turn) -> None:
         if self.book.policy.planner is not None and self._planned != self.book.plans:
             self._planned = self.book.plans
-            shares = json.dumps(self.book.plan.round(4).tolist())
-            turn.note(Entry(self.now(), "plan", detail=f"{self.book.plans} {shares}"))
+            fields = {"number": self.book.plans, "shares": self.book.plan.round(4).tolist()}
+            turn.note(Entry(self.now(), "plan", fields=fields))
 
     def _carry_out(self, word: Instruction) -> None:
         if self.broken:

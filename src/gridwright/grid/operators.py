@@ -9,12 +9,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..model import GridTimeoutError, InputError, did_you_mean
-from .journal import Entry
+from .event import Entry
 from .mapper import Mapper
 from .prediction import Prediction
 from .turn import patiently
-
-__all__ = ["VERBS", "Operators"]
 
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
 GLANCE = 0.2
@@ -127,7 +125,7 @@ class Operators:
         number = self._number(machine)
         if not period > 0:
             raise InputError(f"a failure of {period:g} time units; expected more than 0")
-        self._note("failure", machine, f"{period:g}")
+        self._note("failure", machine, period=period)
         self.mapper.executor.fail(number, silent=silent)
         self._after(period, "repair", number, lambda: self._repair(number, machine))
         return True
@@ -148,14 +146,14 @@ class Operators:
 
         self._after(period, "impose", number, end)
         what: Callable[[float], Any] = lambda now: beliefs.impose(number, availability, now)  # noqa: E731
-        return await self._tell("availability imposed", machine, what, f"{availability:g}")
+        return await self._tell("availability imposed", machine, what, availability=availability)
 
     async def predict(self, machine: str, prediction: Any) -> bool:
         """Predict a machine's CPU availability in another way from now on."""
         number, way = self._number(machine), Prediction.of(prediction)
         if not self.mapper.settings.resolution > 0:
             raise InputError("nothing is predicted: no readings are taken, the resolution is 0")
-        self._note("prediction", machine, way.mode)
+        self._note("prediction", machine, mode=way.mode)
         self.mapper.executor.predict(number, way)
         return True
 
@@ -225,14 +223,14 @@ class Operators:
         if number not in self.killed:
             self.mapper.executor.repair(number)
 
-    def _note(self, kind: str, machine: str, detail: str = "") -> None:
-        entry = Entry(self.mapper.now(), kind, machine=machine, detail=detail)
+    def _note(self, kind: str, machine: str, **fields: Any) -> None:
+        entry = Entry(self.mapper.now(), kind, machine=machine, fields=fields)
         self.mapper.call(lambda now: [], entry)
 
     async def _tell(
-        self, kind: str, machine: str, what: Callable[[float], Any], detail: str = ""
+        self, kind: str, machine: str, what: Callable[[float], Any], **fields: Any
     ) -> bool:
-        entry = Entry(self.mapper.now(), kind, machine=machine, detail=detail)
+        entry = Entry(self.mapper.now(), kind, machine=machine, fields=fields)
         return await asyncio.wrap_future(self.mapper.call(what, entry))
 
 

@@ -15,19 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from ..model import InputError, did_you_mean
 from ..model.record import NonNegative, PositiveOrInfinite, Record, explain, shortened
-from .journal import home
-
-__all__ = [
-    "MINUTES",
-    "MODES",
-    "Extent",
-    "History",
-    "Prediction",
-    "Slot",
-    "history_path",
-    "predictions_of",
-    "slot_of",
-]
+from .ownership import home
 
 MINUTES = 24 * 60
 """Minutes of a day."""
@@ -87,10 +75,15 @@ class Prediction(Record):
     0.75
     """
 
-    mode: Literal["weekly", "recursive", "fixed"] = "weekly"
+    mode: Annotated[Literal["weekly", "recursive", "fixed"], Field(title="Prediction mode")] = (
+        "weekly"
+    )
     intervals: Annotated[int, Field(strict=True, ge=1, le=MINUTES)] = 96
-    weights: tuple[NonNegative, ...] = (0.4, 0.3, 0.2, 0.1)
-    c: Share = 0.5
+    weights: Annotated[
+        tuple[NonNegative, ...],
+        Field(title="Weights of earlier weeks", description="Last week first"),
+    ] = (0.4, 0.3, 0.2, 0.1)
+    c: Annotated[Share, Field(title="Weight of the last week")] = 0.5
     start: Share = 0.5
     availability: Share | None = None
     period: PositiveOrInfinite = float("inf")

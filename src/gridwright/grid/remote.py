@@ -1,4 +1,4 @@
-"""Looking at a grid from another process, through its journal."""
+"""Watch and control a grid from another process, through its journal."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..model import GridClosedError, GridTimeoutError, InputError
-from .journal import UNUSUAL, Journal
+from .event import FIELDS, UNUSUAL
+from .journal import Journal
 from .ownership import home, signed
 
-__all__ = [
-    "MachineState",
-    "away_times",
-    "find_running",
-    "machine_states",
-    "request",
-]
-
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
-"""What an event makes of a machine."""
+"""The state of a machine after an event."""
 KEPT = ("wait", "fail", "stopped")
-"""What may be done about a job that takes too long while its machine stays up."""
+"""Reactions to a time-out after which the machine of the job stays up."""
 
 
 class MachineState(NamedTuple):
-    """A machine as the journal has it."""
+    """The state of a machine, read from the journal."""
 
     name: str
     state: str
@@ -36,9 +29,9 @@ class MachineState(NamedTuple):
     lost: int
     """Jobs that were running when it went down."""
     measured: float | None
-    """Its CPU availability at the last reading, if there was one,"""
+    """Its CPU availability at the last measurement, if there was one."""
     predicted: float | None
-    """and what was expected of it then."""
+    """The availability that was predicted then."""
 
 
 def find_running(which: str | None = None) -> list[Journal]:
@@ -68,18 +61,18 @@ def find_running(which: str | None = None) -> list[Journal]:
 
 
 def machine_states(journal: Journal) -> list[MachineState]:
-    """Read off a journal how its machines are."""
+    """Return the state of each machine of a journal."""
     names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
     paused: dict[str, bool] = {}
     for entry in journal.events(*STATES, "timed out"):
         late = entry.kind == "timed out"
-        if entry.machine is None or (late and entry.detail in KEPT):
+        if entry.machine is None or (late and entry.fields.get("then") in KEPT):
             continue
         state = "down" if late else STATES[entry.kind]
         if entry.kind in ("paused", "resumed"):
             paused[entry.machine] = entry.kind == "paused"
-        if state == "up" and paused.get(entry.machine):  # started again, and still paused
+        if state == "up" and paused.get(entry.machine):  # it was started again, but stays paused
             state = "paused"
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
             states[entry.machine] = (state, entry.time)
@@ -87,10 +80,12 @@ def machine_states(journal: Journal) -> list[MachineState]:
     counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
     running = dict(journal.select(counted.format("min(number)"), ("sent",)))
     finished = dict(journal.select(counted.format("count(*)"), ("finished",)))
-    event = f"machine, {{}} FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
-    losses = dict(journal.select(event.format("count(*)"), ("lost",)))
-    last = journal.select(event.format("detail, max(rowid)"), ("availability",))
-    readings = {name: [float(word) for word in detail.split()] for name, detail, _ in last}
+    same = f"FROM event WHERE kind = ? AND {UNUSUAL} GROUP BY machine"
+    losses = dict(journal.select(f"machine, count(*) {same}", ("lost",)))
+    readings = {
+        each.machine: [each.fields[name] for name in FIELDS["availability"]]
+        for each in journal.entries(f"WHERE rowid IN (SELECT max(rowid) {same})", ("availability",))
+    }
     return [
         MachineState(
             name,
@@ -105,7 +100,7 @@ def machine_states(journal: Journal) -> list[MachineState]:
 
 
 def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
-    """Return by machine since when and until when it was away; infinite: it still is."""
+    """Return the times when each machine was away, as (from, to); to is infinite if it still is."""
     found: dict[str, list[tuple[float, float]]] = {}
     for entry in journal.events("down", "failure", "killed", "up"):
         spans = found.setdefault(entry.machine or "", [])
@@ -120,7 +115,7 @@ def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
 def request(
     journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
 ) -> str:
-    """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
+    """Send a request to the grid that writes a journal; wait for its answer and return it."""
     if not journal.is_claimed():
         raise GridClosedError("the grid is not running")
     number = journal.ask(verb, machine, value)

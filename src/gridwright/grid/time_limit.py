@@ -6,14 +6,12 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from .event import Entry
 from .job import Job, Send, Stage
-from .journal import Entry
 from .turn import Turn
 
 if TYPE_CHECKING:
     from .mapper import Mapper
-
-__all__ = ["Overdue", "TimeLimits"]
 
 STARTING = 10.0
 """Seconds in which a job should start, and before which its time limit does not run: its machine's
@@ -77,7 +75,7 @@ class TimeLimits:
         has_failed = then == "fail" and book.jobs[sent.job].stage.is_final
         if then != "wait" and not has_failed and book.machines[sent.machine].up:
             then = "stopped"
-        turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, then))
+        turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, {"then": then}))
         turn.out += said
         self._watch_copy(sent, book.jobs[sent.job])
 

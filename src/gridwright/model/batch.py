@@ -12,6 +12,7 @@ from .spreadsheet import unquoted
 
 __all__ = [
     "BatchRun",
+    "BatchTables",
     "Deadlines",
     "ExecutionPmf",
     "read_times",
@@ -108,6 +109,14 @@ class BatchRun(Record):
         if self.at_once and self.tasks is None:
             raise ValueError("at_once needs tasks, the number of them")
         return self
+
+
+class BatchTables(Record):
+    """The parts of a system that only batch policies understand."""
+
+    pmf: ExecutionPmf | None = None
+    deadlines: Deadlines | None = None
+    batch: BatchRun | None = None
 
 
 COLUMNS = ["class", "machine", "time"]

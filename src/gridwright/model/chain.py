@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from .error import InputError
+from .mode import CHAINS
 from .record import Array, Count, NonNegative, OneOrList, Positive, Record
 
 if TYPE_CHECKING:
     from .system import System
 
 __all__ = [
+    "ChainTables",
     "Customer",
     "Perturbation",
     "RandomTemplates",
@@ -152,6 +154,16 @@ class Perturbation(Record):
     uptimes: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
 
 
+class ChainTables(Record):
+    """The parts of a system that only policies for chains understand."""
+
+    templates: tuple[Template, ...] = ()
+    random_templates: RandomTemplates | None = None
+    customers: tuple[Customer, ...] = ()
+    perturbation: Perturbation | None = None
+    one_at_a_time: Annotated[bool, Field(strict=True)] = False
+
+
 def in_plural(values: Any) -> Any:
     """Rename ``template`` and ``customer``, as a file has them, to what a system has."""
     if not isinstance(values, dict) or not values.keys() & PLURAL.keys():
@@ -197,7 +209,7 @@ def _from_random(drawn: RandomTemplates) -> dict[str, Any]:
 
 def check_chains(system: Any) -> None:
     """Raise where the parts of a system that are about chains contradict each other."""
-    if not system.has_chains:
+    if system.mode is not CHAINS:
         for key in ("customers", "perturbation", "one_at_a_time"):
             if getattr(system, key):
                 raise ValueError(f"{key} is for chains; expected templates with it")

@@ -1,19 +1,10 @@
-"""The errors of Gridwright, and close matches for a wrong word."""
+"""The errors of Gridwright, and hints at what a wrong word may have meant.
+
+A command exits with 2 for an InputError and with 1 for every other error of this tree.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-
-__all__ = [
-    "GridClosedError",
-    "GridError",
-    "GridTimeoutError",
-    "GridwrightError",
-    "InputError",
-    "JobFailedError",
-    "JobLostError",
-    "JournalError",
-    "did_you_mean",
-]
 
 
 class GridwrightError(Exception):
@@ -21,7 +12,7 @@ class GridwrightError(Exception):
 
 
 class InputError(GridwrightError, ValueError):
-    """Wrong input, told in one line: what was wrong, where, and what was expected."""
+    """Wrong input. One line says what is wrong, where, and what is expected."""
 
 
 class GridError(GridwrightError):
@@ -29,30 +20,30 @@ class GridError(GridwrightError):
 
 
 class GridClosedError(GridError):
-    """Raised for a call to a closed grid, and for jobs that had not ended when it was closed."""
+    """The grid is closed: it takes no calls, and jobs that had not ended are not run."""
 
 
 class GridTimeoutError(GridError, TimeoutError):
-    """Raised when a grid or one of its machines does not answer in time."""
+    """The grid or one of its machines did not answer in time."""
 
 
-class JobFailedError(GridError):
-    """Raised for a job that failed with an exception that cannot be raised here as itself.
-
-    The message is the traceback of the job. Such exceptions cannot be pickled, or would end this
-    program, as ``SystemExit`` does.
-    """
+class JournalError(GridError):
+    """The journal of the grid cannot be written."""
 
 
 class JobLostError(GridError):
-    """Raised for a job that was given up: its process died or it timed out too often.
+    """The job was given up because its process died or it timed out too often.
 
     The message says what happened at each attempt, and on which machine.
     """
 
 
-class JournalError(GridError):
-    """Raised when a grid's journal cannot be written."""
+class JobFailedError(GridError):
+    """The job failed with an exception that cannot be raised here as itself.
+
+    The message is the traceback of the job. Such exceptions cannot be pickled, or would end this
+    program, as ``SystemExit`` does.
+    """
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .chain import PLURAL, chain_defaults, check_chains, in_plural
 from .distribution import Distribution, describe
 from .error import InputError, did_you_mean
+from .mode import CHAINS
 from .record import Record, plain
 from .toml import parse_toml
 
@@ -59,7 +60,7 @@ def document(system: System, folder: Path | None = None, *, named: bool = True) 
 def unsaid(system: System) -> set[str]:
     """Name the parts of a system that are what they would be if they were not given."""
     parts: dict[str, Any] = {"rates": system.rates.tolist()}
-    if system.has_chains:
+    if system.mode is CHAINS:
         parts = {"templates": system.templates, "random_templates": system.random_templates}
     defaults = with_defaults(parts)
     return {

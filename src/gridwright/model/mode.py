@@ -15,7 +15,7 @@ from .error import InputError
 if TYPE_CHECKING:
     from .system import System
 
-__all__ = ["BATCH", "CENTRAL", "CHAINS", "DECENTRALISED", "Mode", "check_mode", "mode_of"]
+__all__ = ["BATCH", "CENTRAL", "CHAINS", "DECENTRALISED", "Mode", "check", "mode_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ def mode_of(system: System) -> Mode:
     return next((mode for mode in MODES if mode.tables(system)), CENTRAL)
 
 
-def check_mode(system: System, mode: Mode, asker: str) -> None:
+def check(system: System, mode: Mode, asker: str) -> None:
     """Refuse a system with the tables of another mode, or without those that this mode needs.
 
     The asker says who wants to run the system: "mct is a push policy".

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
-from .batch import BatchRun, Deadlines, ExecutionPmf
-from .chain import Customer, Perturbation, RandomTemplates, Template
+from .batch import BatchTables
+from .chain import ChainTables
 from .distribution import AnyDistribution, Exponential
 from .error import InputError
 from .file import check_fit, document, numbered, read, unsaid, with_defaults
+from .mode import Mode, mode_of
 from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
-from .uncertainty import Assumed, Availability, Changes, Failures, MarkovChain
+from .uncertainty import Assumed, Availability, DecentralisedTables, Failures, MarkovChain
 
 __all__ = ["System"]
 
@@ -45,7 +46,23 @@ Arrivals = Annotated[
 ]
 
 
-class System(Record):
+class Core(Record):
+    """The parts of a system that every policy understands."""
+
+    name: Text = ""
+    classes: tuple[Name, ...] = ()
+    groups: tuple[Name, ...] = ()
+    arrivals: Annotated[Floats, Array(Arrivals)]
+    rates: Matrix
+    counts: tuple[Count, ...] = ()
+    availability: tuple[Availability, ...] = ()
+    execution: OneOrList[AnyDistribution] = Exponential()
+    interarrival: OneOrList[AnyDistribution] = Exponential()
+    failures: Failures | None = None
+    assumed: Assumed | None = None
+
+
+class System(ChainTables, BatchTables, DecentralisedTables, Core):
     """What there is to do, and the machines to do it: immutable, validated once.
 
     Columns of ``rates`` are machines, or groups of like machines with a number of each in
@@ -90,27 +107,6 @@ class System(Record):
     >>> system.nominal[1, 0]
     np.float64(4.0)
     """
-
-    name: Text = ""
-    classes: tuple[Name, ...] = ()
-    groups: tuple[Name, ...] = ()
-    arrivals: Annotated[Floats, Array(Arrivals)]
-    rates: Matrix
-    counts: tuple[Count, ...] = ()
-    availability: tuple[Availability, ...] = ()
-    execution: OneOrList[AnyDistribution] = Exponential()
-    interarrival: OneOrList[AnyDistribution] = Exponential()
-    failures: Failures | None = None
-    assumed: Assumed | None = None
-    changes: Changes | None = None
-    pmf: ExecutionPmf | None = None
-    deadlines: Deadlines | None = None
-    batch: BatchRun | None = None
-    templates: tuple[Template, ...] = ()
-    random_templates: RandomTemplates | None = None
-    customers: tuple[Customer, ...] = ()
-    perturbation: Perturbation | None = None
-    one_at_a_time: Annotated[bool, Field(strict=True)] = False
 
     if TYPE_CHECKING:
 
@@ -204,9 +200,9 @@ class System(Record):
     __str__ = __repr__
 
     @property
-    def has_chains(self) -> bool:
-        """Whether jobs are chains of applications."""
-        return bool(self.templates) or self.random_templates is not None
+    def mode(self) -> Mode:
+        """The mode that its tables are for: central, decentralised, batch or chains."""
+        return mode_of(self)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -275,18 +271,6 @@ class System(Record):
             return self
         stated = self.assumed.stated()
         return self.replace(**stated, assumed=None)
-
-    @property
-    def batch_only(self) -> tuple[str, ...]:
-        """What of it means something to batch policies only, as a system file names it."""
-        parts = ("batch", "deadlines", "pmf")
-        found = [f"[{key}]" for key in parts if getattr(self, key) is not None]
-        if self.assumed is not None:
-            fields = type(self.assumed).model_fields
-            for key in ("execution", "scale", "shift"):
-                if getattr(self.assumed, key) != fields[key].default:
-                    found.append(f"[assumed] {key}")
-        return tuple(found)
 
     def per_machine(self, values: Any) -> tuple[Any, ...]:
         """Spread one value, or one a column, over the machines."""

@@ -14,6 +14,7 @@ __all__ = [
     "Assumed",
     "Availability",
     "Changes",
+    "DecentralisedTables",
     "Failures",
     "Inaccuracy",
     "MarkovChain",
@@ -83,8 +84,13 @@ class Failures(Record):
     20.0
     """
 
-    mean_uptime: OneOrList[PositiveOrInfinite]
-    mean_repair: OneOrList[Positive]
+    mean_uptime: Annotated[
+        OneOrList[PositiveOrInfinite],
+        Field(title="Mean up-time", description="Time units; empty: never fails"),
+    ]
+    mean_repair: Annotated[
+        OneOrList[Positive], Field(title="Mean repair time", description="Time units")
+    ]
     uptime: OneOrList[AnyDistribution] = Exponential()
     repair: OneOrList[AnyDistribution] = Exponential()
 
@@ -118,6 +124,12 @@ class Changes(Record):
 
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+
+class DecentralisedTables(Record):
+    """The part of a system that only decentralised policies understand, beside its arrivals."""
+
+    changes: Changes | None = None
 
 
 class Inaccuracy(Record):

@@ -1,4 +1,4 @@
-"""An allocation as a heat map: who serves whom, at a glance."""
+"""Allocations as heat maps, and systems on which a policy loses."""
 
 from __future__ import annotations
 
@@ -9,30 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import allocate
-from .figure import literal, mark, save
+from .figure import literal, mark, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ..allocation import Allocation
     from ..experiments import Adversary
 
-__all__ = [
-    "draw_adversary",
-    "draw_allocation",
-]
+__all__ = ["draw_adversary", "draw_allocation"]
 
 READABLE = 40
-"""With more machines than this, numbers in the cells and a name for each would not be readable."""
+"""With more machines, cells have no numbers, and only some columns have names."""
 
 
-def draw_allocation(allocation: Allocation, path: Path) -> None:
+def draw_allocation(allocation: Allocation, path: Path | None = None) -> Figure:
     """Draw δ* and the efficiencies [class, machine]; darker is more, white is never."""
-    from matplotlib.figure import Figure
-
     classes, machines = allocation.shares.shape
     width = min(3 + 0.45 * machines, 16)
-    figure = Figure(figsize=(width, 3.6 + 0.9 * classes), layout="constrained")
+    figure = new_figure(width, 3.6 + 0.9 * classes)
     pictures = figure.subplots(2, 1)
     for axes, values, words in zip(
         pictures,
@@ -51,7 +47,7 @@ def draw_allocation(allocation: Allocation, path: Path) -> None:
         f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
         f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
     )
-    save(figure, path)
+    return save(figure, path)
 
 
 def _label(axes: Axes, allocation: Allocation) -> None:
@@ -86,11 +82,9 @@ def _write(axes: Axes, values: NDArray[np.float64]) -> None:
             )
 
 
-def draw_adversary(found: Adversary, path: Path) -> None:
+def draw_adversary(found: Adversary, path: Path | None = None) -> Figure:
     """Draw the rates, darker where the efficiency is higher, and a bar a policy."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    figure = new_figure(10, 3.6)
     rates, bars = figure.subplots(1, 2)
     system, best = found.system, allocate(found.system)
     rates.imshow(best.efficiencies, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
@@ -113,4 +107,4 @@ def draw_adversary(found: Adversary, path: Path) -> None:
     bars.bar(names, means, yerr=errors, color=[f"C{k}" for k in range(len(names))], capsize=4)
     bars.set_ylabel("mean number in system")
     bars.set_title(f"load {100 * best.load:.1f} %, {literal(found.verdict)}")
-    save(figure, path)
+    return save(figure, path)

@@ -1,21 +1,51 @@
-"""What all pictures have in common."""
+"""What all pictures share. Matplotlib is imported when the first figure is made."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
+
+import numpy as np
 
 from ..model import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ..experiments import Result
 
-__all__ = ["FORMATS", "literal", "mark", "save"]
+__all__ = ["FORMATS", "band", "literal", "log_if_far", "mark", "new_figure", "save", "side_by_side"]
 
 FORMATS = (".png", ".svg", ".pdf")
+FAR = 20.0
+"""The ratio of the largest to the smallest value beyond which an axis is logarithmic."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Make an empty figure, in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Figure, path: Path | None) -> Figure:
+    """Write a figure in the format that the path ends in, if there is a path; return it."""
+    import matplotlib
+
+    if path is None:
+        return figure
+    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file every time
+    try:
+        with matplotlib.rc_context({"svg.hashsalt": "gridwright"}), catch_warnings():
+            simplefilter("ignore")  # a name in a script that no font here has
+            metadata: Any = dates.get(path.suffix.lower(), {})
+            figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    return figure
 
 
 def literal(name: str) -> str:
@@ -28,18 +58,29 @@ def mark(result: Result) -> str:
     return "" if result.stable else f"\n({result.stability.word})"
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure, in the format that the path ends in."""
-    import matplotlib
+def log_if_far(axes: Axes, values: Iterable[float]) -> None:
+    """Make the vertical axis logarithmic if the positive values differ widely."""
+    positive = [value for value in values if value > 0]
+    if positive and max(positive) > FAR * min(positive):
+        axes.set_yscale("log")
 
-    dated = (
-        {}
-        if path.suffix.lower() == ".png"
-        else {"Date" if path.suffix == ".svg" else "CreationDate": None}
-    )
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "gridwright"}), catch_warnings():
-            simplefilter("ignore")  # a name in a script that no font here has
-            figure.savefig(path, dpi=150, bbox_inches="tight", metadata=dated)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+def band(
+    axes: Axes, at: Any, estimates: Iterable[Any], k: int, label: str, *, size: float = 4
+) -> Any:
+    """Draw means as a line with dots, and their intervals as a band; return the means."""
+    means, low, high = np.array(list(estimates), dtype=float).T
+    axes.plot(at, means, marker="o", markersize=size, color=f"C{k}", label=label)
+    axes.fill_between(at, low, high, color=f"C{k}", alpha=0.2, linewidth=0)
+    return means
+
+
+def side_by_side(
+    axes: Axes, groups: Sequence[Sequence[float]], errors: Sequence[Sequence[float]] | None = None
+) -> None:
+    """Draw bars next to each other, those of each group in one colour."""
+    width = 0.8 / len(groups)
+    for k, heights in enumerate(groups):
+        at = np.arange(len(heights)) + (k - (len(groups) - 1) / 2) * width
+        error = None if errors is None else errors[k]
+        axes.bar(at, heights, width, yerr=error, color=f"C{k}", capsize=2)

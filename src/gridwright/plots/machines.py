@@ -1,4 +1,4 @@
-"""A run on real machines: the response of every job that finished, against time."""
+"""Real machines: the jobs of a run, a calibration, a week of CPU availability."""
 
 from __future__ import annotations
 
@@ -8,28 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import literal, save
+from .figure import literal, new_figure, save
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ..statistics import Line
     from ..testbed import Calibrations, Run
 
-__all__ = [
-    "draw_availability",
-    "draw_calibration",
-    "draw_run",
-]
+__all__ = ["draw_availability", "draw_calibration", "draw_run"]
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def draw_run(run: Run, path: Path) -> None:
-    """Draw a dot a job, in its class's colour, where it ended; failures are grey bands."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
+def draw_run(run: Run, path: Path | None = None) -> Figure:
+    """Draw the response of every finished job at its end, by class; failures are grey bands."""
+    figure = new_figure(9, 4)
     axes = figure.subplots()
     for name in run.system.classes:
         done = [
@@ -50,15 +45,13 @@ def draw_run(run: Run, path: Path) -> None:
     axes.set_xlim(0, run.until)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
-    save(figure, path)
+    return save(figure, path)
 
 
-def draw_calibration(found: Calibrations, path: Path) -> None:
-    """Draw two pictures a machine: rings are jobs, dots their means, lines go through those."""
-    from matplotlib.figure import Figure
-
+def draw_calibration(found: Calibrations, path: Path | None = None) -> Figure:
+    """Draw two panels per machine: rings are jobs, dots are means, lines are fitted to means."""
     count = len(found.machines)
-    figure = Figure(figsize=(10, 0.6 + 2.8 * count), layout="constrained")
+    figure = new_figure(10, 0.6 + 2.8 * count)
     panels = figure.subplots(count, 2, squeeze=False)
     for (left, right), each in zip(panels, found.machines, strict=True):
         times = [(p.at, p.seconds, p.mean) for p in each.lengths]
@@ -78,7 +71,7 @@ def draw_calibration(found: Calibrations, path: Path) -> None:
             axes.set_xlim(left=0)
             axes.set_ylim(bottom=0)
             axes.legend(frameon=False)
-    save(figure, path)
+    return save(figure, path)
 
 
 def _dots(axes: Axes, points: Sequence[tuple[float, Sequence[float], float]]) -> None:
@@ -92,15 +85,10 @@ def _line(axes: Axes, line: Line, end: float, colour: str) -> None:
     axes.plot([0, end], [line.at(0), line.at(end)], color=colour, linewidth=1, label=words)
 
 
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-
-
-def draw_availability(week: Sequence[Sequence[float]], path: Path) -> None:
+def draw_availability(week: Sequence[Sequence[float]], path: Path | None = None) -> Figure:
     """Draw the mean of each interval [weekday, interval]; darker is more, white is not known."""
-    from matplotlib.figure import Figure
-
     shares = np.ma.masked_invalid(np.array(week, dtype=float))
-    figure = Figure(figsize=(10, 3), layout="constrained")
+    figure = new_figure(10, 3)
     axes = figure.subplots()
     image = axes.imshow(
         shares,
@@ -115,4 +103,4 @@ def draw_availability(week: Sequence[Sequence[float]], path: Path) -> None:
     axes.set_xticks(range(0, 25, 3), [f"{hour}:00" for hour in range(0, 25, 3)])
     axes.set_yticks(range(7), DAYS)
     axes.set_title("CPU availability, the mean of all weeks known")
-    save(figure, path)
+    return save(figure, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,21 @@ import numpy as np
 
 from ..reproduction.target import best_reading
 from ..simulation.chain_loop import perturbed
-from .figure import save
+from .figure import band, log_if_far, new_figure, save
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..reproduction import Outcome, Reproduction
 
-__all__ = [
-    "can_draw",
-    "draw_performance",
-    "draw_perturbed",
-    "draw_reproduction",
-    "draw_testbed",
-]
+__all__ = ["can_draw", "draw_reproduction", "draw_testbed"]
+
+DRAWS = 40_000
+SPIKE = 10
+"""A density that is so many times the median would hide all others."""
+READINGS = ("printed", "halved", "mixture")
+POLICIES = ("LPAS_DG", "Gcmu", "FCFS")
+PLATFORMS = ("simulation", "testbed")
 
 
 def can_draw(found: Reproduction) -> bool:
@@ -29,11 +33,9 @@ def can_draw(found: Reproduction) -> bool:
     return "Figure" in found.target.name and any(each.ours for each in found.outcomes)
 
 
-def draw_reproduction(found: Reproduction, path: Path) -> None:
+def draw_reproduction(found: Reproduction, path: Path | None = None) -> Figure:
     """Draw a figure: along an inaccuracy, relative to another policy, or tasks on time."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = new_figure(6, 4)
     axes = figure.subplots()
     lines = [each for each in found.outcomes if "inaccuracy_pct" in each.cell]
     metrics = {each.cell["metric"] for each in found.outcomes}
@@ -48,16 +50,14 @@ def draw_reproduction(found: Reproduction, path: Path) -> None:
     else:
         _draw_bars(axes, [o for o in found.outcomes if o.cell["metric"].endswith("_relative")])
     axes.set_title(found.target.name, fontsize=10)
-    save(figure, path)
+    return save(figure, path)
 
 
 def _draw_lines(axes: Any, outcomes: list[Outcome]) -> None:
     for k, policy in enumerate(dict.fromkeys(each.cell["policy"] for each in outcomes)):
         mine = [each for each in outcomes if each.cell["policy"] == policy]
         at = [each.cell["inaccuracy_pct"] for each in mine]
-        means, low, high = np.array([each.ours for each in mine], dtype=float).T
-        axes.plot(at, means, marker="o", markersize=4, color=f"C{k}", label=policy)
-        axes.fill_between(at, low, high, color=f"C{k}", alpha=0.2, linewidth=0)
+        band(axes, at, [each.ours for each in mine], k, policy)
     if outcomes[0].cell["metric"] == "Delta_pct":
         axes.axhline(0, color="grey", linewidth=0.8)
         axes.set_xlabel("largest inaccuracy of the availabilities, %")
@@ -70,10 +70,9 @@ def _draw_lines(axes: Any, outcomes: list[Outcome]) -> None:
 
 
 def _draw_on_time(axes: Any, outcomes: tuple[Outcome, ...]) -> None:
-    """Draw the published bars, ours under the text's reading, and under the one that fits best."""
+    """Draw the published bars, ours as the text says, and ours under the reading that fits best."""
     text = [each for each in outcomes if "variant" not in each.cell]
     policies = [each.cell["policy"] for each in text]
-
     off = [abs(o.ours.mean - o.cell["value"]) if o.ours else np.inf for o in outcomes]
     chosen = [outcomes[k] for k in best_reading([o.cell for o in outcomes], off)]
     fitted = sorted(chosen, key=lambda outcome: policies.index(outcome.cell["policy"]))
@@ -111,20 +110,12 @@ def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
     axes.set_ylabel(f"{what}, {reference} = 1")
 
 
-DRAWS = 40_000
-SPIKE = 10
-"""How many times the usual density is so much that nothing else could be seen beside it."""
-READINGS = ("printed", "halved", "mixture")
-
-
 def draw_performance(axes: Any, outcomes: list[Outcome]) -> None:
-    """Draw the performance by number of nodes, each way to draw templates beside the published."""
+    """Draw the performance by number of nodes: published, and ours by way to draw templates."""
     for k, variant in enumerate(dict.fromkeys(each.cell["variant"] for each in outcomes)):
         mine = [each for each in outcomes if each.cell["variant"] == variant]
         nodes = [each.cell["nodes"] for each in mine]
-        means, low, high = np.array([each.ours for each in mine], dtype=float).T
-        axes.plot(nodes, means, marker="o", markersize=3, color=f"C{k}", label=variant)
-        axes.fill_between(nodes, low, high, color=f"C{k}", alpha=0.15, linewidth=0)
+        band(axes, nodes, [each.ours for each in mine], k, variant, size=3)
         if k == 0:
             published = [each.cell["value"] for each in mine]
             axes.plot(nodes, published, "kx", label="published", zorder=3)
@@ -164,14 +155,8 @@ def draw_perturbed(axes: Any, outcomes: list[Outcome]) -> None:
     axes.legend(frameon=False)
 
 
-POLICIES = ("LPAS_DG", "Gcmu", "FCFS")
-PLATFORMS = ("simulation", "testbed")
-
-
-def draw_testbed(found: Sequence[Reproduction], path: Path) -> None:
+def draw_testbed(found: Sequence[Reproduction], path: Path | None = None) -> Figure:
     """Draw the mean response in every experiment: simulated and measured, published and ours."""
-    from matplotlib.figure import Figure
-
     cells: dict[tuple[int, str, str], Outcome] = {}
     for outcome in (each for one in found for each in one.outcomes):
         cell = outcome.cell
@@ -179,39 +164,32 @@ def draw_testbed(found: Sequence[Reproduction], path: Path) -> None:
             cells.setdefault((cell["case"], cell["policy"], cell["platform"]), outcome)
     cases = sorted({case for case, _, _ in cells})
     rows = max(1, -(-len(cases) // 4))
-    figure = Figure(figsize=(13, 2.6 * rows), layout="constrained")
+    figure = new_figure(13, 2.6 * rows)
     panels = figure.subplots(rows, 4, squeeze=False).flat
+    looks: dict[str, Any] = {
+        "published": {"alpha": 0.5, "hatch": "//"},
+        "ours": {"alpha": 1},
+    }
     for axes, case in zip(panels, cases, strict=False):
-        for k, (name, pick) in enumerate(
-            [(f"{p}, published", (p, _published)) for p in PLATFORMS]
-            + [(f"{p}, ours", (p, _ours)) for p in PLATFORMS]
-        ):
-            platform, value = pick
+        drawn: list[float] = []
+        for k, (whose, platform) in enumerate(product(looks, PLATFORMS)):
+            value = _published if whose == "published" else _ours
             heights = [value(cells.get((case, policy, platform))) for policy in POLICIES]
             at = np.arange(len(POLICIES)) + (k - 1.5) * 0.2
             colour = f"C{PLATFORMS.index(platform)}"
-            hatch = "//" if k < len(PLATFORMS) else None
-            axes.bar(
-                at, heights, 0.2, label=name, color=colour, alpha=0.5 if hatch else 1, hatch=hatch
-            )
+            name = f"{platform}, {whose}"
+            axes.bar(at, heights, 0.2, label=name, color=colour, **looks[whose])
+            drawn += heights
         axes.set_xticks(range(len(POLICIES)), POLICIES, fontsize=8)
         axes.set_title(f"experiment {case}", fontsize=9)
-        low = [
-            value(cells.get((case, p, q)))
-            for p in POLICIES
-            for q in PLATFORMS
-            for value in (_published, _ours)
-        ]
-        known = [each for each in low if each == each]
-        if known and max(known) > 20 * min(known):
-            axes.set_yscale("log")
+        log_if_far(axes, drawn)
     for axes in list(figure.axes)[len(cases) :]:
         axes.set_visible(False)
     if figure.axes:
         handles, names = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
     figure.supylabel("mean response, time units", fontsize=9)
-    save(figure, path)
+    return save(figure, path)
 
 
 def _published(outcome: Outcome | None) -> float:

@@ -1,4 +1,4 @@
-"""Simulated policies side by side: means with intervals, classes, number in system over time."""
+"""Results of simulations: policies side by side, sweeps, contests, replayed traces."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..experiments import in_words
-from .figure import literal, mark, save
+from ..experiments import PeerResult, in_words
+from .figure import band, literal, log_if_far, mark, new_figure, save, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ..experiments import Contest, Result, Sweep
     from ..statistics import Estimate
     from ..traces import Replay
 
-__all__ = [
-    "draw_contest",
-    "draw_replays",
-    "draw_results",
-    "draw_sweep",
-]
+__all__ = ["draw_contest", "draw_replays", "draw_results", "draw_sweep"]
+
+MARKS = {False: "o", None: "s"}
+"""The shapes around points of a sweep that are unstable, or undecided."""
+FARTHEST = 3.0
+"""Larger ratios of a contest are not drawn."""
+HOUR = 3600.0
+BEYOND = 2.0
+"""How many lengths of the trace are drawn of the number in system."""
 
 
-def draw_results(results: tuple[Result, ...], path: Path) -> None:
-    """Draw the results of one or several policies on a system."""
-    from matplotlib.figure import Figure
-
-    peers = results[0].policy.kind == "peer"
+def draw_results(results: tuple[Result, ...], path: Path | None = None) -> Figure:
+    """Draw policies on a system: means with intervals, classes, and the number over time."""
+    peers = isinstance(results[0], PeerResult)
     widths = [1, 1.4, 1.6, *([1.6] if peers else [])]
-    figure = Figure(figsize=(13 + 4 * peers, 4), layout="constrained")
+    figure = new_figure(13 + 4 * peers, 4)
     means, classes, number, *views = figure.subplots(1, len(widths), width_ratios=widths)
     _draw_means(means, results)
     _draw_classes(classes, results)
@@ -41,20 +43,19 @@ def draw_results(results: tuple[Result, ...], path: Path) -> None:
     if peers:
         _draw_views(views[0], results)
     first = results[0]
-    figure.suptitle(
-        f"{literal(first.system.name)}: {len(first.replications)} × {first.length}, "
-        f"seed {first.seed}{_load(first)}; bars are 95 % intervals"
-    )
-    save(figure, path)
+    load = first.long_run_load
+    words = "" if load is None else f", long-run load {100 * load:.1f} %"
+    figure.suptitle(f"{_setting(first)}{words}; bars are 95 % intervals")
+    return save(figure, path)
 
 
-def _load(result: Result) -> str:
-    found = result.long_run_load
-    return "" if found is None else f", long-run load {100 * found:.1f} %"
+def _setting(result: Result) -> str:
+    name, runs = literal(result.system.name), len(result.replications)
+    return f"{name}: {runs} × {result.length}, seed {result.seed}"
 
 
-def _names(results: tuple[Result, ...]) -> list[str]:
-    return [literal(str(r.policy)) + mark(r) for r in results]
+def _name(result: Result) -> str:
+    return literal(str(result.policy)) + mark(result)
 
 
 def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
@@ -63,64 +64,39 @@ def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
     heights = [each.mean for each in estimates]
     errors = [_error(r, metric, each) for r, each in zip(results, estimates, strict=True)]
     colours = [f"C{k}" for k in range(len(results))]
-    axes.bar(_names(results), heights, yerr=errors, color=colours, capsize=4)
+    axes.bar(list(map(_name, results)), heights, yerr=errors, color=colours, capsize=4)
     axes.set_ylabel(in_words(metric))
-    if max(heights) > 20 * min(heights) and metric not in results[0].more_is_better:
-        axes.set_yscale("log")
+    if metric not in results[0].more_is_better:
+        log_if_far(axes, heights)
     axes.tick_params(axis="x", rotation=30 if len(results) > 3 else 0)
 
 
 def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
-    places = np.arange(len(results[0].classes))
-    width = 0.8 / len(results)
-    for k, result in enumerate(results):
-        estimates = _by_class(result)
-        metric = "on_time_fraction" if _has_deadlines(result) else "mean_response"
-        errors = [_error(result, metric, each) for each in estimates]
-        heights = [each.mean for each in estimates]
-        at = places + (k - (len(results) - 1) / 2) * width
-        axes.bar(at, heights, width, yerr=errors, color=f"C{k}", capsize=2)
-    axes.set_xticks(places, [literal(each.name) for each in results[0].classes])
+    """Draw the mean response of every class, or its share on time if there are deadlines."""
+    has_deadlines = results[0].criteria[-1] == "on_time"
+    metric = "on_time_fraction" if has_deadlines else "mean_response"
+    groups = [
+        r.by_class[metric] if has_deadlines else [each.mean_response for each in r.classes]
+        for r in results
+    ]
+    heights = [[each.mean for each in estimates] for estimates in groups]
+    errors = [
+        [_error(r, metric, each) for each in own] for r, own in zip(results, groups, strict=True)
+    ]
+    side_by_side(axes, heights, errors)
+    names = [literal(each.name) for each in results[0].classes]
+    axes.set_xticks(range(len(names)), names)
     axes.set_xlabel("class")
-    axes.set_ylabel(in_words("on_time_fraction" if _has_deadlines(results[0]) else "mean_response"))
-    largest = [e.mean for r in results for e in _by_class(r) if e.mean > 0]
-    if largest and max(largest) > 20 * min(largest) and not _has_deadlines(results[0]):
-        axes.set_yscale("log")
-
-
-def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
-    """Draw how far machines differ in whom they would ask, in the first replication."""
-    for k, result in enumerate(results):
-        run = result.replications[0]
-        shares = 100 * np.array(run.more["disagreements"])
-        axes.plot(run.times[1:], shares, color=f"C{k}", label=_names((result,))[0])
-    axes.set_xlabel("time")
-    axes.set_ylabel("pairs (class, machine) in which\ntwo machines' plans differ, %")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-
-
-def _error(result: Result, metric: str, found: Estimate) -> float:
-    """Return the half width of an interval, 0 where there is none or where it would mislead."""
-    return float(np.nan_to_num(found.half_width)) if result.has_interval(metric) else 0.0
-
-
-def _has_deadlines(result: Result) -> bool:
-    return result.criteria[-1] == "on_time"
-
-
-def _by_class(result: Result) -> list[Estimate]:
-    """Return what classes are drawn by: their response, or their share on time."""
-    if _has_deadlines(result):
-        return list(result.by_class["on_time_fraction"])
-    return [each.mean_response for each in result.classes]
+    axes.set_ylabel(in_words(metric))
+    if not has_deadlines:
+        log_if_far(axes, np.ravel(heights))
 
 
 def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:
     for k, result in enumerate(results):
         numbers = np.array([run.number for run in result.replications])
         times = result.replications[0].times
-        axes.plot(times, numbers.mean(axis=0), color=f"C{k}", label=_names((result,))[0])
+        axes.plot(times, numbers.mean(axis=0), color=f"C{k}", label=_name(result))
         if len(numbers) > 1:
             low, high = numbers.min(axis=0), numbers.max(axis=0)
             axes.fill_between(times, low, high, color=f"C{k}", alpha=0.15, linewidth=0)
@@ -133,91 +109,85 @@ def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:
     axes.legend(frameon=False)
 
 
-MARKS = {False: "o", None: "s"}
-"""What is drawn around points that are unstable, and around undecided ones."""
+def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
+    """Draw how much the plans of machines differ, in the first replication."""
+    for k, result in enumerate(results):
+        run = result.replications[0]
+        shares = 100 * np.array(run.more["disagreements"])
+        axes.plot(run.times[1:], shares, color=f"C{k}", label=_name(result))
+    axes.set_xlabel("time")
+    axes.set_ylabel("pairs (class, machine) in which\ntwo machines' plans differ, %")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
 
 
-def draw_sweep(found: Sweep, path: Path) -> None:
-    """Draw what the policies are compared by; rings are unstable, squares undecided.
+def _error(result: Result, metric: str, found: Estimate) -> float:
+    """Return the half width of an interval; 0 where there is none or where it would mislead."""
+    return float(np.nan_to_num(found.half_width)) if result.has_interval(metric) else 0.0
+
+
+def draw_sweep(found: Sweep, path: Path | None = None) -> Figure:
+    """Draw a line per policy along the value that varies; rings are unstable, squares undecided.
 
     A dashed line marks where the long-run load is 1.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    criteria = found.points[0].results[0].criteria[::-1]
-    growing = found.points[0].results[0].more_is_better  # little of it is bad, not interesting
+    first = found.points[0].results[0]
+    criteria = first.criteria[::-1]
+    figure = new_figure(11, 4)
     panels = figure.subplots(1, len(criteria), squeeze=False)[0]
+    full = _full_load(found)
     for axes, metric in zip(panels, criteria, strict=True):
         for k, policy in enumerate(found.policies):
             rows = [row for row in found.rows() if row["policy"] == policy]
             values = np.array([row["value"] for row in rows])
-            means, low, high = np.array([row[metric] for row in rows], dtype=float).T
-            axes.plot(values, means, marker="o", markersize=4, color=f"C{k}", label=literal(policy))
-            axes.fill_between(values, low, high, color=f"C{k}", alpha=0.2, linewidth=0)
+            means = band(axes, values, [row[metric] for row in rows], k, literal(policy))
             for stable, shape in MARKS.items():
                 chosen = np.array([row["stable"] is stable for row in rows])
                 around = {"marker": shape, "markersize": 10, "fillstyle": "none", "linestyle": ""}
                 axes.plot(values[chosen], means[chosen], color=f"C{k}", **around)
-        if (full := _full_load(found)) is not None:
+        if full is not None:
             axes.axvline(full, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xlabel(found.vary)
         axes.set_ylabel(in_words(metric))
-        finite = [row[metric].mean for row in found.rows() if row[metric].mean > 0]
-        if metric not in growing and finite and max(finite) > 20 * min(finite):
-            axes.set_yscale("log")
+        if metric not in first.more_is_better:
+            log_if_far(axes, [row[metric].mean for row in found.rows()])
         axes.legend(frameon=False)
-    first = found.points[0].results[0]
-    figure.suptitle(
-        f"{literal(found.system.name)}: {len(first.replications)} × {first.length}, "
-        f"seed {first.seed}; bands are 95 % intervals" + _legend(found)
-    )
-    save(figure, path)
-
-
-def _legend(found: Sweep) -> str:
-    """Explain the marks that are on the picture."""
     verdicts = {row["stable"] for row in found.rows()}
     words = ", rings unstable" if False in verdicts else ""
     words += ", squares undecided" if None in verdicts else ""
-    return words if _full_load(found) is None else f"{words}, dashed: long-run load 1"
+    words += "" if full is None else ", dashed: long-run load 1"
+    figure.suptitle(f"{_setting(first)}; bands are 95 % intervals{words}")
+    return save(figure, path)
 
 
 def _full_load(found: Sweep) -> float | None:
     """Return the value at which the long-run load is 1, if it lies within the picture."""
     points = [
-        (point.value, point.results[0].long_run_load)
+        (point.value, load)
         for point in found.points
-        if not isinstance(point.value, str) and point.results[0].long_run_load is not None
+        if not isinstance(point.value, str) and (load := point.results[0].long_run_load) is not None
     ]
     for (value, load), (after, more) in pairwise(sorted(points)):
-        if load is not None and more is not None and (load - 1) * (more - 1) <= 0 and load != more:
+        if (load - 1) * (more - 1) <= 0 and load != more:
             return float(value + (after - value) * (1 - load) / (more - load))
     return None
 
 
-FARTHEST = 3.0
-"""Ratios beyond this are off the picture."""
+def draw_contest(found: Contest, path: Path | None = None) -> Figure:
+    """Draw on which share of the systems a policy is within a factor of the best.
 
-
-def draw_contest(found: Contest, path: Path) -> None:
-    """Draw one curve a policy: the higher, the better; where it starts is how often it is best.
-
-    A system on which a policy is unstable or undecided counts as never within any factor.
+    A system on which a policy is unstable or undecided is not within any factor.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
+    figure = new_figure(11, 4)
     profile, by_load = figure.subplots(1, 2)
     ratios = found.ratios
     loads = np.array([bout.load for bout in found.bouts])
+    dots = {"marker": ".", "markersize": 3, "linestyle": "", "alpha": 0.6}
     for k, policy in enumerate(found.policies):
         each = np.sort(ratios[~np.isnan(ratios[:, k]), k])  # stable there
         share = np.arange(1, len(each) + 1) / len(ratios)
         profile.step([1, *each], [0, *share], where="post", color=f"C{k}", label=literal(policy))
-        by_load.plot(
-            loads, ratios[:, k], marker=".", markersize=3, linestyle="", color=f"C{k}", alpha=0.6
-        )
+        by_load.plot(loads, ratios[:, k], color=f"C{k}", **dots)
     profile.set_xlim(1, FARTHEST)
     profile.set_ylim(0, 1.01)
     profile.set_xlabel("mean number in system ÷ least of all policies")
@@ -227,42 +197,29 @@ def draw_contest(found: Contest, path: Path) -> None:
     by_load.set_xlabel("load")
     by_load.set_ylabel("mean number ÷ least")
     figure.suptitle(f"{len(found.bouts)} systems")
-    save(figure, path)
+    return save(figure, path)
 
 
-HOUR = 3600.0
-BEYOND = 2.0
-"""How many lengths of the window are drawn of the number in system."""
-FAR = 20.0
-"""A ratio from which on an axis is logarithmic."""
-
-
-def draw_replays(found: Sequence[Replay], length: float, path: Path) -> None:
+def draw_replays(found: Sequence[Replay], length: float, path: Path | None = None) -> Figure:
     """Draw the replays of one trace under several policies."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 4), layout="constrained")
+    figure = new_figure(13, 4)
     means, classes, number = figure.subplots(1, 3, width_ratios=[1, 1.6, 1.6])
     names = [literal(str(each.policy)) for each in found]
     heights = [float(np.mean(each.responses)) / HOUR if each.done.any() else 0 for each in found]
     means.bar(names, heights, color=[f"C{k}" for k in range(len(found))])
     means.set_ylabel("mean response, hours")
     means.tick_params(axis="x", rotation=30)
-    if min(heights) > 0 and max(heights) > FAR * min(heights):
-        means.set_yscale("log")
-    places = np.arange(len(found[0].system.classes))
-    width = 0.8 / len(found)
-    for k, each in enumerate(found):
-        at = places + (k - (len(found) - 1) / 2) * width
-        classes.bar(at, each.by_class / HOUR, width, color=f"C{k}")
-        until = BEYOND * length
-        shown = each.times <= until
-        number.step(
-            each.times[shown] / HOUR, each.numbers[shown], f"C{k}", where="post", label=names[k]
-        )
-    classes.set_xticks(places, [literal(name) for name in found[0].system.classes], rotation=30)
+    if min(heights) > 0:
+        log_if_far(means, heights)
+    side_by_side(classes, [(each.by_class / HOUR).tolist() for each in found])
+    tasks = [literal(name) for name in found[0].system.classes]
+    classes.set_xticks(range(len(tasks)), tasks, rotation=30)
     classes.set_ylabel("mean response, hours")
     classes.set_yscale("log")
+    for k, each in enumerate(found):
+        shown = each.times <= BEYOND * length
+        times, counts = each.times[shown] / HOUR, each.numbers[shown]
+        number.step(times, counts, f"C{k}", where="post", label=names[k])
     number.axvline(length / HOUR, color="grey", linewidth=0.8, linestyle=":")
     number.set_xlabel("hours (dotted: the last job arrives)")
     number.set_ylabel("jobs in system")
@@ -270,4 +227,4 @@ def draw_replays(found: Sequence[Replay], length: float, path: Path) -> None:
     number.set_ylim(bottom=0)
     number.legend(frameon=False)
     figure.suptitle(f"{literal(found[0].system.name)}: {len(found[0].jobs):,} jobs replayed")
-    save(figure, path)
+    return save(figure, path)

@@ -1,4 +1,4 @@
-"""First come, first served, by application."""
+"""First come, first served, for chains."""
 
 from .policy import chain
 from .view import ChainView
@@ -6,7 +6,7 @@ from .view import ChainView
 
 @chain
 def chain_fcfs(job: int, stage: int, view: ChainView) -> int:
-    """Let every application join the tail of one queue, from which idle nodes take the head.
+    """Queue every application centrally; idle nodes take the one that has waited longest.
 
     Source: Wisnesky.
     """

@@ -1,4 +1,4 @@
-"""Minimum computing time, by application."""
+"""Minimum computing time, for chains."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .view import ChainView
 
 @chain(order="oldest_job")
 def chain_mct(job: int, stage: int, view: ChainView) -> int:
-    """Send every application to the node that computes it fastest, however busy that is.
+    """Send every application to the node that computes it fastest, however busy it is.
 
     Source: Wisnesky.
     """

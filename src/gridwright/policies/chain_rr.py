@@ -1,4 +1,4 @@
-"""Round robin, by job or by application."""
+"""Round robin, for chains."""
 
 from enum import IntEnum
 
@@ -15,9 +15,9 @@ class By(IntEnum):
 
 @chain(order="oldest_job")
 def chain_rr(job: int, stage: int, view: ChainView, by: By = By.job) -> int:
-    """Send jobs to the nodes in turn, with all their applications, or every application in turn.
+    """Send jobs to the nodes in turn, or (by=application) every application in turn.
 
-    A job whose node is down goes on at the next in turn. Source: Wisnesky.
+    A job whose node is down continues on the next node. Source: Wisnesky.
     """
     before = view.jobs[job].machine
     if by == 0 and before >= 0 and view.machines[before].up:

@@ -8,7 +8,7 @@ from .view import View
 
 @pull
 def fcfs(machine: int, view: View) -> int:
-    """Take the task that has waited longest of those the machine can run (folklore)."""
+    """Take the task that has waited longest of those that the machine can run (folklore)."""
     best, oldest = -1, np.inf
     for i in range(len(view.classes)):
         waits = view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0

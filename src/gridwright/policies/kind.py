@@ -50,14 +50,13 @@ class Kind:
     def __repr__(self) -> str:
         return f"<kind {self.name}>"
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or self.name == other
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return KINDS.__getitem__, (self.name,)
+        return _kind, (self.name,)
+
+
+def _kind(name: str) -> Kind:
+    """Return a kind by name: a function of the module, as pickle wants it."""
+    return KINDS[name]
 
 
 def check_central(policy: Any, limit: str) -> None:

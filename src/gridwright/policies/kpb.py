@@ -7,7 +7,7 @@ from .view import View
 
 @push(plan=fastest)
 def kpb(task_class: int, view: View, tie: Tie = Tie.lowest) -> int:
-    """Least expected completion time among the k machines fastest for the class.
+    """Send the task where it finishes first, among the k machines that run its class fastest.
 
     Source: Maheswaran et al. 1999.
     """

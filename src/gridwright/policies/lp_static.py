@@ -1,4 +1,4 @@
-"""LP-Static: the allocation's routing, blindly."""
+"""LP-Static: follow the routing of the allocation and ignore the state."""
 
 from ..allocation import grouped
 from .choice import drawn
@@ -8,7 +8,7 @@ from .view import View
 
 @push(plan=grouped, informed=0)
 def lp_static(task_class: int, view: View) -> int:
-    """Send tasks at random in the allocation's proportions, asking nobody.
+    """Send tasks to machines at random, in the proportions of the allocation.
 
     Source: Al-Azzoni 2009, section 2.3.
     """

@@ -8,7 +8,7 @@ from .view import View
 
 @push(plan=grouped)
 def lpas(task_class: int, view: View, tie: Tie = Tie.lowest) -> int:
-    """Least expected completion time among the machines that the allocation gives to the class.
+    """Send the task where it finishes first, among the machines allocated to its class.
 
     Source: Al-Azzoni 2009, section 2.2.
     """

@@ -1,4 +1,4 @@
-"""LPAS-2/k: two machines drawn by the allocation are asked."""
+"""LPAS-2/k: ask two machines that are drawn by the allocation."""
 
 from ..allocation import grouped
 from .choice import drawn, least_completion, permitted, sooner
@@ -8,7 +8,7 @@ from .view import View
 
 @push(plan=grouped, informed=2)
 def lpas_2k(task_class: int, view: View) -> int:
-    """Draw two machines by the allocation's routing, take the one that would finish first.
+    """Draw two machines by the allocation; send the task where it finishes first.
 
     Source: Al-Azzoni 2009, section 2.3.
     """

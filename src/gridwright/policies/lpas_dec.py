@@ -8,7 +8,7 @@ from .view import View
 
 @peer(plan=vertex)
 def lpas_dec(task_class: int, home: int, view: View, tie: Tie = Tie.lowest) -> int:
-    """Ask the machines that home's own allocation gives to the class.
+    """Ask the machines that the home machine allocates; send the task where it finishes first.
 
     Source: Al-Azzoni 2009, section 4.2.
     """

@@ -8,7 +8,7 @@ from .view import View
 
 @pull(plan=vertex)
 def lpas_dg(machine: int, view: View) -> int:
-    """Take the class with the largest wait × rate among those the allocation gives the machine.
+    """Take the class with the largest wait × rate, among those allocated to the machine.
 
     With planner=grouped or planner=interior it is the modified policy of Table 3.14.
     Source: Al-Azzoni 2009, section 3.3.

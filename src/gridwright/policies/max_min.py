@@ -9,7 +9,7 @@ from .view import BatchView
 
 @batch
 def max_min(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
-    """Pick the task that is done latest even where it would be done soonest.
+    """Assign tasks one by one, always the one whose earliest completion is latest.
 
     Source: Ibarra and Kim 1977; Maheswaran et al. 1999.
     """

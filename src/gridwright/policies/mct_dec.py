@@ -7,7 +7,7 @@ from .view import View
 
 @peer
 def mct_dec(task_class: int, home: int, view: View, tie: Tie = Tie.lowest) -> int:
-    """Ask every machine, and send the task where it is expected to finish first.
+    """Ask every machine; send the task where it is expected to finish first.
 
     Source: Al-Azzoni 2009, section 4.3.
     """

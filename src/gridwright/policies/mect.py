@@ -9,7 +9,7 @@ from .view import BatchView, assign
 
 @batch(immediate=True)
 def mect(waiting: Any, view: BatchView) -> int:
-    """Send every task at once where it is expected to be done soonest, however long the queue.
+    """Send every task at once where it is expected to finish first, however long the queue.
 
     Source: Smith et al., MECT.
     """

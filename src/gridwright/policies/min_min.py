@@ -9,7 +9,7 @@ from .view import BatchView
 
 @batch
 def min_min(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
-    """Pick the task that is done soonest where it would be, again and again.
+    """Assign tasks one by one, always the one that can finish first.
 
     Source: Ibarra and Kim 1977; Maheswaran et al. 1999.
     """

@@ -1,4 +1,4 @@
-"""Minimum expected completion, then the soonest of all."""
+"""Minimum expected completion, then the earliest completion of all."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from .view import BatchView
 
 @batch
 def mm(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
-    """Pick the task that is expected to be done soonest, where it would be, again and again.
+    """Assign tasks one by one, the one that can finish first; the earlier deadline breaks ties.
 
-    Source: Smith et al., MM: ties go to the soonest deadline.
+    Source: Smith et al., MM.
     """
     return greedy(waiting, view, SOONEST, full)

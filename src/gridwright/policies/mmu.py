@@ -9,7 +9,7 @@ from .view import BatchView
 
 @batch
 def mmu(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
-    """Pick the task with the least slack, where it is expected to be done soonest.
+    """Assign tasks one by one, the one with the least slack, where it finishes first.
 
     Source: Smith et al., MMU: greatest 1 / (deadline − expected completion).
     """

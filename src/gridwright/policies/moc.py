@@ -11,9 +11,10 @@ from .view import BatchView, assign
 def moc(
     waiting: Any, view: BatchView, threshold: float = 0.3, top: int = 3, joint: bool = False
 ) -> int:
-    """Of the tasks most likely on time on a machine, the first of the order that is worth most.
+    """Give each machine the likely on-time tasks, in the order that gets most done on time.
 
-    Source: Smith et al., MOC: three tasks above 30 %; joint: all that the machine holds count too.
+    Source: Smith et al., MOC: the best order of up to ``top`` tasks whose chance to be on time is
+    above the threshold. With ``joint``, the tasks that the machine holds must be on time too.
     """
     count, machines = 0, len(view.machines)
     for j in range(machines):

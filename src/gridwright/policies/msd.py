@@ -1,4 +1,4 @@
-"""Minimum expected completion, then the soonest deadline."""
+"""Minimum expected completion, then the earliest deadline."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from .view import BatchView
 
 @batch
 def msd(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
-    """Pick the task with the soonest deadline, where it is expected to be done soonest.
+    """Assign tasks one by one, the one with the earliest deadline, where it finishes first.
 
     Source: Smith et al., MSD: ties go to the least expected completion.
     """

@@ -10,9 +10,9 @@ from .view import View
 
 @push(plan=weights)
 def pas(task_class: int, view: View) -> int:
-    """Least delay, the task's own and that of those who come after it, ÷ the pair's weight.
+    """Send the task where it delays itself and later tasks least, by the weight of the pair.
 
-    Source: this project, docs/price-affinity.md.
+    Source: Gridwright, price affinity.
     """
     sent = view.memory[0]  # tasks to each machine so far
     best, bound = -1, np.inf

@@ -8,9 +8,9 @@ from .view import View
 
 @pull(plan=prices, idle="fastest")
 def pas_dg(machine: int, view: View) -> int:
-    """Take the largest wait × rate × weight, unless others would soon have done all that waits.
+    """Take the largest wait × rate × weight, unless better machines will soon do all that waits.
 
-    Source: this project, docs/price-affinity.md.
+    Source: Gridwright, price affinity.
     """
     waiting, idle = 0, 0
     for i in range(len(view.classes)):

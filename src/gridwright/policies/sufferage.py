@@ -1,4 +1,4 @@
-"""Sufferage: who would lose most comes first."""
+"""Sufferage: the task that would lose most comes first."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from .view import BatchView
 
 @batch
 def sufferage(waiting: Any, view: BatchView, full: Full = Full.leaves) -> int:
-    """Pick the task that would be done so much later on its second best machine.
+    """Assign tasks one by one, the one that loses most if it gets its second-best machine.
 
     Source: Maheswaran et al. 1999.
     """

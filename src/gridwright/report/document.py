@@ -120,7 +120,7 @@ def table(
 
 
 def picture(
-    draw: Callable[[Path], None], words: str, *, shows: str = "", vector: bool = True
+    draw: Callable[[Path], object], words: str, *, shows: str = "", vector: bool = True
 ) -> str:
     """Return a picture with its caption; ``draw`` is given the path to draw it into.
 

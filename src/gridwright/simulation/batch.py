@@ -41,11 +41,6 @@ Floats = NDArray[np.float64]
 def check(system: System, policy: Policy) -> None:
     """Refuse a system that batch policies cannot run."""
     name = system.name or "the system"
-    if system.arrivals.ndim > 1:
-        raise InputError(
-            f"{name} has arrivals at machines (a matrix), which is for decentralised policies; "
-            f"{policy.name} is a batch policy"
-        )
     if system.failures is not None:
         raise InputError(
             f"{name} has machines that fail; {policy.name} is a batch policy, which knows none"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError, System
+from ..model import System
 from ..policies import Policy
 from .central_setup import (
     Delays,
@@ -24,28 +24,14 @@ from .driver import Conditions, Replication, slice_ends
 from .interrupts import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
 from .sampling import refill
 
-__all__ = ["check", "read_off", "run", "turn_page"]
+__all__ = ["read_off", "run", "turn_page"]
 
 Floats = NDArray[np.float64]
 
 
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system that is for policies of another kind."""
-    if system.arrivals.ndim > 1:
-        raise InputError(
-            f"{system.name or 'the system'} has arrivals at machines (a matrix), which is for "
-            f"decentralised policies; {policy.name} is a {policy.kind} policy"
-        )
-    if system.changes is not None:
-        raise InputError(
-            f"{system.name or 'the system'} has rates that change ([changes]), which is for "
-            f"decentralised policies; {policy.name} is a {policy.kind} policy"
-        )
-
-
 def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
     """Simulate one replication of a push or pull system."""
-    lazy = policy.kind == "push" and is_static(system) and conditions.delays is None
+    lazy = not policy.kind.pulls and is_static(system) and conditions.delays is None
     result = _run(system, policy, conditions, lazy=lazy)
     if result is None:  # the policy holds tasks back, which needs an event list
         result = _run(system, policy, conditions, lazy=False)

@@ -167,7 +167,7 @@ def choose_loop(
     }
     if lazy:
         return _made(push.loop, policy, interpreted, hooks)
-    if policy.kind == "pull":
+    if policy.kind.pulls:
         hooks |= {"returned": pull.returned, **ORDERS[policy.options["idle"]]}
     else:
         for name in ("placed", "freed", "returned", "recalled"):

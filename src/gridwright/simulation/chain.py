@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
-from ..model import Customer, InputError, System
+from ..model import Customer, System
 from ..policies import Policy
 from ..policies.view import records
 from .central_setup import Streams
@@ -25,7 +25,6 @@ from .sampling import BUFFERED, draw, draw_exponential, is_low, never_low, refil
 
 __all__ = [
     "adequacy",
-    "check",
     "margins",
     "run",
 ]
@@ -34,15 +33,6 @@ FEWEST = 8
 """How often the number of jobs is noted at least: runs are short, and many."""
 
 Floats = NDArray[np.float64]
-
-
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system without chains."""
-    if not system.has_chains:
-        raise InputError(
-            f"{system.name or 'the system'} has no chains of applications (templates); "
-            f"{policy.name} is a policy for chains"
-        )
 
 
 def run(system: System, policy: Policy, conditions: Conditions) -> Replication:

@@ -41,11 +41,6 @@ Floats = NDArray[np.float64]
 def check(system: System, policy: Policy) -> None:
     """Refuse a system in which no peer policy can run."""
     name = system.name or "the system"
-    if system.arrivals.ndim < 2:
-        raise InputError(
-            f"{name} has no arrivals at machines, which {policy.name}, a peer policy, needs; "
-            "expected arrivals as a matrix, a row for each class, a column for each machine"
-        )
     if not is_static(system):
         raise InputError(
             f"{name} has machines that fail or whose availability is a chain; peer policies know "

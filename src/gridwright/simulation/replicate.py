@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import InputError, System
-from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
+from ..model import InputError, System, mode
+from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Policy
 from . import batch, central, chain, peer
 from .driver import Conditions, Replication
 
 __all__ = ["check_system", "line_of", "replicate"]
 
-MECHANISMS: dict[Kind, ModuleType] = {
-    PUSH: central,
-    PULL: central,
-    PEER: peer,
-    BATCH: batch,
-    CHAIN: chain,
+
+class Mechanism(NamedTuple):
+    """How the simulator runs policies of a kind."""
+
+    run: Callable[[System, Policy, Conditions], Replication]
+    check: Callable[[System, Policy], None] = lambda system, policy: None
+    """Refuse a system of the right mode that it cannot run all the same."""
+
+
+MECHANISMS = {
+    PUSH: Mechanism(central.run),
+    PULL: Mechanism(central.run),
+    PEER: Mechanism(peer.run, peer.check),
+    BATCH: Mechanism(batch.run, batch.check),
+    CHAIN: Mechanism(chain.run),
 }
-"""By kind of policy: a module that checks whether a system suits, and runs one replication."""
 OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]
 NUMBA = INSTALLED / "numba"
 PACKAGES = (OWN, INSTALLED, Path(os.__file__).parent)
@@ -33,19 +41,8 @@ PACKAGES = (OWN, INSTALLED, Path(os.__file__).parent)
 
 def check_system(system: System, policy: Policy) -> None:
     """Refuse a system that policies of this kind cannot run."""
-    if policy.kind not in MECHANISMS:
-        raise InputError(f"{policy.kind} policies cannot be simulated")
-    if system.has_chains and policy.kind != "chain":
-        raise InputError(
-            f"{system.name or 'the system'} has chains of applications (templates), which is for "
-            f"policies for chains; {policy.name} is a {policy.kind} policy"
-        )
+    mode.check(system, policy.kind.mode, f"{policy.name} is a {policy.kind} policy")
     MECHANISMS[policy.kind].check(system, policy)
-    if system.batch_only and policy.kind != "batch":
-        raise InputError(
-            f"{system.name or 'the system'} has {', '.join(system.batch_only)}, for batch policies "
-            f"only; {policy.name} is a {policy.kind} policy"
-        )
 
 
 def replicate(
@@ -63,8 +60,7 @@ def replicate(
     """
     chosen = Conditions(float(horizon), seed, float(warmup), **conditions)
     try:
-        replication: Replication = MECHANISMS[policy.kind].run(system, policy, chosen)
-        return replication
+        return MECHANISMS[policy.kind].run(system, policy, chosen)
     except InputError:
         raise
     except Exception as error:

@@ -6,25 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from ..model import InputError, System
 from ..model.record import Positive, Record
-
-__all__ = [
-    "FASTEST",
-    "KINDS",
-    "Adjuster",
-    "Calibration",
-    "Call",
-    "carry_along",
-    "real_rates",
-    "spin",
-    "warnings",
-]
 
 KINDS = ("wait", "spin")
 FASTEST = 4.0
@@ -41,8 +30,8 @@ class Calibration(Record):
     50000.0
     """
 
-    iterations: Positive
-    seconds: Positive
+    iterations: Annotated[Positive, Field(title="Iterations", description="Of the test loop")]
+    seconds: Annotated[Positive, Field(title="Seconds", description="For all iterations")]
 
     @property
     def per_second(self) -> float:
@@ -88,7 +77,7 @@ class Adjuster:
         if kind == "spin" and len(calibrations) != machines:
             raise InputError(
                 f"{len(calibrations)} calibrations for {machines} machines; spin jobs need one for "
-                "each: 'gridwright calibrate' makes them"
+                "each: 'gridwright machines calibrate' makes them"
             )
         self.system, self.time_unit, self.kind = system, float(time_unit), kind
         self.calibrations = tuple(calibrations)

@@ -12,10 +12,11 @@ from pathlib import Path
 from time import time as wall_clock
 
 from ..grid import Journal, Mapper
+from ..grid.event import Entry
 from ..grid.executors import Executor
 from ..grid.executors.virtual import Stop, run_apart
 from ..grid.job import Job
-from ..grid.journal import IN_MEMORY, Entry
+from ..grid.journal import IN_MEMORY
 from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
 from ..grid.validation import renamed_place
@@ -26,8 +27,6 @@ from .experiment import Experiment
 from .pause import PausableExecutor
 from .runs import Run, new_run
 from .workload import Fault, JobList
-
-__all__ = ["Conduct", "conduct"]
 
 PATIENCE = 20.0
 """Seconds in which the machines of an experiment must be up."""
@@ -169,7 +168,7 @@ class Conduct:
             self.came = self._adopt(mapper)
             # How late it was is asked again for every stretch of a run that was stopped.
             await patiently(lambda: self.journal.describe(paused=False))
-            entry = Entry(since, "begun", detail=f"{wall_clock():.3f}")
+            entry = Entry(since, "begun", fields={"clock": wall_clock()})
             mapper.call(lambda now: [], entry)
             operators = Operators(mapper)
             operators.more = {
@@ -215,7 +214,7 @@ class Conduct:
 
     async def _note(self, mapper: Mapper, *, paused: bool) -> None:
         kind = "run paused" if paused else "run resumed"
-        entry = Entry(mapper.now(), kind, detail=f"{wall_clock():.3f}")
+        entry = Entry(mapper.now(), kind, fields={"clock": wall_clock()})
         mapper.call(lambda now: [], entry)
         await patiently(lambda: self.journal.describe(paused=paused))
 

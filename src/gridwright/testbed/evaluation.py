@@ -21,16 +21,6 @@ from .runs import Run
 from .twin import Gap, gap, twin
 from .workload import write_rows
 
-__all__ = [
-    "Expectation",
-    "Report",
-    "actual_rates",
-    "expect",
-    "export",
-    "job_lengths",
-    "report",
-]
-
 Floats = NDArray[np.float64]
 
 LONG = 20_000.0
@@ -247,7 +237,7 @@ def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
     faults = journal.events("failure", "repair", "down", "up")
     trouble = journal.events("failed", "timed out", "late answer", "down")
     readings = [
-        [entry.time, entry.machine, *entry.detail.split()]
+        [entry.time, entry.machine, entry.fields["measured"], entry.fields["predicted"]]
         for entry in journal.events("availability")
     ]
     beliefs = journal.events("rates", "arrivals", "plan", "availability imposed")
@@ -342,7 +332,8 @@ def _stretches(run: Run) -> list[tuple[float, float]]:
     A run that was stopped or paused and went on has several.
     """
     begun = run.journal.events("begun", "run resumed")
-    found = [(each.time, float(each.detail) - each.time * run.about["unit"]) for each in begun]
+    unit = run.about["unit"]
+    found = [(each.time, each.fields["clock"] - each.time * unit) for each in begun]
     return [*reversed(found), (float("-inf"), found[0][1] if found else run.about["origin"])]
 
 

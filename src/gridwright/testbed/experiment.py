@@ -15,17 +15,15 @@ from ..grid import Corrections, Settings, corrections_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..grid.validation import renamed_place
-from ..model import InputError, System, did_you_mean
+from ..model import InputError, System, did_you_mean, mode
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
-from ..policies import Policy
+from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from .adjuster import Calibration
 from .machine_list import Listed, read_machines
 from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
-
-__all__ = ["Experiment"]
 
 
 def _corrections(value: Any) -> Any:
@@ -96,35 +94,47 @@ class Experiment(Record):
     """
 
     system: Annotated[System, BeforeValidator(lambda value: _system(value))]
-    policy: str
+    policy: Annotated[str, Field(title="Policy")]
     name: str = ""
-    time_unit: Annotated[Positive, AfterValidator(_bearable)] = 1.0
-    duration: Positive = 60.0
-    seed: Annotated[int, Field(strict=True, ge=0)] = 1
-    job: Literal["wait", "spin"] = "wait"
-    iterations: OneOrList[Positive] | None = None
-    on: str = ""
+    time_unit: Annotated[
+        Positive, AfterValidator(_bearable), Field(title="Time unit", description="Seconds")
+    ] = 1.0
+    duration: Annotated[Positive, Field(title="Duration", description="Time units")] = 60.0
+    seed: Annotated[int, Field(strict=True, ge=0, title="Seed")] = 1
+    job: Annotated[Literal["wait", "spin"], Field(title="Jobs")] = "wait"
+    iterations: Annotated[
+        OneOrList[Positive] | None,
+        Field(title="Iterations", description="Of jobs that spin: one number, or one per class"),
+    ] = None
+    on: Annotated[
+        str, Field(title="Run on", description="Empty: this computer; or tcp://HOST:PORT of Dask")
+    ] = ""
     tls: Tls | None = None
     machines: str | tuple[str, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
-    timeout: NonNegative = 0.0
-    on_timeout: Literal["resubmit", "wait", "fail", "duplicate"] = "resubmit"
-    detection: Literal["immediate", "timeout"] = "immediate"
-    failures: FaultsGiven = "generated"
+    timeout: Annotated[
+        NonNegative, Field(title="Time-out", description="Multiple of the expected time; 0: never")
+    ] = 0.0
+    on_timeout: Annotated[
+        Literal["resubmit", "wait", "fail", "duplicate"], Field(title="After a time-out")
+    ] = "resubmit"
+    detection: Annotated[Literal["immediate", "timeout"], Field(title="Failure detection")] = (
+        "immediate"
+    )
+    failures: Annotated[FaultsGiven, Field(title="Failures")] = "generated"
     jobs: str = ""
-    resolution: NonNegative = 0.0
+    resolution: Annotated[
+        NonNegative,
+        Field(title="Reading interval", description="Time units between readings; 0: none"),
+    ] = 0.0
     prediction: OneOrList[Prediction] = Prediction()
     corrections: Annotated[Corrections, BeforeValidator(_corrections)] = Corrections()
 
     def model_post_init(self, context: Any) -> None:
         """Check what no single key can be blamed for."""
         system, policy = self.system, self.chosen_policy()
-        if policy.kind not in ("push", "pull"):
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; a testbed runs push and pull policies"
-            )
-        if system.has_chains or system.batch_only or system.changes is not None:
-            raise InputError(f"{system.name}: a testbed runs systems of push and pull policies")
+        check_central(policy, "a testbed runs")
+        mode.check(system, mode.CENTRAL, "a testbed runs push and pull policies")
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):

@@ -1,6 +1,5 @@
 """Traces of real clusters and grids: read, written, characterised and replayed."""
 
-from .account import Account
 from .character import (
     Character,
     FailureCharacter,
@@ -8,20 +7,16 @@ from .character import (
     characterise_failures,
     throughput_system,
 )
-from .failure_trace import FailureTrace
+from .failure_trace import FailureTrace, read_fta, read_lanl, write_fta, write_lanl
 from .fit import Fitted, fit
-from .fta import read_fta, write_fta
-from .gwf import read_gwf, write_gwf
-from .job_trace import JobTrace
-from .lanl import read_lanl, write_lanl
+from .job_trace import JobTrace, read_gwf, read_swf, write_gwf, write_swf
 from .machines import Machines, machines_for, system_of
 from .outages import Outages, outages
 from .read import read_failures, read_jobs, read_trace
 from .replay import Replay, replay
-from .swf import read_swf, write_swf
-from .task_class import classify
 from .throughput import Throughputs, read_throughputs, write_throughputs
-from .workload import Workload, workload
+from .trace_file import Account, trace_name
+from .workload import Workload, classify, window, workload
 
 __all__ = [
     "Account",
@@ -52,6 +47,8 @@ __all__ = [
     "replay",
     "system_of",
     "throughput_system",
+    "trace_name",
+    "window",
     "workload",
     "write_fta",
     "write_gwf",

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import Failures, Heterogeneity, InputError, System, heterogeneity
-from .account import Account
 from .failure_trace import FailureTrace
 from .fit import Fitted, fit
 from .job_trace import JobTrace
 from .machines import Machines, machines_for, system_of
 from .throughput import Throughputs
+from .trace_file import Account
 from .workload import Workload, workload
 
 __all__ = [

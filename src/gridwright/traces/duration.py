@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 from ..model import InputError
-from .account import LARGEST
+from .trace_file import LARGEST
 
 __all__ = ["check_scale", "in_words", "moment", "seconds"]
 

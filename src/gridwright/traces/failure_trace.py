@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import csv
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from itertools import chain
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .account import Account
+from ..model import InputError
+from ..model.spreadsheet import unquoted, write_table
+from .job_trace import number_of, shortest
+from .trace_file import LARGEST, Account, fields, read_bytes, read_lines, write_text
 
-__all__ = ["FailureTrace"]
+__all__ = [
+    "FIELDS",
+    "FailureTrace",
+    "parse_fta",
+    "parse_lanl",
+    "read_fta",
+    "read_lanl",
+    "write_fta",
+    "write_lanl",
+]
 
 Floats = NDArray[np.float64]
 
@@ -113,3 +130,216 @@ class FailureTrace:
         node, start, end = self.down()
         known = self.seen[:, 1] - self.seen[:, 0]
         return float(known.sum() - (end - start).sum()), int((start > self.seen[node, 0]).sum())
+
+
+FIELDS = (
+    "event_id",
+    "component_id",
+    "node_id",
+    "platform_id",
+    "node_name",
+    "event_type",
+    "event_start_time",
+    "event_stop_time",
+    "event_end_reason",
+)
+TYPES = {"0": False, "1": True}
+
+
+def read_fta(path: str | PathLike[str]) -> FailureTrace:
+    """Read an ``event_trace.tab``; odd rows are accounted for, not guessed at."""
+    return parse_fta(read_bytes(path))
+
+
+def parse_fta(data: bytes) -> FailureTrace:
+    r"""Read the text of an event trace. A machine is a node, whatever component failed.
+
+    >>> trace = parse_fta(b"0 0 7 1 n7 0 100 160 hw\n1 0 7 1 n7 2 160 200 -\n")
+    >>> print(trace.account)
+    2 rows: 1 kept, 1 left out
+      1 × event_type is neither 0 (down) nor 1 (up) (line 2: '2')
+    """
+    account = Account()
+    kept: list[tuple[list[str], float, float, int]] = []
+    for number, line in read_lines(data):
+        words = [word.decode("utf-8", "replace") for word in line.split()]
+        if words[0].startswith("#") or words[:2] == list(FIELDS[:2]):
+            continue
+        why, what = _wrong(words)
+        if why:
+            account.skip(why, number, what)
+        else:
+            kept.append((words, float(words[6]), float(words[7]), number))
+    account.kept = len(kept)
+    rows = [row for row, *_ in kept]
+    several = len({row[3] for row in rows}) > 1
+    return FailureTrace(
+        [f"{row[3]}.{row[2]}" if several else row[2] for row in rows],
+        [start for _, start, _, _ in kept],
+        [end for _, _, end, _ in kept],
+        [TYPES[row[5]] for row in rows],
+        {name: [row[k] for row in rows] for k, name in enumerate(FIELDS)},
+        account,
+        [number for *_, number in kept],
+    )
+
+
+def _wrong(words: list[str]) -> tuple[str, str]:
+    """Say what is wrong with a row, and what exactly, if something is."""
+    if len(words) != len(FIELDS):
+        return f"not {len(FIELDS)} fields", fields(len(words))
+    if words[5] not in TYPES:
+        return "event_type is neither 0 (down) nor 1 (up)", repr(words[5][:20])
+    start, end = number_of(words[6]), number_of(words[7])
+    if start is None or end is None:
+        which = 6 if start is None else 7
+        return "not a number", f"{FIELDS[which]} is {words[which][:20]!r}"
+    if max(abs(start), abs(end)) > LARGEST:
+        return "out of range", f"{words[6][:20]} to {words[7][:20]}"
+    if end < start:
+        return "it ends before it starts", f"{words[6]} to {words[7]}"
+    return "", ""
+
+
+def write_fta(path: str | PathLike[str], trace: FailureTrace) -> None:
+    """Write a trace in the event format; reading it gives an equal one.
+
+    What a trace read from elsewhere does not know is 0, or ``-``.
+    """
+    size = len(trace)
+    nodes = [_word(trace.nodes[k]) for k in trace.node.tolist()]
+    columns = {
+        "event_id": [str(k) for k in range(size)],
+        "component_id": ["0"] * size,
+        "node_id": nodes,
+        "platform_id": ["0"] * size,
+        "node_name": nodes,
+        "event_end_reason": ["-"] * size,
+        **{name: column for name, column in trace.columns.items() if name in FIELDS},
+        "event_type": ["1" if up else "0" for up in trace.up.tolist()],
+        "event_start_time": [shortest(time) for time in trace.start.tolist()],
+        "event_stop_time": [shortest(time) for time in trace.end.tolist()],
+    }
+    rows = zip(*(columns[name] for name in FIELDS), strict=True)
+    write_text(path, "".join("\t".join(row) + "\n" for row in [FIELDS, *rows]))
+
+
+def _word(name: str) -> str:
+    return "_".join(name.split()) or "-"
+
+
+SYSTEM, NODE, STARTED, FIXED = "System", "nodenumz", "Prob Started", "Prob Fixed"
+NEEDED = (SYSTEM, NODE, STARTED, FIXED)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_lanl(path: str | PathLike[str]) -> FailureTrace:
+    """Read the failure records (CSV); odd rows are accounted for, not guessed at."""
+    try:
+        return parse_lanl(read_bytes(path))
+    except InputError as error:
+        where = "" if str(error).startswith(str(path)) else f"{path}: "
+        raise InputError(f"{where}{error}") from None
+
+
+def parse_lanl(data: bytes) -> FailureTrace:
+    r"""Read the text of the records. A machine is a node of a system: ``system.node``.
+
+    Times are the laboratory's own, to the minute, read as if they were UTC. A node is taken to be
+    there as long as its system has failures at all.
+
+    >>> trace = parse_lanl(b"System,nodenumz,Prob Started,Prob Fixed\n2,0,6/21/2005 10:54,\n")
+    >>> print(trace.account)
+    1 row: 0 kept, 1 left out
+      1 × no time (line 2: Prob Fixed is '')
+    """
+    table = csv.reader(StringIO(data.decode("utf-8-sig", "replace").replace("\0", ""), newline=""))
+    account = Account()
+    try:
+        names = [name.strip() for name in unquoted(next(table, []))]
+        missing = [name for name in NEEDED if name not in names]
+        if missing:
+            raise InputError(f"no column {missing[0]!r} in the first line")
+        at = {name: names.index(name) for name in NEEDED}
+        rows: list[list[str]] = []
+        times: list[tuple[float, float]] = []
+        lines = []
+        for row in table:
+            if not "".join(row).strip():
+                continue
+            why, what, span = _look_at(row, at, len(names))
+            if why:
+                account.skip(why, table.line_num, what)
+            else:
+                rows.append(unquoted(row))
+                times.append(span)
+                lines.append(table.line_num)
+    except csv.Error as error:
+        raise InputError(f"line {table.line_num}: {error}") from None
+    account.kept = len(rows)
+    return FailureTrace(
+        [f"{row[at[SYSTEM]].strip()}.{row[at[NODE]].strip()}" for row in rows],
+        [start for start, _ in times],
+        [end for _, end in times],
+        [False] * len(rows),
+        {name: [row[k] for row in rows] for k, name in enumerate(names)},
+        account,
+        lines,
+        places=[row[at[SYSTEM]] for row in rows],
+    )
+
+
+def _look_at(
+    row: list[str], at: dict[str, int], width: int
+) -> tuple[str, str, tuple[float, float]]:
+    """Say what is wrong with a row, if something is, and from when to when it is."""
+    none = (0.0, 0.0)
+    if len(row) != width:
+        return f"not {width} fields", fields(len(row)), none
+    start, end = _seconds(row[at[STARTED]]), _seconds(row[at[FIXED]])
+    if start is None or end is None:
+        name = STARTED if start is None else FIXED
+        return "no time", f"{name} is {row[at[name]][:20]!r}", none
+    if end < start:
+        return "it is fixed before it starts", f"{row[at[STARTED]]} to {row[at[FIXED]]}", none
+    return "", "", (start, end)
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds of a time such as 6/21/2005 10:54."""
+    try:
+        date, clock = text.split()
+        month, day, year = map(int, date.split("/"))
+        hour, minute = map(int, clock.split(":"))
+        return (datetime(year, month, day, hour, minute, tzinfo=UTC) - EPOCH).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _written(seconds: float) -> str:
+    try:
+        time = EPOCH + timedelta(minutes=round(seconds / 60))
+    except OverflowError:
+        raise InputError(f"{seconds:g} s is no date of the years 1 to 9999") from None
+    return f"{time.month}/{time.day}/{time.year} {time.hour}:{time.minute:02}"
+
+
+def write_lanl(path: str | PathLike[str], trace: FailureTrace) -> None:
+    """Write the times down of a trace as such records, to the minute.
+
+    Columns that its file had besides are written as they were. Times up have no place in this
+    format.
+    """
+    chosen = [k for k, up in enumerate(trace.up.tolist()) if not up]
+    nodes = [trace.nodes[k].partition(".") for k in trace.node.tolist()]
+    own = {
+        SYSTEM: [system for system, _, _ in nodes],
+        NODE: [node or "0" for _, _, node in nodes],
+        STARTED: [_written(time) for time in trace.start.tolist()],
+        FIXED: [_written(time) for time in trace.end.tolist()],
+    }
+    columns = {**own, **trace.columns} if SYSTEM in trace.columns else own
+    out = StringIO(newline="")
+    rows = ([column[k] for column in columns.values()] for k in chosen)
+    write_table(out, chain([columns], rows), end="\n")
+    write_text(path, out.getvalue())

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from os import PathLike
+from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .account import Account
+from ..model import InputError
+from .trace_file import Account, Line, fields, read_bytes, read_lines, with_newlines, write_text
 
-__all__ = ["LABELS", "JobTrace", "shortest"]
+__all__ = [
+    "COLUMNS",
+    "FIELDS",
+    "LABELS",
+    "JobTrace",
+    "parse_gwf",
+    "parse_swf",
+    "read_gwf",
+    "read_swf",
+    "shortest",
+    "write_gwf",
+    "write_swf",
+]
 
 Floats = NDArray[np.float64]
 LABELS = ("user", "group", "executable", "queue", "partition")
@@ -141,3 +157,301 @@ def _is_text(values: Any) -> bool:
     if isinstance(values, np.ndarray):
         return values.dtype.kind not in "iufb"
     return any(isinstance(value, str) for value in values)
+
+
+COLUMNS = (
+    "job",
+    "submit",
+    "wait",
+    "run_time",
+    "processors",
+    "cpu_time",
+    "memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding",
+    "think_time",
+)
+WIDTH = len(COLUMNS)
+HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\n]*)?\n)*")
+"""The comments and blank lines at the top."""
+NEWLINE, SPACE = ord("\n"), ord(" ")
+
+
+def read_swf(path: str | PathLike[str]) -> JobTrace:
+    """Read a log in the Standard Workload Format; odd rows are accounted for, not guessed at."""
+    return parse_swf(read_bytes(path))
+
+
+def parse_swf(data: bytes) -> JobTrace:
+    r"""Read the text of a log.
+
+    >>> trace = parse_swf(b"; Computer: ours\n1 0 5 60 1" + b" -1" * 13 + b"\n2 3 4\n")
+    >>> trace, trace.about["Computer"]
+    (JobTrace(1 jobs), 'ours')
+    >>> print(trace.account)
+    2 rows: 1 kept, 1 left out
+      1 × not 18 fields (line 3: 3 fields)
+    """
+    header: list[str] = []
+    body: list[Line] = []
+    account = Account()
+    data = with_newlines(data)
+    found = _all_at_once(data)
+    for number, line in read_lines(data if found is None else data[: found.begin]):
+        if line.lstrip().startswith(b";"):
+            header.append(line.strip()[1:].decode("utf-8", "replace").strip())
+        else:
+            body.append((number, line))
+    lines, flat = _one_by_one(body, account) if found is None else (found.lines, found.flat)
+    table = flat.reshape(-1, WIDTH)
+    account.kept = len(table)
+    columns = {name: np.ascontiguousarray(table[:, k]) for k, name in enumerate(COLUMNS)}
+    return JobTrace(columns, tuple(header), account, lines)
+
+
+class _Whole(NamedTuple):
+    """The rows of a log in which nothing is odd."""
+
+    begin: int
+    """Where they begin: behind the comments."""
+    lines: Any
+    flat: Any
+
+
+def _all_at_once(data: bytes) -> _Whole | None:
+    """Read all rows in one go, where all are as they should be: five times as fast."""
+    head = HEAD.match(data)
+    begin = head.end() if head else 0
+    body = data[begin:]
+    if not body or body.translate(None, b"0123456789.+-eE \t\n"):
+        return None
+    letters = np.frombuffer(body, np.uint8)
+    firsts = np.concatenate([[0], np.flatnonzero(letters == NEWLINE) + 1])
+    firsts = firsts[firsts < len(letters)]
+    begins = letters > SPACE
+    begins[1:] &= letters[:-1] <= SPACE
+    words = np.add.reduceat(begins, firsts, dtype=np.int64)
+    filled = np.flatnonzero(words)
+    if not len(filled) or (words[filled] != WIDTH).any():
+        return None
+    with catch_warnings():
+        simplefilter("error")
+        try:
+            flat = np.fromstring(body, sep=" ")
+        except (ValueError, DeprecationWarning):
+            return None
+    if len(flat) != WIDTH * len(filled) or not np.isfinite(flat).all():
+        return None
+    return _Whole(begin, filled + 1 + data.count(b"\n", 0, begin), flat)
+
+
+def _one_by_one(body: list[Line], account: Account) -> tuple[list[int], Any]:
+    kept: list[int] = []
+    found: list[float] = []
+    for number, line in body:
+        words = line.split()
+        values = [number_of(word) for word in words]
+        if len(words) != WIDTH:
+            account.skip(f"not {WIDTH} fields", number, fields(len(words)))
+        elif None in values:
+            k = values.index(None)
+            shown = words[k][:20].decode("utf-8", "replace")
+            account.skip("not a number", number, f"{COLUMNS[k]} is {shown!r}")
+        else:
+            kept.append(number)
+            found += values  # type: ignore[arg-type]
+    return kept, np.array(found, dtype=float)
+
+
+def number_of(word: bytes | str) -> float | None:
+    """Return the number that a word stands for, if it does for a finite one."""
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    under = b"_" if isinstance(word, bytes) else "_"
+    return value if abs(value) < float("inf") and under not in word else None  # type: ignore[operator]
+
+
+def write_swf(path: str | PathLike[str], trace: JobTrace) -> None:
+    """Write a trace in the Standard Workload Format; reading it gives an equal one.
+
+    The format has numbers only and no more than its columns: text is numbered in the order in
+    which it comes, and comments say which number is what, and what was left out.
+    """
+    notes: list[str] = []
+    columns = []
+    for name in COLUMNS:
+        values = trace.columns.get(name, np.full(len(trace), -1.0))
+        if values.dtype == object:
+            values, said = _numbered(name, values)
+            notes += said
+        columns.append([shortest(value) for value in values.tolist()])
+    left = [name for name in trace.columns if name not in COLUMNS]
+    notes += [f"Note: left out: {', '.join(left)}"] if left else []
+    lines = [f"; {one_line(line)}".rstrip() for line in (*trace.header, *notes)]
+    lines += [" ".join(row) for row in zip(*columns, strict=True)]
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def one_line(text: str) -> str:
+    """Write a comment on one line."""
+    return text.replace("\n", " ").strip()
+
+
+def _numbered(name: str, values: Any) -> tuple[Any, list[str]]:
+    known = dict.fromkeys(value for value in values if value not in ("-1", ""))
+    numbers: dict[str, int] = {value: n for n, value in enumerate(known, 1)}
+    said = [f"Note: {name} {n} is {one_line(value)}" for value, n in numbers.items()]
+    return np.array([numbers.get(value, -1) for value in values], dtype=float), said
+
+
+OURS = {
+    "JobID": "job",
+    "SubmitTime": "submit",
+    "WaitTime": "wait",
+    "RunTime": "run_time",
+    "NProcs": "processors",
+    "AverageCPUTimeUsed": "cpu_time",
+    "UsedMemory": "memory",
+    "ReqNProcs": "requested_processors",
+    "ReqTime": "requested_time",
+    "ReqMemory": "requested_memory",
+    "Status": "status",
+    "UserID": "user",
+    "GroupID": "group",
+    "ExecutableID": "executable",
+    "QueueID": "queue",
+    "PartitionID": "partition",
+}
+"""What the format calls the columns that others have too."""
+FIELDS = (
+    *OURS,
+    "OrigSiteID",
+    "LastRunSiteID",
+    "JobStructure",
+    "JobStructureParams",
+    "UsedNetwork",
+    "UsedLocalDiskSpace",
+    "UsedResources",
+    "ReqPlatform",
+    "ReqNetwork",
+    "ReqLocalDiskSpace",
+    "ReqResources",
+    "VOID",
+    "ProjectID",
+)
+NUMERIC = (*list(OURS)[:11], "WorkflowID")
+THEIRS = {ours: theirs for theirs, ours in OURS.items()}
+
+
+def read_gwf(path: str | PathLike[str]) -> JobTrace:
+    """Read a log in the Grid Workloads Format; odd rows are accounted for, not guessed at."""
+    try:
+        return parse_gwf(read_bytes(path))
+    except InputError as error:
+        where = "" if str(error).startswith(str(path)) else f"{path}: "
+        raise InputError(f"{where}{error}") from None
+
+
+def parse_gwf(data: bytes) -> JobTrace:
+    r"""Read the text of a log: 29 fields in a row, or a first line that names fields by commas.
+
+    >>> trace = parse_gwf(b"JobID, SubmitTime, RunTime\n1, 0, 60\n2, soon, 60\n")
+    >>> print(trace.account)
+    2 rows: 1 kept, 1 left out
+      1 × not a number (line 3: SubmitTime is 'soon')
+    """
+    header: list[str] = []
+    body: list[Line] = []
+    for number, line in read_lines(data):
+        if line.lstrip().startswith(b"#"):
+            header.append(line.strip()[1:].decode("utf-8", "replace").strip())
+        else:
+            body.append((number, line))
+    names, commas = list(FIELDS), False
+    if body and b"SubmitTime" in body[0][1] and b"," in body[0][1]:
+        commas = True
+        names = [word.strip() for word in body.pop(0)[1].decode("utf-8", "replace").split(",")]
+        _check(names)
+    account = Account()
+    columns: list[list[Any]] = [[] for _ in names]
+    lines = []
+    for number, line in body:
+        row = _row(number, line, names, commas, account)
+        if row is not None:
+            lines.append(number)
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+    account.kept = len(lines)
+    if "Dependencies" in names:
+        account.notes.append("every job comes at its own time: Dependencies are not waited for")
+    found = {
+        OURS.get(name, name): np.array(column, dtype=float if name in NUMERIC else object)
+        for name, column in zip(names, columns, strict=True)
+    }
+    return JobTrace(found, tuple(header), account, lines)
+
+
+def _check(names: list[str]) -> None:
+    for needed in ("SubmitTime", "RunTime"):
+        if needed not in names:
+            raise InputError(f"no field {needed} among {', '.join(names)}")
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise InputError(f"field {name!r} has no name, or not one of its own")
+
+
+def _row(
+    number: int, line: bytes, names: list[str], commas: bool, account: Account
+) -> list[Any] | None:
+    split = [word.strip() for word in line.split(b",")] if commas else line.split()
+    words = [word.decode("utf-8", "replace") for word in split]
+    if len(words) != len(names):
+        account.skip(f"not {len(names)} fields", number, fields(len(words)))
+        return None
+    values: list[Any] = []
+    for name, word in zip(names, words, strict=True):
+        if name in NUMERIC:
+            value = number_of(word)
+            if value is None:
+                account.skip("not a number", number, f"{name} is {word[:20]!r}")
+                return None
+            values.append(value)
+        else:
+            values.append(word)
+    return values
+
+
+def write_gwf(path: str | PathLike[str], trace: JobTrace) -> None:
+    """Write a trace in the Grid Workloads Format; reading it gives an equal one.
+
+    A trace with columns besides the 29 of the format, or without some of them that are text, is
+    written with a first line that names its fields.
+    """
+    theirs = {THEIRS.get(name, name): values for name, values in trace.columns.items()}
+    named = set(theirs) != set(FIELDS)
+    names = list(theirs) if named else list(FIELDS)
+    lines = [f"# {one_line(line)}".rstrip() for line in trace.header]
+    if named:
+        lines.append(", ".join(names))
+    columns = [_words(theirs[name], named=named) for name in names]
+    glue = ", " if named else "\t"
+    lines += [glue.join(row) for row in zip(*columns, strict=True)]
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _words(values: Any, *, named: bool) -> list[str]:
+    if values.dtype != object:
+        return [shortest(value) for value in values.tolist()]
+    if named:
+        return [" ".join(word.replace(",", ";").split()) for word in values]
+    return ["_".join(word.split()) or "-1" for word in values]

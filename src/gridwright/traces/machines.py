@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..catalogue import load
-from ..model import Failures, InputError, System
+from ..model import Failures, InputError, System, mode
 from .read import read_trace
-from .task_class import apart
 from .throughput import Throughputs
-from .workload import Workload
+from .workload import Workload, apart
 
 __all__ = ["Machines", "machines_for", "system_of"]
 
@@ -117,7 +116,7 @@ def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
         one = found.on()
         return one.kinds, (1,) * len(one.kinds), one.steps
     system = load(text)
-    if system.has_chains:
+    if system.mode is mode.CHAINS:
         raise InputError(f"{text}: jobs of a trace are no chains of applications")
     return system.groups, system.counts, np.array(system.rates)
 

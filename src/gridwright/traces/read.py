@@ -7,14 +7,10 @@ from os import PathLike
 from typing import Any
 
 from ..model import InputError
-from .failure_trace import FailureTrace
-from .fta import parse_fta
-from .gwf import parse_gwf
-from .job_trace import JobTrace
-from .lanl import parse_lanl
-from .source import read_bytes, suffix
-from .swf import parse_swf
+from .failure_trace import FailureTrace, parse_fta, parse_lanl
+from .job_trace import JobTrace, parse_gwf, parse_swf
 from .throughput import Throughputs, parse_throughputs
+from .trace_file import read_bytes, suffix
 
 __all__ = ["FORMATS", "format_of", "read_failures", "read_jobs", "read_trace"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Book, Send
-from ..model import InputError, System
-from ..policies import Policy
+from ..model import System
+from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from ..testbed import Fault, JobList
 
@@ -147,11 +147,7 @@ class _Stage:
     """A replay as it goes on."""
 
     def __init__(self, system: System, jobs: JobList, policy: Policy) -> None:
-        if policy.kind not in ("push", "pull"):
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; traces are replayed under push and "
-                "pull policies"
-            )
+        check_central(policy, "traces are replayed under")
         believed = system.believed
         self.system, self.jobs, self.policy = system, jobs, policy
         self.book = Book(

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from ..model import InputError
 from ..model.spreadsheet import unquoted, write_table
-from .account import LARGEST, Account, fields
-from .job_trace import shortest
-from .source import read_bytes, write_text
-from .swf import number_of
+from .job_trace import number_of, shortest
+from .trace_file import LARGEST, Account, fields, read_bytes, write_text
 
 __all__ = ["Throughputs", "parse_throughputs", "read_throughputs", "write_throughputs"]
 

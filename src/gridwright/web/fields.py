@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 from ..model import InputError
 from ..model.record import explain
 
-__all__ = ["FormField", "as_number", "as_text", "as_whole", "fields_of", "in_words", "validated"]
+__all__ = ["FormField", "as_number", "as_text", "as_whole", "fields_of", "validated", "with_labels"]
 
 CHOICES = {
     "failures": {"generated": "drawn from the mean times", "none": "none"},
@@ -78,12 +78,25 @@ def fields_of(model: type[BaseModel]) -> Mapping[str, FormField]:
         label = field.title or key.replace("_", " ").capitalize()
         default = None if field.default is PydanticUndefined else field.default
         known = CHOICES.get(key, {})
-        options = get_args(field.annotation) if get_origin(field.annotation) is Literal else known
+        plain = _without_none(field.annotation)
+        options = get_args(plain) if get_origin(plain) is Literal else known
         choices = {each: known.get(each, each) for each in options}
         kinds: dict[Any, Kind] = {int: "whole", float: "number", str: "text"}
-        kind: Kind = "choice" if choices else kinds.get(field.annotation, "other")
+        kind: Kind = "choice" if choices else kinds.get(plain, "other")
         found[key] = FormField(key, label, field.description or "", kind, default, choices)
     return MappingProxyType(found)
+
+
+def _without_none(annotation: Any) -> Any:
+    """Return the type of a field that may also be None.
+
+    >>> _without_none(float | None)
+    <class 'float'>
+    """
+    given = [each for each in get_args(annotation) if each is not NoneType]
+    if len(given) == 1 and NoneType in get_args(annotation):
+        return get_args(given[0])[0] if get_origin(given[0]) is Annotated else given[0]
+    return annotation
 
 
 def validated(model: type[M], values: dict[str, Any]) -> M:
@@ -91,14 +104,14 @@ def validated(model: type[M], values: dict[str, Any]) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise InputError(in_words(explain(error, model), model)) from None
+        raise InputError(with_labels(explain(error, model), model)) from None
 
 
-def in_words(message: str, *models: type[BaseModel]) -> str:
+def with_labels(message: str, *models: type[BaseModel]) -> str:
     """Name the fields of models in a message as the page shows them.
 
     >>> from gridwright.testbed import Experiment
-    >>> in_words("time_unit is -1; expected a number > 0", Experiment)
+    >>> with_labels("time_unit is -1; expected a number > 0", Experiment)
     'Time unit is -1; expected a number > 0'
     """
     message = re.sub(r"\[\w+\] (?=\w+ is|\w+:)", "", message)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model import InputError, System
-from ..testbed import Fault, Listed
-from .fields import as_number, as_text
+from ..testbed import Experiment, Fault, Listed
+from .fields import as_number, as_text, fields_of
 from .sheet import Sheet
 
 __all__ = ["FaultCells", "Form", "MachineCells", "Place"]
@@ -16,13 +16,16 @@ __all__ = ["FaultCells", "Form", "MachineCells", "Place"]
 Place = tuple[int, int]
 """A machine by its column and its number in it: names may be typed at any time."""
 
-NUMBERS = ("time_unit", "duration", "timeout", "resolution")
-WORDS = ("policy", "job", "on_timeout", "detection")
-FIRST = {"policy": "lpas_dg", "time_unit": "1", "duration": "60", "seed": "1", "timeout": "0"}
-FIRST |= {"resolution": "0", "job": "wait", "on_timeout": "resubmit", "detection": "immediate"}
-FIRST |= {"failures": "generated", "iterations": ""}
 TRACE = "trace"
-"""Failures are those listed, neither drawn nor none."""
+"""The choice of failures that are listed, neither drawn nor none."""
+FIELDS = {
+    key: field
+    for key, field in fields_of(Experiment).items()
+    if field.kind != "other" and key not in ("name", "on", "jobs", "failures")
+}
+"""The fields of an experiment that are one cell each."""
+FIRST = {key: field.text for key, field in FIELDS.items()}
+FIRST |= {"policy": "lpas_dg", "failures": "generated", "iterations": ""}
 
 
 @dataclass
@@ -70,7 +73,7 @@ class Form:
         words = dict(document)
         form = cls(Sheet.of(words.pop("system", {})))
         words.pop("name", None)  # it is called as its system is
-        for key in (*NUMBERS, *WORDS, "seed"):
+        for key in FIELDS:
             if key in words:
                 form.cells[key] = as_text(words.pop(key))
         given = words.pop("iterations", [])
@@ -84,11 +87,11 @@ class Form:
 
     def document(self) -> dict[str, Any]:
         """Return what an experiment file would say."""
-        words: dict[str, Any] = {key: self.cells[key] for key in WORDS if self.cells[key]}
-        for key in NUMBERS:
-            words[key] = as_number(self.cells[key])
-        seed = self.cells["seed"].strip()
-        words["seed"] = int(seed) if seed.isdecimal() and len(seed) < 20 else seed
+        words = {
+            key: field.read(self.cells[key])
+            for key, field in FIELDS.items()
+            if self.cells[key] or field.kind in ("number", "whole")
+        }
         if self.sheet.name:
             words["name"] = self.sheet.name
         if rounds := [word.strip() for word in self.cells["iterations"].split(",") if word.strip()]:

@@ -25,7 +25,8 @@ from pydantic import ValidationError
 from ..catalogue import experiment_names
 from ..grid import request
 from ..grid.executors.connection import check_address, find_workers, security_of
-from ..grid.journal import Journal, home
+from ..grid.journal import Journal
+from ..grid.ownership import home
 from ..model import InputError, did_you_mean
 from ..model.record import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
@@ -51,7 +52,7 @@ MOST_MACHINES = 100
 """Processes of a local run."""
 CHANGES = (
     *("policy", "time_unit", "duration", "seed", "corrections", "failures"),
-    *("timeout", "on_timeout", "detection", "resolution", "job", "executor", "address"),
+    *("timeout", "on_timeout", "detection", "resolution", "job", "on"),
 )
 """What of an experiment may be changed over the web: nothing that names a file."""
 
@@ -61,6 +62,11 @@ def experiment_of(
 ) -> Experiment:
     """Make an experiment of one of the catalogue, one's own, or of a system; with some changes."""
     given = {key: value for key, value in changes.items() if value is not None}
+    executor, address = given.pop("executor", ""), given.pop("address", "")
+    if address or executor == "local":
+        given["on"] = address
+    elif executor == "dask":
+        raise InputError("a run on a Dask cluster needs the address of its scheduler")
     unknown = set(given) - set(CHANGES)
     if unknown:
         raise InputError(f"{', '.join(sorted(unknown))} cannot be changed over the web")
@@ -68,11 +74,8 @@ def experiment_of(
         check_policy(given["policy"])
     if given.get("failures", "none") not in ("none", "generated"):
         raise InputError(f"failures is {given['failures'][:40]!r}; expected none or generated")
-    if place := given.pop("address", ""):
-        check_address(place)
-        given["on"] = place
-    if given.pop("executor", None) == "dask" and not place:
-        raise InputError("a run on a Dask cluster needs the address of its scheduler")
+    if given.get("on"):
+        check_address(given["on"])
     try:
         if own:
             found = load_own(own).replace(**given)
@@ -88,7 +91,7 @@ def experiment_of(
     return check_size(found)
 
 
-CLUSTERS = "clusters are only for who sits here and has shown the token: log in at /login"
+CLUSTERS = "log in with the token at /login, on this computer, to use a cluster"
 
 
 def check_cluster(found: Experiment, trusted: bool) -> Experiment:

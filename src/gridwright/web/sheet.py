@@ -9,6 +9,7 @@ from .fields import as_number, as_text, as_whole
 
 __all__ = ["Sheet"]
 
+MEANS = ("mean_uptime", "mean_repair")
 MOST_ALIKE = 10_000
 CHAINS = {"template", "templates", "random_templates"}
 """Of a system whose jobs are chains: it has no table of rates, and is edited as a file."""
@@ -27,8 +28,8 @@ class Sheet:
     rates: list[list[str]] = field(default_factory=list)
     believed: list[list[str]] = field(default_factory=list)
     """The rates that are assumed where they are not the truth; empty: as they are."""
-    uptime: str = ""
-    repair: str = ""
+    means: dict[str, str] = field(default_factory=lambda: dict.fromkeys(MEANS, ""))
+    """Mean up-time and mean repair time."""
     rest: dict[str, Any] = field(default_factory=dict)
     """Whatever else a system file says: kept as it is."""
 
@@ -62,11 +63,10 @@ class Sheet:
                 words["assumed"] = {key: assumed[key] for key in assumed if key != "rates"}
                 words = {key: words[key] for key in words if key != "assumed" or words[key]}
         failures = words.get("failures")
-        if isinstance(failures, dict) and set(failures) <= {"mean_uptime", "mean_repair"}:
-            plain = [failures.get(key, "") for key in ("mean_uptime", "mean_repair")]
-            if not any(isinstance(value, list) for value in plain):
-                sheet.uptime, sheet.repair = map(as_text, plain)
-                del words["failures"]
+        plain = isinstance(failures, dict) and not any(map(_is_nested, failures.values()))
+        if failures and plain and set(failures) <= set(MEANS):
+            sheet.means |= {key: as_text(value) for key, value in failures.items()}
+            del words["failures"]
         sheet.rest = words
         return sheet
 
@@ -90,9 +90,8 @@ class Sheet:
             words["counts"] = [as_whole(cell or "1") for cell in self.counts]
         if any(self.availability):
             words["availability"] = [as_number(cell or "1") for cell in self.availability]
-        if self.uptime or self.repair:
-            pair = {"mean_uptime": self.uptime, "mean_repair": self.repair}
-            words["failures"] = {key: as_number(cell) for key, cell in pair.items() if cell}
+        if any(self.means.values()):
+            words["failures"] = {key: as_number(cell) for key, cell in self.means.items() if cell}
         if any(map(any, self.believed)):
             rest = self.rest.get("assumed", {})
             return {**words, **self.rest, "assumed": {**rest, "rates": self._beliefs()}}

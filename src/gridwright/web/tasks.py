@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,18 +133,27 @@ class ReportTask(Task):
         """Make the report, as ``gridwright runs show --json`` prints it."""
         words = ["runs", "show", str(self.run_number), "--no-expect", "--json"]
         command = [sys.executable, "-m", "gridwright", *words]
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, **pipes)
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE
-            )
-        except subprocess.TimeoutExpired:
-            raise InputError(
-                f"the report on run {self.run_number} takes longer than {PATIENCE:g} seconds"
-            ) from None
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or ["the report ended without a message"]
+            out, err = self._wait(process)
+        finally:
+            process.kill()
+        if process.returncode:
+            said = err.strip().splitlines() or ["the report ended without a message"]
             raise InputError(said[-1].removeprefix("gridwright: "))
-        self.report = json.loads(done.stdout)
+        self.report = json.loads(out)
+
+    def _wait(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Return what a process prints, unless the task is stopped or takes too long."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            self.go_on()
+            with suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=0.2)
+        raise InputError(
+            f"the report on run {self.run_number} takes longer than {PATIENCE:g} seconds"
+        )
 
 
 def report_of(queue: Queue, number: int) -> dict[str, Any]:

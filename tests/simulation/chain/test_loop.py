@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from gridwright import System, chain, simulate
-from gridwright.policies import Policy, find, policies
+from gridwright.policies import CHAIN, Policy, find, policies
 from gridwright.simulation import KINDS, Replication, replicate
 
 ALWAYS = 1e9
 """A rate at which a job arrives in every tick."""
-CHAIN = [n for n, policy in policies().items() if policy.kind == "chain" and policy.is_shipped]
-POLICIES = [*CHAIN, "chain_rr:by=application"]
+POLICIES = [p.name for p in policies().values() if p.kind is CHAIN] + ["chain_rr:by=application"]
 TWO: list[dict[str, Any]] = [
     {"name": "a", "rate": 0.09, "times": [[3, 5], [6, 2], [4, 4]], "latency": 30},
     {"name": "b", "rate": 0.06, "times": [[2, 9]], "latency": 8},

@@ -174,7 +174,7 @@ def run_routes(services: Services) -> APIRouter:
         known(number)
         with open_journal(number) as journal:
             found = event_page(journal, offset=offset, limit=limit, readings=readings)
-            return [plain(each._asdict()) for each in found]
+            return [plain(each.as_json()) for each in found]
 
     @routes.get("/runs/{number}/machines", tags=["runs"], responses=MISSING)
     def machines(number: Number) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from nicegui import ui
 from ...grid import request
 from ...grid.prediction import Prediction
 from ...model import GridwrightError, InputError
-from ..fields import as_number
+from ..fields import as_number, fields_of
 from ..form import Place
 from ..runs import open_journal
 from ..services import Services
@@ -22,7 +22,8 @@ from .machine_part import machine_table, show_rows
 __all__ = ["AvailabilityPart"]
 
 COLUMNS = {"machine": "machine", "availability": "availability", "prediction": "prediction"}
-MODES = {"": "as all others", "weekly": "weekly", "recursive": "recursive", "fixed": "fixed"}
+FIELDS = fields_of(Prediction)
+MODES = {"": "like all machines", **FIELDS["mode"].choices}
 
 
 class AvailabilityPart:
@@ -34,14 +35,16 @@ class AvailabilityPart:
         self.table = machine_table(COLUMNS, "Availability of the machines")
         with ui.row().classes("gap-2 items-end"):
             self.share = ui.input("Availability", value="1").props("dense").classes("w-28")
-            self.period = ui.input("for time units (empty: for ever)")
-            self.period.props("dense").classes("w-56")
-            self.mode = ui.select(MODES, label="Prediction mode", value="", on_change=self._show)
-            self.mode.props("dense").classes("w-44")
-            self.weight = ui.input("c: weight of the last week", value="0.5")
-            self.weight.props("dense").classes("w-48")
-            self.weights = ui.input("Weights of earlier weeks", value="0.4, 0.3, 0.2, 0.1")
-            self.weights.props("dense").classes("w-48")
+            self.period = ui.input("Time units (empty: for ever)").props("dense").classes("w-56")
+            label = FIELDS["mode"].label
+            self.mode = ui.select(MODES, label=label, value="", on_change=self._show)
+            self.mode.props("dense").classes("w-64")
+            self.weight = ui.input(FIELDS["c"].label, value=FIELDS["c"].text)
+            self.weights = ui.input(
+                FIELDS["weights"].label, value=", ".join(map(str, FIELDS["weights"].default))
+            )
+            for each in (self.weight, self.weights):
+                each.props("dense").classes("w-48")
         with ui.row().classes("gap-2 items-end"):
             ui.button("Set for those selected", on_click=self.put).props("outline")
             self.run = ui.select({}, label="Run").props("dense").classes("w-64")

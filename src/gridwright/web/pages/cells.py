@@ -11,8 +11,10 @@ from nicegui import events, ui
 
 from ...model import InputError, System
 from ...model.record import Mistake
+from ...model.uncertainty import Failures
 from ...testbed import Experiment
 from ..documents import experiment_from, experiment_mistakes, system_of
+from ..fields import FormField, with_labels
 from ..form import Form, Place
 from .frame import tell
 
@@ -59,7 +61,10 @@ class Cells:
 
     def experiment(self) -> Experiment:
         """Return the experiment; what is wrong with it is told in one line."""
-        return experiment_from(self.form.document())
+        try:
+            return experiment_from(self.form.document())
+        except InputError as error:
+            raise InputError(with_labels(str(error), Experiment, Failures)) from None
 
     def shown(self) -> dict[str, Place]:
         """Return the machines that tables and lists have room for."""
@@ -115,7 +120,10 @@ class Cells:
             return
         document = self.form.document()
         self.kept["definition"] = document
-        self.found = experiment_mistakes(document)
+        self.found = [
+            Mistake(each.place, with_labels(each.words, Experiment, Failures))
+            for each in experiment_mistakes(document)
+        ]
         sound = not any(each.place[:1] == ("system",) for each in self.found)
         self.system = system_of(document["system"]) if sound else None
         words = {each.place: each.words for each in self.found}
@@ -148,6 +156,16 @@ class Cells:
             return made.props("hide-bottom-space").classes("gw-cell").style("width: 5rem")
         made.props("bottom-slots")  # room for words, so that nothing jumps when they come
         return made.classes("w-48" if len(label) < SHORT else "w-64")
+
+    def model_field(
+        self, field: FormField, value: str, put: Callable[[str], Any]
+    ) -> ui.input | ui.select:
+        """Make a field of a model, with its label and hint: a list to choose from, or an input."""
+        if field.choices:
+            return self.choice(field.label, dict(field.choices), value, put)
+        made = self.field(field.label, value, put)
+        made.props["hint"] = field.hint
+        return made
 
     def choice(
         self,

@@ -11,9 +11,19 @@ from nicegui import ui
 from ...catalogue import entries
 from ...model import InputError, System
 from ..documents import system_of
+from ..fields import FormField
 from ..saved import OWN, load_saved, saved_names
 
-__all__ = ["OWN", "figure", "frame", "system_choices", "system_named", "tell", "whole"]
+__all__ = [
+    "OWN",
+    "figure",
+    "frame",
+    "model_input",
+    "read_input",
+    "system_choices",
+    "system_named",
+    "tell",
+]
 
 PAGES = {
     "Define": "/",
@@ -93,13 +103,30 @@ def figure(value: Any, form: str = ".4g") -> str:
     return f"{value:{form}}"
 
 
-def whole(value: float | None, what: str) -> int:
-    """Return what was filled in as a whole number."""
-    if value is None or value % 1:
-        raise InputError(
-            f"{what} is {'empty' if value is None else value}; expected a whole number"
-        )
-    return int(value)
+def model_input(field: FormField) -> Any:
+    """Make an input for a field of a model: a list to choose from, a number or a text."""
+    made: Any
+    if field.choices:
+        made = ui.select(dict(field.choices), label=field.label, value=field.default)
+    elif field.kind in ("number", "whole"):
+        made = ui.number(field.label, value=field.default)
+    else:
+        made = ui.input(field.label, value=field.text)
+    made.props["aria-label"] = field.label  # without the hint
+    made.props["hint"] = field.hint
+    return made.classes("w-56")
+
+
+def read_input(field: FormField, made: Any) -> Any:
+    """Return what was filled in; raise an error if a number is missing or not a whole one."""
+    value = made.value
+    if field.kind not in ("number", "whole"):
+        return str(value or "").strip()
+    if (value is None and field.default is not None) or (field.kind == "whole" and value % 1):
+        expected = "a whole number" if field.kind == "whole" else "a number"
+        shown = "empty" if value is None else value
+        raise InputError(f"{field.label} is {shown}; expected {expected}")
+    return int(value) if field.kind == "whole" else value
 
 
 def system_choices() -> dict[str, str]:

@@ -20,7 +20,7 @@ from ...grid import (
     queues,
     request,
 )
-from ...grid.journal import Entry
+from ...grid.event import Entry
 from ...model import GridwrightError, InputError
 from ..runs import open_journal
 from ..services import Services
@@ -140,8 +140,7 @@ def _line(entry: Entry) -> str:
 
 def _detail(entry: Entry) -> str:
     """Say more of an event; of a plan only its number, as its shares fill many lines."""
-    words = entry.detail.split(maxsplit=1)
-    return words[0] if words and entry.kind == "plan" else entry.detail[:80]
+    return str(entry.fields["number"]) if entry.kind == "plan" else entry.detail[:80]
 
 
 def _chart(found: Queues | None) -> dict[str, Any]:

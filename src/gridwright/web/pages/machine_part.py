@@ -10,7 +10,7 @@ from nicegui import events, ui
 
 from ...model import InputError
 from ...testbed import Calibration, parse_machines, real_rates, warnings
-from ..fields import as_number, as_text
+from ..fields import as_number, as_text, fields_of
 from ..form import Place
 from ..guard import LARGEST
 from ..queue import solved
@@ -22,7 +22,7 @@ from .system_part import head, table_row
 
 __all__ = ["MachinePart", "machine_table", "pick_file", "show_rows"]
 
-COLUMNS = {"machine": "machine", "address": "worker", "speed": "rounds a second"}
+COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
 
 
 class MachinePart:
@@ -160,16 +160,12 @@ class MachinePart:
         number, machine = form.sheet.machines().index(place), form.machine(place)
         with self.place:
             with ui.row().classes("gap-2 items-end"):
-                for key, label in (
-                    ("address", "Worker (empty: any)"),
-                    ("iterations", "Rounds of the loop"),
-                    ("seconds", "Seconds that they took"),
-                ):
+                put = partial(setattr, machine, "address")
+                self.cells.field("Worker (empty: any)", machine.address, put)
+                for key, field in fields_of(Calibration).items():
                     put = partial(setattr, machine, key)
-                    made = self.cells.field(label, getattr(machine, key), put)
-                    made.classes("w-48", remove="w-64")
-                    if key != "address":
-                        self.inputs["calibrations", number, key] = made
+                    made = self.cells.model_field(field, getattr(machine, key), put)
+                    self.inputs["calibrations", number, key] = made
             self._rates(place[0])
             self.advice = ui.label().classes("gw-quiet gw-steady")
         self.cells.check()

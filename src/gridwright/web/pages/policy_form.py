@@ -22,10 +22,12 @@ __all__ = [
 class PolicyForm:
     """Policies to choose from, and a field for every parameter of those that are chosen."""
 
-    def __init__(self, first: list[str], kinds: tuple[str, ...] = (), *, several: bool = True):
+    def __init__(self, first: list[str], *, central: bool = False, several: bool = True):
         known = [each for each in policies().values() if each.is_shipped]
         self.known = {
-            each.name: describe_policy(each) for each in known if not kinds or each.kind in kinds
+            each.name: describe_policy(each)
+            for each in known
+            if each.kind.is_central or not central
         }
         self.fields: dict[tuple[str, str], Any] = {}
         options = {name: f"{name} – {each['about']}" for name, each in self.known.items()}

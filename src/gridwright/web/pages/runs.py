@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nicegui import run as background
 from nicegui import ui
 
@@ -11,19 +9,24 @@ from ...catalogue import experiment_names
 from ...model import InputError
 from ...testbed import Experiment, Overview
 from ..documents import document_of
+from ..fields import fields_of, with_labels
 from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
 from ..saved import load_own, own_experiments
 from ..services import Services
-from .frame import figure, frame, system_choices, system_named, tell, whole
+from .frame import (
+    OWN,
+    figure,
+    frame,
+    model_input,
+    read_input,
+    system_choices,
+    system_named,
+    tell,
+)
 from .live import Live
 from .policy_form import PolicyForm
 
-__all__ = [
-    "RunList",
-    "Starter",
-    "run_page",
-    "watch_page",
-]
+__all__ = ["RunList", "run_page", "watch_page"]
 
 
 def run_page(services: Services, *, trusted: bool) -> None:
@@ -89,103 +92,71 @@ def _cell(text: str, kind: str = "td") -> None:
 
 
 SYSTEM, SAVED = "system ", "saved "
-"""How the choices begin that are no experiments of the catalogue."""
+"""How the choices begin that are not experiments of the catalogue."""
 AS_IT_SAYS = {"": "as the experiment says"}
+BELIEFS = {"yes": "follow measurements", "no": "stay as they are"}
+FIELDS = fields_of(Experiment)
+FIRST = ("time_unit", "duration", "seed", "on")
+MORE = ("timeout", "on_timeout", "detection", "resolution", "job")
 
 
 class Starter:
-    """What is to be run, on what, and what is to be different from what the experiment says."""
+    """The form that starts a run: an experiment, and what to change in it."""
 
     def __init__(self, services: Services, *, trusted: bool) -> None:
         self.services, self.trusted = services, trusted
         own = own_experiments()
         choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
-        taken = {f"own: {name}" for name in own}
+        taken = {f"{OWN}{name}" for name in own}
         for name, label in system_choices().items():
             if name not in taken:
                 choices[f"{SYSTEM}{name}"] = f"{label} (system)"
         self.what = ui.select(
             choices, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
-        self.policy = PolicyForm(["lpas_dg"], ("push", "pull"), several=False)
+        self.policy = PolicyForm(["lpas_dg"], central=True, several=False)
         with ui.row().classes("gap-2 items-end"):
-            self.unit = ui.number("Seconds of a time unit", value=1)
-            self.duration = ui.number("Time units", value=20)
-            self.seed = ui.number("Seed", value=1)
+            self.inputs = {key: model_input(FIELDS[key]) for key in FIRST}
             self.failures = ui.select(
-                {**AS_IT_SAYS, "generated": "drawn, as the system says", "none": "none"},
-                label="Failures",
+                {**AS_IT_SAYS, **FIELDS["failures"].choices},
+                label=FIELDS["failures"].label,
                 value="",
             ).classes("w-52")
             self.corrections = ui.select(
-                {**AS_IT_SAYS, "yes": "follow measurements", "no": "stay as they are"},
-                label="Beliefs",
-                value="",
+                {**AS_IT_SAYS, **BELIEFS}, label="Beliefs", value=""
             ).classes("w-52")
-        self._more()
-        self._machines()
-        ui.button("Start", on_click=self.start)
+        with ui.expansion("More").props("dense"), ui.row().classes("gap-2 items-end"):
+            self.inputs |= {key: model_input(FIELDS[key]) for key in MORE}
+        with ui.row().classes("gap-2 items-center"):
+            ui.button("Start", on_click=self.start)
+            ui.button("List machines", on_click=self.list_machines).props("outline dense")
+            self.there = ui.label().classes("gw-quiet gw-steady").props("role=status")
         self.what.on_value_change(self._fill)
         self._fill()
 
-    def _more(self) -> None:
-        with ui.expansion("More").props("dense"), ui.row().classes("gap-2 items-end"):
-            self.timeout = ui.number("Time-out after n × expected (0: never)", value=0)
-            self.timeout.classes("w-64")
-            self.detection = ui.select(
-                {"immediate": "at once", "timeout": "only by the time-out"},
-                label="A failure is known",
-                value="immediate",
-            ).classes("w-48")
-            self.resolution = ui.number("Readings every … time units (0: none)", value=0)
-            self.resolution.classes("w-64")
-            self.job = ui.select(
-                {"wait": "sleeps", "spin": "really takes the CPU"}, label="A job", value="wait"
-            ).classes("w-48")
-
-    def _machines(self) -> None:
-        with ui.row().classes("gap-2 items-end"):
-            self.executor = ui.select(
-                {"local": "processes of this computer", "dask": "workers of a Dask cluster"},
-                label="Machines are",
-                value="local",
-            ).classes("w-64")
-            self.address = ui.input("Address of its scheduler", placeholder="tcp://HOST:PORT")
-            self.address.classes("w-64").bind_visibility_from(self.executor, "value", value="dask")
-            ui.button("List machines", on_click=self.list_machines).props("outline dense")
-        self.there = ui.label().classes("gw-quiet gw-steady").props("role=status")
-
     async def list_machines(self) -> None:
-        """Show which machines there are."""
-        address = str(self.address.value or "").strip()
+        """Show the machines that there are."""
+        address = read_input(FIELDS["on"], self.inputs["on"])
         try:
-            if self.executor.value == "dask" and not address:
-                raise InputError("expected the address of a scheduler: tcp://HOST:PORT")
-            wanted = address if self.executor.value == "dask" else ""
-            if wanted and not self.trusted:
+            if address and not self.trusted:
                 raise InputError(CLUSTERS)
-            found = await background.io_bound(available_machines, wanted) or []
+            found = await background.io_bound(available_machines, address) or []
         except InputError as error:
             self.there.text = ""
             tell(error)
             return
-        if wanted:
-            names = ", ".join(each.name for each in found)
-            self.there.text = f"{len(found)} workers: {names or 'none'}"
-        else:
-            self.there.text = (
-                f"{found[0].name}, {found[0].processors} processors: a process for each machine of "
-                "the system"
-            )
+        names = ", ".join(each.name for each in found) or "none"
+        here = f"{names}, {found[0].processors} processors: a process for each machine"
+        self.there.text = f"{len(found)} workers: {names}" if address else here
 
     async def start(self) -> None:
-        """Start a run, and go where it can be watched."""
+        """Start a run, and show it."""
         try:
             experiment = check_cluster(self._experiment(), self.trusted)
             number = await background.io_bound(self.services.runs.start, experiment)
         except InputError as error:
-            tell(error)
+            tell(with_labels(str(error), Experiment))
             return
         ui.navigate.to(f"/run/{number}")
 
@@ -203,41 +174,16 @@ class Starter:
             tell(error)
             return
         self.policy.choose(found.policy)
-        self.unit.value, self.duration.value = found.time_unit, found.duration
-        self.seed.value, self.timeout.value = found.seed, found.timeout
-        self.detection.value, self.resolution.value = found.detection, found.resolution
-        self.job.value, self.executor.value = found.job, found.executor
-        self.address.value = found.on
+        for key, made in self.inputs.items():
+            made.value = getattr(found, key)
         self.failures.value = self.corrections.value = ""
 
     def _experiment(self) -> Experiment:
-        what = str(self.what.value or "")
-        beliefs = {"yes": True, "no": False}
-        is_dask = self.executor.value == "dask"
-        boxes = {
-            "seconds of a time unit": self.unit,
-            "time units": self.duration,
-            "seed": self.seed,
-            "time-out": self.timeout,
-            "readings": self.resolution,
-        }
-        for name, box in boxes.items():
-            if box.value is None:
-                raise InputError(f"{name} is empty; expected a number")
-        changes: dict[str, Any] = {
-            "policy": self.policy.names()[0] if self.policy.names() else None,
-            "time_unit": self.unit.value,
-            "duration": self.duration.value,
-            "seed": whole(self.seed.value, "seed"),
-            "failures": self.failures.value or None,
-            "corrections": beliefs.get(str(self.corrections.value)),
-            "timeout": self.timeout.value,
-            "detection": self.detection.value,
-            "resolution": self.resolution.value,
-            "job": self.job.value,
-            "executor": self.executor.value,
-            "address": str(self.address.value or "").strip() if is_dask else None,
-        }
+        what, policies = str(self.what.value or ""), self.policy.names()
+        changes = {key: read_input(FIELDS[key], made) for key, made in self.inputs.items()}
+        changes["policy"] = policies[0] if policies else None
+        changes["failures"] = self.failures.value or None
+        changes["corrections"] = {"yes": True, "no": False}.get(str(self.corrections.value))
         if not what:
             raise InputError("choose an experiment or a system")
         if what.startswith(SAVED):

@@ -10,15 +10,26 @@ from nicegui import ui
 from ...experiments import in_words
 from ...model import InputError
 from ..documents import document_of, plain
-from ..fields import validated
+from ..fields import fields_of, validated
 from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
-from .frame import OWN, figure, frame, system_choices, system_named, tell, whole
+from .frame import (
+    OWN,
+    figure,
+    frame,
+    model_input,
+    read_input,
+    system_choices,
+    system_named,
+    tell,
+)
 from .policy_form import CodeField, PolicyForm
 
 __all__ = ["simulate_page"]
 
+FIELDS = fields_of(Wanted)
+NUMBERS = ("horizon", "replications", "seed")
 COLUMNS = (
     "policy",
     "replications",
@@ -67,9 +78,7 @@ class Simulator:
         self.policies = PolicyForm(["mct", "lpas"])
         self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.trusted)
         with ui.row().classes("gap-2 items-end"):
-            self.horizon = ui.number("Time units (empty: as published)").classes("w-56")
-            self.replications = ui.number("Replications", value=10).classes("w-32")
-            self.seed = ui.number("Seed", value=1)
+            self.inputs = {key: model_input(FIELDS[key]) for key in NUMBERS}
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
             ui.button("Stop", on_click=self.stop).props("outline")
@@ -87,10 +96,8 @@ class Simulator:
                 {
                     "system": chosen,
                     "policies": tuple(self.policies.names()),
-                    "horizon": self.horizon.value,
-                    "replications": whole(self.replications.value, "Replications"),
-                    "seed": whole(self.seed.value, "Seed"),
                     "code": self.code.text,
+                    **{k: read_input(FIELDS[k], each) for k, each in self.inputs.items()},
                 },
             )
             made = await background.io_bound(simulation_of, wanted)

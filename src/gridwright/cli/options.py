@@ -1,0 +1,176 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .output import warn
+
+
+def complete_system(incomplete: str) -> list[str]:
+    """List the systems whose names start with the text typed so far."""
+    from ..catalogue import entries
+
+    return [entry.name for entry in entries() if entry.name.startswith(incomplete)]
+
+
+def listed(words: str | Iterable[str]) -> list[str]:
+    """Split words at commas, for options that are repeated or take a list.
+
+    >>> listed("pas, mct,"), listed(["pas", "mct,lpas"])
+    (['pas', 'mct'], ['pas', 'mct', 'lpas'])
+    """
+    texts = [words] if isinstance(words, str) else words
+    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def path_option(name: str, help: str, metavar: str = "PATH") -> Any:
+    """Return an option that names a file to write."""
+    return typer.Option(name, help=help, metavar=metavar)
+
+
+SystemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SYSTEM",
+        help="A name of the catalogue ('gridwright systems'), or the path of a system file.",
+        autocompletion=complete_system,
+    ),
+]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policies",
+        "--policy",
+        help="Policies, separated by commas; 'gridwright policies' lists them.",
+        metavar="POLICY,…",
+    ),
+]
+PolicyName = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        "--policies",
+        help="A policy by name ('gridwright policies'), with parameters (kpb:k=3), or the path of "
+        "a file that defines one.",
+        metavar="POLICY",
+    ),
+]
+Horizon = Annotated[
+    float | None,
+    typer.Option(help="Length of a run in time units; by default as published, else 20,000."),
+]
+Warmup = Annotated[
+    float, typer.Option(help="Time units at the start of a run that are not measured.")
+]
+Replications = Annotated[int, typer.Option(help="Number of independent runs.")]
+Seed = Annotated[
+    int, typer.Option(help="Seed of the random numbers; the same seed gives the same result.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(help="Number of runs at the same time; by default the number of processors."),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of a Dask scheduler to run on, tcp://HOST:PORT; by default this computer.",
+        metavar="ADDRESS",
+    ),
+]
+RunOn = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="Address of a Dask scheduler whose workers are the machines, tcp://HOST:PORT, or "
+        "'local' for processes of this computer; by default as the experiment says.",
+        metavar="ADDRESS",
+    ),
+]
+TimeUnit = Annotated[float | None, typer.Option(help="Length of a time unit, in seconds.")]
+Expect = Annotated[
+    bool,
+    typer.Option(
+        "--expect/--no-expect", help="Also simulate which mean response such a run should have."
+    ),
+]
+RunNumber = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Number of a run in 'gridwright runs list', or the path of its journal."
+    ),
+]
+Csv = Annotated[Path | None, path_option("--csv", "Write the values of every replication as CSV.")]
+Plot = Annotated[
+    Path | None,
+    path_option("--plot", "Draw the means, the classes and the number in system over time."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+
+Classes = Annotated[
+    str,
+    typer.Option(
+        help="How to form task classes, and how many at most: by user, group, executable, queue, "
+        "partition or run_time; for example user:4.",
+        metavar="BY[:N]",
+        show_default=False,
+    ),
+]
+Machines = Annotated[
+    str,
+    typer.Option(
+        help="trace:N for the N largest partitions; 4x1,2x2.5 for numbers of machines and their "
+        "speeds; or a system or a table of throughputs, for its matrix of rates.",
+        metavar="MACHINES",
+        show_default=False,
+    ),
+]
+Processors = Annotated[
+    str,
+    typer.Option(
+        help="Work of a job that used several processors: 'times' for run time × processors, "
+        "'ignore' for its run time, 'single' to leave such jobs out.",
+        metavar="RULE",
+    ),
+]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        help="Start of the window: 6h or 2d after the first job, or a date.",
+        metavar="TIME",
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", help="End of the window: 3d after the first job, or a date.", metavar="TIME"
+    ),
+]
+Load = Annotated[
+    float | None,
+    typer.Option(
+        help="Scale the speeds of all machines to this load; 0.8 by default where only relative "
+        "speeds are known.",
+    ),
+]
+
+
+def _renamed(old: str, new: str) -> Any:
+    """Return a hidden option that still works, and prints the name of the option to use."""
+
+    def say(value: str | None) -> str | None:
+        if value is not None:
+            warn(f"{old} is now {new}; the old option goes away with the next release")
+        return value
+
+    return typer.Option(old, hidden=True, callback=say)
+
+
+OldExecutor = Annotated[str | None, _renamed("--executor", "--on ADDRESS or --on local")]
+OldAddress = Annotated[str | None, _renamed("--address", "--on")]
+OldConnect = Annotated[str | None, _renamed("--connect", "--on")]
