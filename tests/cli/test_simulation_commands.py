@@ -299,6 +299,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_at_once() -> None:
     command = [sys.executable, "-m", "gridwright", "simulate", "3.A:alpha2:1", "--policy", "gcmu"]
     process = subprocess.Popen(

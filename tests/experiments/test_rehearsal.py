@@ -17,6 +17,8 @@ from gridwright.simulation import Delays, replicate
 from gridwright.simulation.central_setup import make_state
 from gridwright.simulation.driver import Streams
 
+pytestmark = pytest.mark.slow
+
 LATE = """
 import helper
 import numpy as np

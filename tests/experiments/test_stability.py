@@ -7,12 +7,13 @@ import pytest
 
 from gridwright import System, adversary, compare, contest, optimum, simulate, sweep
 from gridwright.allocation import allocate, long_run_load, variance_rate
+from gridwright.policies import policies
 
 RATES = [[1.2, 0.4], [0.4, 1.2]]
 FAILURES = {"mean_uptime": 8, "mean_repair": 2}
 OVERLOADED = System(name="overloaded", arrivals=[1, 1], rates=RATES, failures=FAILURES)
 """At 83 % with every machine up, and at 104 % in the long run."""
-POLICIES = ["mct", "met", "lpas", "pas", "fcfs", "gcmu", "lpas_dg", "pas_dg"]
+POLICIES = [n for n, policy in policies().items() if policy.kind.is_central and policy.is_shipped]
 
 
 def one_machine(load: float) -> System:

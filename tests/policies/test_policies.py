@@ -1,6 +1,7 @@
 """Naming, parameters, registration, and what every registered policy must do."""
 
 import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from gridwright import InputError, pull, push, simulate
 from gridwright.policies import KINDS, PUSH, Policy, find, policies, policy_of
+from gridwright.policies.kind import Kind
 
 SHIPPED = [policy for policy in policies().values() if policy.is_shipped]
 SHARED = {"__init__", "choice", "kind", "on_time", "policy", "registry", "two_phase", "view"}
@@ -119,7 +121,7 @@ def test_k_as_a_percentage_is_rounded_down() -> None:
         (lambda: push(lambda task, view, *rest: 0), "is no push policy"),
         (lambda: push(lambda task, view, k: 0), "parameter 'k' needs a default"),
         (lambda: push(lambda task, view, k="x": 0), "parameter 'k' needs a default"),
-        (lambda: push(3), "@push takes a function; 3 is none"),
+        (lambda: push(3), "@push takes a function; 3 is not one"),
     ],
 )
 def test_a_wrong_signature_is_refused_when_it_registers(define: Any, message: str) -> None:
@@ -153,6 +155,7 @@ def same(task_class, view, tie=Tie.lowest):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_from_a_file_is_as_good_as_a_shipped_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(OWN)
@@ -220,6 +223,7 @@ def test_a_wrong_policy_file(text: str, message: str, tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_impossible_answers_are_refused_and_counted() -> None:
     @push
     def often_wrong(task_class, view):  # type: ignore[no-untyped-def]
@@ -276,3 +280,13 @@ def test_a_policy_that_does_not_return_at_once(word: str, tmp_path: Path) -> Non
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()  # and no warning that it was never awaited
     assert "mine does not return at once; expected def mine(task_class, view" in line
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_a_kind_stays_itself_on_its_way_to_another_process(kind: Kind) -> None:
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(kind), capture_output=True, check=True
+    )
+    assert done.stdout.decode().strip() == kind.name
+    assert pickle.loads(pickle.dumps(kind)) is kind
