@@ -14,16 +14,6 @@ from ..compiler.link import shared
 from ..policies.view import View
 from .central_state import State
 
-__all__ = [
-    "DIARY",
-    "PeerState",
-    "known",
-    "learn",
-    "meet",
-    "replan",
-    "situation",
-]
-
 DIARY = np.dtype(
     [
         ("change", "f8"),  # when rates change next
