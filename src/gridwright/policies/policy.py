@@ -17,11 +17,11 @@ from ..allocation import Situation, grouped, interior, prices, vertex, weights
 from ..compiler.readonly import readonly
 from ..model import InputError, did_you_mean
 from .kind import BATCH, CHAIN, KINDS, PEER, PULL, PUSH, Kind
-from .registry import register
 from .view import Pairs, Table
 
 __all__ = [
     "PLANNERS",
+    "REGISTRY",
     "Policy",
     "batch",
     "chain",
@@ -209,11 +209,17 @@ def chain(decide: Any = None, *, order: str = "arrival") -> Any:
     return _decorate(CHAIN, decide, order=order)
 
 
+REGISTRY: dict[str, Policy] = {}
+"""Every policy that was made with a decorator, by its name; a shipped name cannot be taken."""
+
+
 def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
     if decide is None:
         return lambda function: _decorate(kind, function, **options)
     policy = policy_of(decide, kind, **options)
-    register(policy)
+    known = REGISTRY.get(policy.name)
+    if known is None or policy.is_shipped or not known.is_shipped:
+        REGISTRY[policy.name] = policy  # else a user's file may use the name, for itself alone
     return policy
 
 

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..model import InputError, did_you_mean
 from ..model.user_file import load_module
+from .policy import REGISTRY, Policy
 
-if TYPE_CHECKING:
-    from .policy import Policy
-
-__all__ = ["find", "policies", "register"]
+__all__ = ["find", "policies"]
 
 KINDS = "with @push, @pull, @peer, @batch or @chain"
-
-_REGISTRY: dict[str, Policy] = {}
-
-
-def register(policy: Policy) -> None:
-    """Add a policy under its own name; a shipped name cannot be taken."""
-    known = _REGISTRY.get(policy.name)
-    if known is None or policy.is_shipped or not known.is_shipped:
-        _REGISTRY[policy.name] = policy  # else a user's file may use the name, for itself alone
 
 
 def policies() -> dict[str, Policy]:
     """Return every registered policy by its name."""
-    return dict(sorted(_REGISTRY.items()))
+    return dict(sorted(REGISTRY.items()))
 
 
 def find(policy: str | PathLike[str] | Policy) -> Policy:
@@ -37,8 +26,6 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
     >>> find("kpb:k=3")
     <push policy kpb:k=3>
     """
-    from .policy import Policy
-
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, PathLike):
@@ -49,10 +36,10 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
     if "/" in name or "\\" in name or name.endswith(".py"):
         function = words.pop(0) if words and "=" not in words[0] else None
         found = _in_file(Path(name), function)
-    elif name in _REGISTRY:
-        found = _REGISTRY[name]
+    elif name in REGISTRY:
+        found = REGISTRY[name]
     else:
-        hint = did_you_mean(name, _REGISTRY) or "; 'gridwright policies' lists them"
+        hint = did_you_mean(name, REGISTRY) or "; 'gridwright policies' lists them"
         raise InputError(f"no policy {name!r}{hint}")
     return found(**_values(policy, words)) if words else found
 
@@ -74,8 +61,6 @@ def _pair(policy: str, word: str) -> tuple[str, Any]:
 
 
 def _in_file(path: Path, function: str | None) -> Policy:
-    from .policy import Policy
-
     module = load_module(path)
     found = {
         value.name: value
