@@ -22,7 +22,7 @@ ROUNDS = 5
 
 
 def main() -> None:
-    command = [sys.executable, "-m", "gridwright", "workers", "--local", "2", "--port", "0"]
+    command = [sys.executable, "-m", "gridwright", "dask", "workers", "--local", "2", "--port", "0"]
     with (
         subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as cluster,
         tempfile.TemporaryDirectory() as folder,

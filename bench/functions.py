@@ -34,7 +34,7 @@ RATES = {"picture": 5.0, "sound": 2.0}
 def main() -> None:
     # By value, as a function of a user's own script goes: workers need not import this module.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    command = [sys.executable, "-m", "gridwright", "workers", "--local", "4", "--port", "0"]
+    command = [sys.executable, "-m", "gridwright", "dask", "workers", "--local", "4", "--port", "0"]
     with (
         subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as cluster,
         tempfile.TemporaryDirectory() as folder,

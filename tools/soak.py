@@ -334,7 +334,7 @@ class Soak:
         words = ["--local", str(self.options.machines), "--port", str(self.port), "--json"]
         with (self.folder / "cluster.log").open("ab") as log:
             self.cluster = subprocess.Popen(
-                [sys.executable, "-m", "gridwright", "workers", *words],
+                [sys.executable, "-m", "gridwright", "dask", "workers", *words],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, MARK: self.mark},

@@ -48,7 +48,7 @@ def test_a_published_experiment(gw: Command, tmp_path: Path) -> None:
     text = gw("run", "MGST-1", "--time-unit", 0.2, "--duration", 4, "--no-expect")
     assert "run 1: MGST-1 under lpas_dg, 4 time units of 0.2 s, done" in text
     assert "published testbed" in text
-    assert "from its twin: arrivals" in text
+    assert "by cause, in time units: arrivals" in text
     assert [line.split()[0] for line in text.splitlines()[4:9]] == ["1", "2", "3", "4", "overall"]
     assert "nan" not in text
 

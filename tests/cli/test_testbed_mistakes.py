@@ -166,5 +166,5 @@ def test_a_home_that_cannot_be_written(
 def test_rates_so_high_that_jobs_take_no_time(gw: Command, tmp_path: Path) -> None:
     text = 'policy = "mct"\ntime_unit = 0.05\nduration = 4\n[system]\narrivals = [5]\n'
     (tmp_path / "fast.toml").write_text(f"{text}rates = [[1e19, 1e19]]\n")
-    assert "Jobs are too short for the twin" in gw("run", "fast.toml", "--no-expect")
+    assert "The jobs are too short to compare" in gw("run", "fast.toml", "--no-expect")
     assert '"relative": null' in gw("runs", "show", "1", "--no-expect", "--json")

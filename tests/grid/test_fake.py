@@ -11,7 +11,7 @@ from gridwright import System, load, simulate
 from gridwright.grid import Corrections, Journal, Mapper, Settings, statistics
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.journal import IN_MEMORY
-from gridwright.grid.mapper import Submission
+from gridwright.grid.turn import Submission
 from gridwright.policies import find
 from gridwright.simulation import KINDS
 

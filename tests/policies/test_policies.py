@@ -1,6 +1,7 @@
 """Naming, parameters, registration, and what every registered policy must do."""
 
 import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from gridwright import InputError, pull, push, simulate
 from gridwright.policies import KINDS, PUSH, Policy, find, policies, policy_of
+from gridwright.policies.kind import Kind
 
 SHIPPED = [policy for policy in policies().values() if policy.is_shipped]
 SHARED = {"__init__", "choice", "kind", "on_time", "policy", "registry", "two_phase", "view"}
@@ -276,3 +278,13 @@ def test_a_policy_that_does_not_return_at_once(word: str, tmp_path: Path) -> Non
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()  # and no warning that it was never awaited
     assert "mine does not return at once; expected def mine(task_class, view" in line
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_a_kind_stays_itself_on_its_way_to_another_process(kind: Kind) -> None:
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(kind), capture_output=True, check=True
+    )
+    assert done.stdout.decode().strip() == kind.name
+    assert pickle.loads(pickle.dumps(kind)) is kind

@@ -1,4 +1,4 @@
-"""``gridwright allocate``: a system's capacity, and which machine should serve which class."""
+"""``gridwright allocate``: capacity, load, and which machine serves which class."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _bottleneck(allocation: Allocation) -> str:
 
 
 def _prices(allocation: Allocation) -> str:
-    """Say what a task of each class is worth, against the cheapest that is worth something."""
+    """Say what a task of each class is worth, relative to the cheapest."""
     prices = allocation.class_prices
     least = prices[prices > 0].min()
     names = allocation.system.classes
@@ -98,7 +98,7 @@ def _prices(allocation: Allocation) -> str:
 
 
 def _one_more(allocation: Allocation) -> str:
-    """Say what one more machine of each kind would add to the capacity."""
+    """Say how much one more machine of each kind adds to the capacity."""
     from ..allocation import kinds_of
 
     machines = allocation.system.machines

@@ -1,4 +1,4 @@
-"""``gridwright demo``: the main job, from a published system to real processes and a report."""
+"""``gridwright demo``: allocation, simulation and real processes in one report."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DURATION = 20.0
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option(help="The folder for the report.", metavar="FOLDER")
-    ] = Path("gridwright-demo"),
+    output: Annotated[Path, typer.Option(help="Folder for the report.", metavar="FOLDER")] = Path(
+        "gridwright-demo"
+    ),
 ) -> None:
-    """Solve a published system, simulate policies on it, then run them for real on another."""
+    """Try everything: allocate, simulate and run policies, and write one HTML report."""
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
@@ -60,7 +60,7 @@ def demo(
 
 
 def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
-    """Run a small setting on local processes, and its twin."""
+    """Run a small experiment on local processes; return it and its simulated twin."""
     from ..testbed import Experiment, conduct, twin
 
     more = {"time_unit": TIME_UNIT, "duration": DURATION}

@@ -1,4 +1,4 @@
-"""``gridwright policies``: what there is to choose from."""
+"""``gridwright policies``: list the policies."""
 
 from __future__ import annotations
 

@@ -228,22 +228,33 @@ def show_report(found: Report) -> None:
     print()
     _response_table(found)
     print()
-    if found.gap.relative == found.gap.relative:
-        shares = ", ".join(f"{name} {value:+.4f}" for name, value in found.gap.shares.items())
-        print(f"The run is {100 * found.gap.relative:+.1f} % from its twin: {shares}.")
-        low, high = found.gap.low, found.gap.high
-        print(f"Twins whose jobs come a moment earlier or later have {low:.3f} to {high:.3f}.")
-    elif found.gap.twin == 0:
-        print("Jobs are too short for the twin to tell their response from 0.")
-    else:
-        print("Too few jobs have finished to set the run beside its twin.")
+    _show_gap(found)
     if found.expected is not None and found.expected.low == found.expected.low:
         low, high = found.expected.low, found.expected.high
-        long_run = f"the mean response is {found.expected.long_run:.4g}"
+        mean = f"the mean response is {found.expected.long_run:.4g} time units"
         print(
-            f"In the long run {long_run if found.expected.settles else 'jobs wait without end'}; "
-            f"19 of 20 runs of this length are within {low:.4g} to {high:.4g}."
+            f"In the long run {mean if found.expected.settles else 'the number of jobs grows'}; "
+            f"19 of 20 runs of this length are within {low:.4g} to {high:.4g} time units."
         )
+
+
+def _show_gap(found: Report) -> None:
+    gap = found.gap
+    if gap.twin == 0:
+        print("The jobs are too short to compare the run with its twin: its mean response is 0.")
+    elif gap.relative != gap.relative:
+        print("Too few jobs have finished to compare the run with its twin.")
+    else:
+        direction = "higher" if gap.relative > 0 else "lower"
+        causes = ", ".join(f"{name} {value:+.4f}" for name, value in gap.shares.items())
+        print(
+            f"The mean response is {100 * abs(gap.relative):.1f} % {direction} than that of the "
+            f"twin; by cause, in time units: {causes}."
+        )
+        if f"{gap.low:.3f}" == f"{gap.high:.3f}":
+            print(f"Small timing changes do not affect the twin ({gap.low:.3f}).")
+        else:
+            print(f"Small timing changes give twins of {gap.low:.3f} to {gap.high:.3f}.")
 
 
 def _response_table(found: Report) -> None:

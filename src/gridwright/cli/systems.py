@@ -1,4 +1,4 @@
-"""``gridwright systems``: the catalogue of published systems."""
+"""``gridwright systems``: list and show the published systems."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def systems(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="The system to show; all are listed without it.", autocompletion=complete_system
+            help="A system to show; by default all are listed.", autocompletion=complete_system
         ),
     ] = None,
     toml: Annotated[
-        bool, typer.Option("--toml", help="Print the system as a system file, to start your own.")
+        bool, typer.Option("--toml", help="Print the system as a system file, which you can edit.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -36,7 +36,7 @@ def systems(
         print_json([_summary(entry) for entry in everything]) if json else _list(everything)
         return
     if toml and json:
-        raise InputError("--toml and --json are two forms of the same; choose one")
+        raise InputError("--toml and --json exclude each other")
     entry = find(name)
     if toml:
         if entry.down:

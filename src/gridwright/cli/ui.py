@@ -1,4 +1,4 @@
-"""``gridwright ui``: the web page."""
+"""``gridwright ui``: start the web page."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ __all__ = ["ui"]
 
 
 def ui(
-    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8080,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 for any free port.", min=0, max=65535)
+    ] = 8080,
     host: Annotated[
-        str, typer.Option(help="The address to listen on; any but loopback demands a token.")
+        str,
+        typer.Option(
+            help="Address to listen on; users of any but a loopback address need a token."
+        ),
     ] = "127.0.0.1",
     run: Annotated[
         Path | None,
         typer.Option(
-            help="The folder where runs are kept, in place of $GRIDWRIGHT_HOME.",
+            help="Folder where runs are stored, instead of $GRIDWRIGHT_HOME.",
             metavar="DIR",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Show the web page: define a system, simulate, run, read off."""
+    """Start the web page: define, simulate and run systems in a browser."""
     from ..model import InputError
 
     if run is not None:

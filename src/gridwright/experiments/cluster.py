@@ -84,6 +84,8 @@ def _replicate(parcel: bytes, seed: np.random.SeedSequence, version: str) -> Rep
     """Run one replication on a worker."""
     from distributed import get_worker
 
+    from ..grid.executors.dask_internals import is_cancelled
+
     if version != engine():
         raise InputError(
             "a worker has another version of gridwright, Python, NumPy or Numba; "
@@ -94,8 +96,7 @@ def _replicate(parcel: bytes, seed: np.random.SeedSequence, version: str) -> Rep
     key = worker.get_current_task()
 
     def on_slice(share: float) -> None:
-        task = worker.state.tasks.get(key)
-        if task is None or task.state == "cancelled":
+        if is_cancelled(worker, key):
             raise ClusterError("nobody waits for this replication any more")
 
     return replicate(system, policy, seed=seed, on_slice=on_slice, **options)

@@ -51,7 +51,12 @@ class Kind:
         return f"<kind {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KINDS.__getitem__, (self.name,)
+        return _kind, (self.name,)
+
+
+def _kind(name: str) -> Kind:
+    """Return a kind by name: a function of the module, as pickle wants it."""
+    return KINDS[name]
 
 
 def check_central(policy: Any, limit: str) -> None:

@@ -1,4 +1,4 @@
-"""The reproduction as data: what ``gridwright reproduce`` writes, and web page and report show.
+"""The reproduction as data: written by ``research reproduce``, shown by web page and report.
 
 The data are a JSON file. The Markdown page is drawn from them and never read.
 """
@@ -148,7 +148,7 @@ class ReproductionData(NamedTuple):
 
 
 def read_data(path: Path | None = None) -> ReproductionData:
-    """Read data that ``gridwright reproduce`` has written; by default those that are shipped."""
+    """Read data that ``research reproduce`` has written; by default the shipped ones."""
     path = path or _shipped("reproduction.json")
     try:
         found = json.loads(path.read_text("utf-8"))

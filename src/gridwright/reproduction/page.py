@@ -35,7 +35,7 @@ def _lines(data: ReproductionData, explained: bool) -> Iterator[str]:
     yield ""
     yield (
         "Every number that the sources print, beside ours with its 95 % interval. "
-        "`gridwright reproduce` makes this page (`--page`), and computes the verdicts."
+        "`gridwright research reproduce` makes this page (`--page`), and computes the verdicts."
         + (" [What differs, and why](differences.md) explains them." if explained else "")
     )
     if data.share < 1:

@@ -15,18 +15,6 @@ from pydantic import Field
 from ..model import InputError, System
 from ..model.record import Positive, Record
 
-__all__ = [
-    "FASTEST",
-    "KINDS",
-    "Adjuster",
-    "Calibration",
-    "Call",
-    "carry_along",
-    "real_rates",
-    "spin",
-    "warnings",
-]
-
 KINDS = ("wait", "spin")
 FASTEST = 4.0
 """Times the real rate that may be imposed: a job that is cut much shorter is mostly overhead."""
@@ -89,7 +77,7 @@ class Adjuster:
         if kind == "spin" and len(calibrations) != machines:
             raise InputError(
                 f"{len(calibrations)} calibrations for {machines} machines; spin jobs need one for "
-                "each: 'gridwright calibrate' makes them"
+                "each: 'gridwright machines calibrate' makes them"
             )
         self.system, self.time_unit, self.kind = system, float(time_unit), kind
         self.calibrations = tuple(calibrations)
