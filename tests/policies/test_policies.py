@@ -121,7 +121,7 @@ def test_k_as_a_percentage_is_rounded_down() -> None:
         (lambda: push(lambda task, view, *rest: 0), "is no push policy"),
         (lambda: push(lambda task, view, k: 0), "parameter 'k' needs a default"),
         (lambda: push(lambda task, view, k="x": 0), "parameter 'k' needs a default"),
-        (lambda: push(3), "@push takes a function; 3 is none"),
+        (lambda: push(3), "@push takes a function; 3 is not one"),
     ],
 )
 def test_a_wrong_signature_is_refused_when_it_registers(define: Any, message: str) -> None:

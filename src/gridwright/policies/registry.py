@@ -1,27 +1,81 @@
-"""The policies by name, and how a policy is named: by name, by callable, by file."""
+"""Register functions as policies, and find policies by name or file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ..model import InputError, did_you_mean
 from ..model.user_file import load_module
-from .policy import REGISTRY, Policy
+from .kind import BATCH, CHAIN, PEER, PULL, PUSH, Kind
+from .policy import Policy, policy_of
 
-__all__ = ["find", "policies"]
+DECORATORS = "with @push, @pull, @peer, @batch or @chain"
 
-KINDS = "with @push, @pull, @peer, @batch or @chain"
+_REGISTRY: dict[str, Policy] = {}
+
+
+def push(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
+) -> Any:
+    """Make a push policy of a function (task_class, view, …) that answers a machine, or −1."""
+    return _decorate(PUSH, decide, plan=plan, informed=informed)
+
+
+def pull(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
+) -> Any:
+    """Make a pull policy of a function (machine, view, …) that answers a class, or −1."""
+    return _decorate(PULL, decide, plan=plan, idle=idle)
+
+
+def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+    """Make a decentralised policy of a function (task_class, home, view, …) that answers a machine.
+
+    The view holds what the home machine, where the task arrived, knows of the others. It asks the
+    machines that its plan permits, and they learn its state in return.
+    """
+    return _decorate(PEER, decide, plan=plan)
+
+
+def batch(decide: Any = None, *, immediate: bool = False) -> Any:
+    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
+
+    It makes its assignments with ``assign`` and answers how many it made. With ``immediate``, the
+    queues of the machines have no limit, and no task is discarded.
+    """
+    return _decorate(BATCH, decide, immediate=immediate)
+
+
+def chain(decide: Any = None, *, order: str = "arrival") -> Any:
+    """Make a policy for chains of a function (job, stage, view, …): it answers a machine, or −1."""
+    return _decorate(CHAIN, decide, order=order)
+
+
+def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
+    if decide is None:
+        return lambda function: _decorate(kind, function, **options)
+    policy = policy_of(decide, kind, **options)
+    register(policy)
+    return policy
+
+
+def register(policy: Policy) -> None:
+    """Add a policy under its own name; a shipped name cannot be taken."""
+    known = _REGISTRY.get(policy.name)
+    if known is None or policy.is_shipped or not known.is_shipped:
+        _REGISTRY[policy.name] = policy  # else a user's file may use the name, for itself alone
 
 
 def policies() -> dict[str, Policy]:
     """Return every registered policy by its name."""
-    return dict(sorted(REGISTRY.items()))
+    return dict(sorted(_REGISTRY.items()))
 
 
 def find(policy: str | PathLike[str] | Policy) -> Policy:
-    """Find a policy: itself, its name with parameters, or a file that holds one.
+    """Find a policy by its name with parameters, or by a file that holds it; or return it.
 
     >>> find("kpb:k=3")
     <push policy kpb:k=3>
@@ -31,15 +85,15 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
     if isinstance(policy, PathLike):
         return _in_file(Path(policy), None)
     if not isinstance(policy, str):
-        raise InputError(f"{policy!r} is no policy; decorate the function, {KINDS}")
+        raise InputError(f"{policy!r} is no policy; decorate the function, {DECORATORS}")
     name, *words = policy.strip().split(":")
     if "/" in name or "\\" in name or name.endswith(".py"):
         function = words.pop(0) if words and "=" not in words[0] else None
         found = _in_file(Path(name), function)
-    elif name in REGISTRY:
-        found = REGISTRY[name]
+    elif name in _REGISTRY:
+        found = _REGISTRY[name]
     else:
-        hint = did_you_mean(name, REGISTRY) or "; 'gridwright policies' lists them"
+        hint = did_you_mean(name, _REGISTRY) or "; 'gridwright policies' lists them"
         raise InputError(f"no policy {name!r}{hint}")
     return found(**_values(policy, words)) if words else found
 
@@ -72,7 +126,7 @@ def _in_file(path: Path, function: str | None) -> Policy:
             raise InputError(f"{path} has no policy {function!r}{did_you_mean(function, found)}")
         return found[function]
     if not found:
-        raise InputError(f"{path} has no policy; decorate its function, {KINDS}")
+        raise InputError(f"{path} has no policy; decorate its function, {DECORATORS}")
     if len(found) > 1:
         names = " or ".join(f"{path}:{name}" for name in found)
         raise InputError(f"{path} has {len(found)} policies; name one: {names}")
