@@ -30,7 +30,7 @@ from .conftest import (
     until,
 )
 
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct"])
@@ -243,7 +243,7 @@ def test_nobody_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say how many workers to start"),
+        ([], "give the number of workers to start"),
         (["--local", "0"], "--local is 0"),
         (["--local", "1", "--port", "70000"], "--port is 70000"),
         (["--local", "1", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others"),

@@ -15,8 +15,8 @@ from gridwright.grid import Corrections, Journal, Mapper, Send, Settings, statis
 from gridwright.grid.executors import Ended, Event, MachineDown, MachineUp, Reading, Started
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.journal import IN_MEMORY
-from gridwright.grid.mapper import Submission
 from gridwright.grid.time_limit import Overdue
+from gridwright.grid.turn import Submission
 from gridwright.policies import find
 
 ODD = st.sampled_from([float("nan"), float("inf"), -float("inf"), -1e300, 1e300, -1.0, 0.0])

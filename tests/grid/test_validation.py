@@ -28,7 +28,7 @@ NAN = float("nan")
         ({"rates": [[1, -1]]}, "rates has a number that is negative or not finite"),
         ({"rates": [[1, NAN]]}, "rates has a number that is negative or not finite"),
         ({"rates": [[0, 0]]}, "no machine can run class '1': its rates are all 0"),
-        ({"rates": [[1], [1, 2]]}, "rates is no matrix of numbers"),
+        ({"rates": [[1], [1, 2]]}, "rates is not a matrix of numbers"),
         ({"timeout": -1}, "timeout is -1; expected a number, 0 or more"),
         ({"timeout": "3"}, "timeout is '3'; expected a number, 0 or more"),
         ({"rates": [[1e-320, 1]]}, "rates has a number that is neither 0 nor 1e-100 to 1e+100"),
@@ -57,7 +57,7 @@ def test_what_does_not_suit_is_refused(
 def test_a_class_without_a_proper_name_is_refused(tmp_path: Path) -> None:
     with (
         Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid,
-        pytest.raises(InputError, match=r"task_class is '.udc80', which is no text"),
+        pytest.raises(InputError, match=r"task_class is '.udc80', which is not valid Unicode"),
     ):
         grid.submit(abs, -1, task_class="\udc80")
 

@@ -12,18 +12,6 @@ from typing import Any, NamedTuple, Self
 from ..model import InputError
 from .prediction import History, Prediction, predictions_of
 
-__all__ = [
-    "LOAD",
-    "Agent",
-    "Measurement",
-    "Process",
-    "Snapshot",
-    "availability",
-    "forecast",
-    "measure",
-    "snapshot",
-]
-
 
 class Measurement(NamedTuple):
     """The share of a computer's CPU that was there for the grid during some seconds."""

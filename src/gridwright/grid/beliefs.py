@@ -14,11 +14,6 @@ from .event import Entry
 from .job import Instruction, Job
 from .settings import Corrections
 
-__all__ = [
-    "Beliefs",
-    "Learner",
-]
-
 Floats = NDArray[np.float64]
 Answer = tuple[list[Instruction], list[Entry]]
 

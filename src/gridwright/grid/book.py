@@ -1,8 +1,8 @@
-"""The book: the live state of a grid as a pure machine.
+"""The book: decides what a grid does when something happens, as a pure state machine.
 
-Events go in (a job is submitted, starts, ends; a machine comes, goes, reports), instructions for
-the executor come out, and a policy is asked in between. There is no clock and no input or output
-in it: every event says when it happened.
+Events go in (a job is submitted, starts or ends; a machine comes or goes), instructions for the
+executor come out, and a policy is asked in between. The book has no clock and no input or output:
+every event says when it happened.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from ..model import InputError
 from .job import Cancel, Copy, Instruction, Job, Stage
 from .state import SLOWEST, Floats, GridState
 
-__all__ = ["Book"]
-
 
 class Book(GridState):
-    """Jobs, machines, and what a policy decides about them when something happens."""
+    """The state of a grid and its transitions."""
 
     def submit(self, now: float, number: int, task_class: int) -> list[Instruction]:
-        """Take a new job in."""
+        """Add a new job."""
         if number in self.jobs:
-            raise InputError(f"job {number} is in the book already")
+            raise InputError(f"job {number} was submitted before")
         job = self.jobs[number] = Job(number, task_class, now)
         self.now = now
         self.classes[task_class].arrived += 1
@@ -35,9 +33,9 @@ class Book(GridState):
         return self._answer()
 
     def adopt(self, job: Job, task_class: int) -> None:
-        """Take in a job that an earlier book left unfinished: it waits since its submission.
+        """Add a job that an earlier grid left unfinished: it waits since its submission.
 
-        One that has used up some of its retries waits behind the others.
+        A job that has used up some of its retries waits behind the others.
         """
         job.task_class = task_class
         if job.causes and self.retries is not None:
@@ -47,12 +45,12 @@ class Book(GridState):
         was_waiting = job.stage == Stage.waiting
         self.put(job)
         if was_waiting:
-            del self.moved[job.number]  # it is in the journal as it is
+            del self.moved[job.number]  # the journal has it already in this stage
         if self.machines["up"].any():
             self.mechanism.placed(task_class)
 
     def started(self, now: float, number: int, attempt: int) -> None:
-        """Note that a machine has begun with a job."""
+        """Note that a machine has started a job."""
         job = self.jobs.get(number)
         if job is None:
             return
@@ -71,14 +69,14 @@ class Book(GridState):
         ended: float | None = None,
         failed: bool = False,
     ) -> list[Instruction] | None:
-        """Note that a job has ended, well or not; None if nobody waited for this answer.
+        """Note that a job has finished or failed; return None if nobody waited for this answer.
 
-        It may have ended some time before that became known.
+        ``ended`` is when it ended, which may be before the grid learnt of it.
         """
         job = self.jobs.get(number)
         if job is None or job.stage.is_final:
             return None
-        if attempt in job.copies:  # the first answer counts: no other copy is needed
+        if attempt in job.copies:  # the first answer counts
             self.now = now
             self._take_back(job, Stage.failed if failed else Stage.finished)
             job.machine, job.sent, job.started = job.copies.pop(attempt)
@@ -105,15 +103,15 @@ class Book(GridState):
         then: str = "resubmit",
         why: str = "it timed out",
     ) -> list[Instruction] | None:
-        """Note that a job takes too long; None if it has ended.
+        """Note that a job has timed out; return None if it has ended.
 
-        ``wait``: nothing else happens. ``fail``: it is stopped and has failed. ``resubmit``: it is
-        stopped and waits again. ``duplicate``: it goes on where it is, a copy of it waits, and
-        the first answer counts. A job that has no retries left is stopped and has failed.
+        ``wait``: nothing else happens. ``fail``: the job is stopped and fails. ``resubmit``: it is
+        stopped and waits again. ``duplicate``: it continues, a copy of it waits, and the first
+        answer counts. A job without retries left is stopped and fails.
 
-        Where retries have no limit, nothing is stopped by ``resubmit``: the machine counts as down
-        until it answers, as that of a ``duplicate`` always does. Where they have one, a job that
-        has not even started does not fail before they are used up: its machine may be to blame.
+        Without a limit of retries, ``resubmit`` stops nothing: the machine counts as down until it
+        answers, as with ``duplicate``. With a limit, a job that has not started does not fail
+        before its retries are used up, because its machine may be the cause.
         """
         job = self.jobs.get(number)
         if job is None or job.stage != Stage.sent or job.attempt != attempt:
@@ -143,9 +141,9 @@ class Book(GridState):
         return self._answer()
 
     def copy_timed_out(self, now: float, number: int, attempt: int) -> list[Instruction] | None:
-        """Stop a copy that has not answered either; None if it is not there any more.
+        """Stop a copy that has timed out again; return None if it does not run any more.
 
-        Else copies of a few endless jobs could keep all machines from everybody for ever.
+        Otherwise the copies of a few endless jobs could occupy all machines for ever.
         """
         job = self.jobs.get(number)
         if job is None or attempt not in job.copies:
@@ -155,7 +153,7 @@ class Book(GridState):
         return self._answer()
 
     def cancel(self, now: float, number: int) -> list[Instruction] | None:
-        """Take a job back; None if it has ended."""
+        """Cancel a job; return None if it has ended."""
         job = self.jobs[number]
         if job.stage.is_final:
             return None
@@ -167,15 +165,15 @@ class Book(GridState):
     def machine_down(self, now: float, machine: int, *, died: str = "") -> list[Instruction]:
         """Note that a machine is gone: its jobs wait again.
 
-        ``died`` says how its process ended by itself, if it did: that counts against the retries
-        of the job that it ran, which waits behind the others of its class.
+        ``died`` says how its process ended, if it died by itself. This uses up a retry of the job
+        that it ran, which then waits behind the others of its class.
         """
         return self.machines_down(now, [machine], died=died)
 
     def machines_down(
         self, now: float, machines: Sequence[int], *, died: str = ""
     ) -> list[Instruction]:
-        """Note that machines are gone, all at once: no job is moved from one to another."""
+        """Note that machines are gone at the same time: no job moves from one to another."""
         self.now = now
         for machine in machines:
             self._forget_copy(machine)
@@ -185,7 +183,7 @@ class Book(GridState):
     def _lose_machines(
         self, machines: Sequence[int], *, silent: bool = False, died: str = ""
     ) -> None:
-        """Empty machines that are gone; one that is only silent may still answer."""
+        """Empty machines that are gone; a silent one may still answer."""
         gone = [machine for machine in machines if self.machines[machine].up]
         if not gone:
             return
@@ -202,9 +200,9 @@ class Book(GridState):
             self._stop_copies(job)
 
     def _empty(self, machine: int, *, silent: bool, died: str) -> int:
-        """Let the job of a machine that is gone wait, and those that queue there soon.
+        """Return the job of a machine that is gone to its class, and mark its queue for return.
 
-        Return the class of what it ran, or −1.
+        Return the class of the job that it ran, or −1.
         """
         lost = self.running[machine]
         if lost is not None:
@@ -223,7 +221,7 @@ class Book(GridState):
         return lost.task_class if lost is not None else -1
 
     def _put_back(self) -> bool:
-        """Let jobs wait that queue at machines which take none; False if some still queue."""
+        """Return the queues of machines that take no jobs; return False if some are left."""
         for machine in list(self.returning):
             own = self.own[machine]
             while own:
@@ -237,14 +235,14 @@ class Book(GridState):
         return True
 
     def go_on(self, now: float) -> list[Instruction]:
-        """Go on with what an earlier event left unfinished."""
+        """Continue what an earlier event left unfinished."""
         self.now, self.unfinished = now, False
         if self._put_back():
             self.mechanism.go_on()
         return self._answer()
 
     def _die(self, job: Job, machine: int, why: str) -> None:
-        """Count the death of a job's process; the job waits again, or has failed for good."""
+        """Count the death of a job's process; the job waits again, or fails."""
         job.deaths += 1
         self.changed[job.number] = job
         self._blame(job, why)
@@ -256,20 +254,20 @@ class Book(GridState):
             self._retry(job)
 
     def _blame(self, job: Job, why: str) -> None:
-        """Keep why an attempt was in vain; where retries have no limit, only the last time."""
+        """Note why an attempt failed; without a limit of retries, only of the last attempt."""
         job.causes = (*job.causes, why) if self.retries is not None else (why,)
 
     def _is_spent(self, job: Job) -> bool:
         return self.retries is not None and len(job.causes) > self.retries
 
     def _retry(self, job: Job) -> None:
-        """Let a job wait again: behind the others of its class, if retries have a limit."""
+        """Let a job wait again, behind the others of its class if retries have a limit."""
         if self.retries is not None:
             job.since = self.now
         self.put(job)
 
     def _give_up(self, job: Job, machine: int) -> None:
-        """Note that a job has failed for good; stop its copies."""
+        """Note that a job has no retries left; stop its copies."""
         job.heard = self.now
         self.given_up.append((job, machine))
         self._stop_copies(job)
@@ -277,13 +275,13 @@ class Book(GridState):
     def _stop_copies(self, job: Job) -> None:
         """Stop the copies of a job that has ended: their machines take jobs again.
 
-        Where retries have no limit, they go on until they answer.
+        Without a limit of retries, the copies continue until they answer.
         """
         if self.retries is not None and job.copies:
             self._bring_back([self._stop_copy(job, attempt) for attempt in list(job.copies)])
 
     def _stop_copy(self, job: Job, attempt: int) -> int:
-        """Stop a copy; return its machine, which is to be brought back."""
+        """Stop a copy; return its machine, which the caller brings back."""
         machine = job.copies.pop(attempt).machine
         del self.held[machine]
         self.out.append(Cancel(job.number, machine, attempt))
@@ -291,7 +289,7 @@ class Book(GridState):
         return machine
 
     def _forget_copy(self, machine: int) -> None:
-        """Forget the copy on a machine that was ended or started again: it cannot answer."""
+        """Forget the copy on a machine that has ended or restarted: it cannot answer."""
         if machine in self.held:
             job, attempt = self.held.pop(machine)
             job.copies.pop(attempt, None)
@@ -299,14 +297,14 @@ class Book(GridState):
     def machine_up(
         self, now: float, machine: int, availability: float | None = None
     ) -> list[Instruction]:
-        """Note that a machine is there, or there again."""
+        """Note that a machine is up."""
         if not self.machines[machine].up and availability is not None:
             old = self.machines[machine].availability
             self.machines[machine].availability = _sound([availability], old)[0]
         return self.machines_up(now, [machine])
 
     def machines_up(self, now: float, machines: Sequence[int]) -> list[Instruction]:
-        """Note that machines are there, all at once: none has what waits to itself."""
+        """Note that machines are up at the same time, so that they share what waits."""
         self.now = now
         for machine in machines:
             self._forget_copy(machine)
@@ -322,7 +320,7 @@ class Book(GridState):
             self.free[machine] = self.heard_free[machine] = self.now
             self._believe(machine)
             if not self.closed[machine]:
-                self.returning.pop(machine, None)  # what still queues there stays
+                self.returning.pop(machine, None)  # what is still in its queue stays there
         self.pending = self.policy.planner is not None
         for machine in back:
             if not self.closed[machine]:
@@ -336,10 +334,9 @@ class Book(GridState):
         arrivals: Sequence[float] | None = None,
         availability: Sequence[float] | None = None,
     ) -> list[Instruction]:
-        """Believe in other rates, arrival rates or availabilities, and plan with them.
+        """Assume other rates, arrival rates or availabilities, and make a new plan.
 
-        A number that is negative, not finite, or out of all proportion is not believed: the old one
-        stays.
+        The old number stays where the new one is negative, not finite, or of an impossible size.
         """
         self.now = now
         if rates is not None:
@@ -356,7 +353,7 @@ class Book(GridState):
         return self._answer()
 
     def close(self, now: float, machine: int) -> list[Instruction]:
-        """Let a machine take no further jobs; those queued there go elsewhere."""
+        """Give a machine no more jobs; those in its queue go elsewhere."""
         self.now = now
         if self.closed[machine]:
             return []
@@ -371,7 +368,7 @@ class Book(GridState):
         return self._answer()
 
     def open(self, now: float, machine: int) -> list[Instruction]:
-        """Let a machine take jobs again."""
+        """Give a machine jobs again."""
         self.now = now
         if not self.closed[machine]:
             return []
@@ -385,9 +382,9 @@ class Book(GridState):
         return self._answer()
 
     def take_plan(self, now: float, plan: Floats) -> list[Instruction]:
-        """Take a plan that was made for an earlier situation; later classes keep what they have."""
+        """Use a plan that was made for an earlier situation; newer classes keep their shares."""
         self.now = now
-        if self.plans_beside():  # else there is a newer one by now
+        if self.plans_beside():  # otherwise there is a newer one
             self.plans += 1
             self.plan[: plan.shape[0], : plan.shape[1]] = plan
             self.mechanism.recalled()
@@ -406,7 +403,7 @@ class Book(GridState):
 
 
 def _sound(found: Floats | Sequence[float], old: Floats) -> Floats:
-    """Return what was found, but the old number wherever it is not 0 or of a usual size."""
+    """Return the new numbers, but the old one where the new one is neither 0 nor plausible."""
     found = np.asarray(found, dtype=float)
     usual = (found >= SLOWEST) & (found <= 1.0 / SLOWEST)
     return np.where(usual | (found == 0.0), found, old)

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-__all__ = ["FIELDS", "UNUSUAL", "USUAL", "Entry"]
-
 USUAL = ("submitted", "sent", "started", "finished")
 """Kinds of events that every job has."""
 UNUSUAL = f"kind NOT IN {USUAL}"

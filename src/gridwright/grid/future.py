@@ -14,8 +14,6 @@ from typing import Any
 from ..model import JobFailedError
 from .worker import cut
 
-__all__ = ["Answers", "JobFuture", "RemoteError"]
-
 LOGGER = logging.getLogger(__name__)
 BLOCKED = 0.01
 """Seconds after which threads that are all busy are taken to be waiting for something."""

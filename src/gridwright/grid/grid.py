@@ -25,14 +25,13 @@ from .event import Entry
 from .executors import Executor
 from .future import Answers, JobFuture
 from .job import Stage
-from .journal import Journal, home
+from .journal import Journal
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .operators import Operators
+from .ownership import home
 from .settings import Corrections, Settings, corrections_of
 from .turn import Receipt, Submission, patiently
-
-__all__ = ["Grid"]
 
 LOGGER = logging.getLogger(__name__)
 UNNAMED = "1"

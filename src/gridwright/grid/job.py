@@ -1,4 +1,4 @@
-"""A job as the book knows it: where it is, and how often it was tried."""
+"""A job, the stages it goes through, and the instructions and decisions about it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["Cancel", "Copy", "Decision", "Instruction", "Job", "Send", "Stage"]
-
 
 class Stage(StrEnum):
-    """Where a job is. The last three are for good."""
+    """Where a job is. The last three stages are final."""
 
     waiting = "waiting"  # centrally, for a machine
     queued = "queued"  # at a machine, behind others
@@ -22,12 +20,12 @@ class Stage(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether a job stays there."""
+        """Whether a job stays in this stage."""
         return self in (Stage.finished, Stage.failed, Stage.cancelled)
 
 
 class Copy(NamedTuple):
-    """An attempt that took too long, and may yet be the first to answer."""
+    """An attempt that timed out, and may still be the first to answer."""
 
     machine: int
     sent: float
@@ -48,35 +46,35 @@ class Job:
     assigned: float = float("nan")
     """When it was last given to a machine, perhaps behind others there."""
     free: float = float("nan")
-    """Since when that machine had nothing to do."""
+    """When that machine became idle."""
     heard_free: float = float("nan")
-    """Since when that was known."""
+    """When the grid learnt that it was idle."""
     sent: float = float("nan")
     started: float = float("nan")
     ended: float = float("nan")
     heard: float = float("nan")
-    """When its end became known."""
+    """When the grid learnt of its end."""
     settled: float = float("nan")
-    """When its result was kept."""
+    """When its result was written to the journal."""
     expected: float = 0.0
-    """The time that its execution is expected to take where it is."""
+    """How long its execution is expected to take on its machine."""
     lost: int = 0
     """How often the machine that had it went down."""
     timed_out: int = 0
     deaths: int = 0
-    """How often its process died, by itself, while it ran the job."""
+    """How often its process died while it ran the job."""
     causes: tuple[str, ...] = ()
-    """How each attempt ended that counts against its retries: its process died, it timed out."""
+    """How each attempt ended that used up a retry: its process died, or it timed out."""
     since: float = field(init=False)
-    """Its place in its class: since when it waits there."""
+    """Since when it waits, which is its place among the jobs of its class."""
     copies: dict[int, Copy] = field(default_factory=dict)
-    """Earlier attempts whose answer still counts, if it is the first."""
+    """Earlier attempts that may still answer first."""
 
     def __post_init__(self) -> None:
         self.since = self.submitted
 
     def why_given_up(self) -> str:
-        """Say how the attempts ended that have used up its retries."""
+        """Say how the attempts ended that used up its retries."""
         causes = Counter(self.causes)
         words = [f"{why} ({n} times)" if n > 1 else why for why, n in causes.items()]
         times = f"{len(self.causes)} attempts" if len(self.causes) > 1 else "1 attempt"
@@ -84,7 +82,7 @@ class Job:
 
 
 class Send(NamedTuple):
-    """Word to an executor: run this job there."""
+    """An instruction to the executor: run a job on a machine."""
 
     job: int
     machine: int
@@ -92,7 +90,7 @@ class Send(NamedTuple):
 
 
 class Cancel(NamedTuple):
-    """Word to an executor: nobody waits for this attempt any more."""
+    """An instruction to the executor: stop an attempt."""
 
     job: int
     machine: int
@@ -103,7 +101,7 @@ Instruction = Send | Cancel
 
 
 class Decision(NamedTuple):
-    """What a policy answered when it was asked."""
+    """The answer of a policy."""
 
     time: float
     asked: int

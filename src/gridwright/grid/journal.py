@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 from ..model import InputError
 from .event import UNUSUAL, USUAL, Entry
 from .job import Job, Stage
-from .ownership import Ownership, home
-
-__all__ = ["IN_MEMORY", "VERSION", "Journal", "Kept", "Request", "home"]
+from .ownership import Ownership
 
 VERSION = 4
 IN_MEMORY = Path(":memory:")

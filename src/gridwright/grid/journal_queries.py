@@ -1,4 +1,7 @@
-"""A page of a long journal, found by the database: it may have a hundred thousand jobs."""
+"""Queries of a journal: pages of jobs and events, queue lengths, statistics of the jobs.
+
+The database selects and adds up, because a journal may have a hundred thousand jobs.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,6 @@ from .event import UNUSUAL, Entry
 from .job import Stage
 from .journal import Journal
 
-__all__ = [
-    "JOB_COLUMNS",
-    "Figures",
-    "JobPage",
-    "Queues",
-    "Statistics",
-    "event_page",
-    "job_page",
-    "queues",
-    "statistics",
-]
-
 JOB_COLUMNS = (
     *("number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"),
     *("stage", "lost", "timed_out", "error"),
@@ -32,15 +23,15 @@ LARGEST_PAGE = 1000
 
 
 class JobPage(NamedTuple):
-    """Some jobs of many."""
+    """A page of the jobs."""
 
     total: int
-    """Jobs that the filters leave."""
+    """How many jobs match the filters."""
     jobs: list[dict[str, Any]]
 
 
 class Queues(NamedTuple):
-    """How many jobs of each class waited, and how many had not ended, at some times."""
+    """Numbers of jobs of each class that waited, and that had not ended, at some times."""
 
     times: NDArray[np.float64]
     waiting: dict[str, NDArray[np.int64]]
@@ -67,7 +58,7 @@ def job_page(
     where = "WHERE " + " AND ".join(f"{key} = ?" for key in given) if given else ""
     values = list(given.values())
     total = journal.select(f"count(*) FROM job {where}", values)[0][0]
-    # From the nearer end, and only the numbers: the database then sorts little.
+    # Select only numbers, and from the nearer end, so that the database sorts little.
     turned = offset > total // 2
     first = max(total - offset - limit, 0) if turned else offset
     size = min(limit, max(total - offset, 0))
@@ -85,9 +76,9 @@ def job_page(
 def event_page(
     journal: Journal, *, limit: int = 50, offset: int = 0, readings: bool = True
 ) -> list[Entry]:
-    """Return what happened, the latest first, but for what every job goes through.
+    """Return the latest events first, without those that every job has.
 
-    Readings of CPU availability are many; they may be left out.
+    Measurements of CPU availability can be left out.
     """
     rest = "" if readings else "AND kind <> 'availability'"
     return journal.entries(
@@ -97,9 +88,9 @@ def event_page(
 
 
 def queues(journal: Journal, points: int = 120) -> Queues:
-    """Count the jobs that wait, and those in the system, at evenly spaced times until now.
+    """Count the waiting jobs, and those in the system, at evenly spaced times until now.
 
-    Of a job that was sent more than once the last time counts.
+    For a job that was sent more than once, the last time counts.
     """
     end, last = journal.last(), max(points, 2) - 1
     times = np.linspace(0, end, last + 1)
@@ -107,7 +98,7 @@ def queues(journal: Journal, points: int = 120) -> Queues:
     names = list(journal.told("classes").get("classes", ()))
     counts: dict[str, dict[str, NDArray[np.int64]]] = {}
     for moment in ("submitted", "sent", "settled"):
-        # The first of the times that is not before it; the database counts, as they are many.
+        # The index of the first of the times that is not before the moment.
         place = f"min(CAST({moment} / ?1 - 1e-9 AS INTEGER) + ({moment} > 0), ?2)"
         words = f"class, {place}, count(*) FROM job WHERE {moment} IS NOT NULL GROUP BY 1, 2"
         for name, k, number in journal.select(words, (step, last)):
@@ -128,7 +119,7 @@ Floats = NDArray[np.float64]
 
 
 class Figures(NamedTuple):
-    """Jobs of one class, or all of them. Times are means over those that finished, in units."""
+    """Figures of one class or of all jobs. Times are means over finished jobs, in time units."""
 
     arrived: int
     finished: int
@@ -136,19 +127,19 @@ class Figures(NamedTuple):
     cancelled: int
     unfinished: int
     lost: int
-    """How often a machine went down with one of them."""
+    """How often a machine went down while it ran one of them."""
     timed_out: int
     deaths: int
-    """How often a process died, by itself, while it ran one of them."""
+    """How often a process died while it ran one of them."""
     resubmitted: int
-    """How often one of them was sent once more."""
+    """How often one of them was sent again."""
     waiting: float
     """From submission to being sent."""
     communication: float
     """From being sent to the start."""
     execution: float
     notification: float
-    """From the end to the result's being kept."""
+    """From the end to when the result is in the journal."""
     response: float
     """From submission to the end."""
     arrival_rate: float
@@ -156,7 +147,7 @@ class Figures(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """How jobs have fared until some time."""
+    """Statistics of the jobs until some time."""
 
     until: float
     """Time units since the beginning."""
@@ -166,9 +157,9 @@ class Statistics(NamedTuple):
     executed: NDArray[np.int64]
     """Jobs [class, machine] that finished there."""
     rates: Floats
-    """Finished jobs per time unit of work on them [class, machine]; nan where none did."""
+    """Finished jobs per time unit of execution [class, machine]; nan where there are none."""
     overhead: Floats
-    """p [class, machine]: the mean share of a machine's turn that is work."""
+    """p [class, machine]: the mean share of the time for a job that is execution."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as ``--json`` prints it."""
@@ -184,7 +175,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(journal: Journal, until: float | None = None) -> Statistics:
-    """Read the statistics off a journal."""
+    """Compute the statistics of a journal."""
     about = journal.told("classes", "machines", "ended")
     if until is None:
         until = about.get("ended") or journal.last()
@@ -218,14 +209,14 @@ def statistics(journal: Journal, until: float | None = None) -> Statistics:
 
 
 class _Group(NamedTuple):
-    """Jobs of a class that are in the same stage on the same machine; times are sums."""
+    """Jobs of one class in one stage on one machine; times are sums."""
 
     task_class: str
     machine: str | None
     stage: str
     number: int
     timed: int
-    """Those whose start is known."""
+    """How many of them have a known start."""
     lost: int
     timed_out: int
     deaths: int
@@ -247,7 +238,6 @@ GROUPED = (
     "total(ended - submitted), "
     f"total(CASE WHEN {TURN} > 0 THEN (ended - started) / {TURN} ELSE 1 END) FROM job"
 )
-"""The database adds up, as jobs may be many."""
 
 
 def _figures(groups: list[_Group], until: float) -> Figures:

@@ -33,8 +33,6 @@ from .time_limit import Overdue, TimeLimits
 from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
 from .worker import cut
 
-__all__ = ["Mapper", "Submission"]
-
 INSTANT = 1e-6
 """Seconds that are none."""
 AGAIN = 0.01

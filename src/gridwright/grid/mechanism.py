@@ -1,6 +1,6 @@
-"""Who is asked when: what makes a book that of a pull grid, or of a push grid.
+"""When the policy is asked: the rules of pull grids and of push grids.
 
-The same rules as the simulator's, in plain Python: a test drives both through the same events.
+They are the rules of the simulator in plain Python. A test drives both through the same events.
 """
 
 from __future__ import annotations
@@ -13,15 +13,9 @@ from .job import Decision
 if TYPE_CHECKING:
     from .state import GridState
 
-__all__ = [
-    "MECHANISMS",
-    "Pull",
-    "Push",
-]
-
 
 class Pull:
-    """Jobs wait centrally; a machine that is free asks for one."""
+    """Jobs wait centrally, and the policy is asked for a job when a machine is free."""
 
     def __init__(self, book: GridState) -> None:
         self.book = book
@@ -32,7 +26,7 @@ class Pull:
         self.in_turn = book.policy.options["idle"] in ("every", "rotate", "blocking")
 
     def placed(self, task_class: int) -> None:
-        """Let idle machines ask, when a job waits."""
+        """Ask on behalf of idle machines, because a job waits."""
         match self.book.policy.options["idle"]:
             case "every":
                 self._ask_every()
@@ -45,7 +39,7 @@ class Pull:
                 self._ask_first(task_class, order)
 
     def freed(self, machine: int) -> None:
-        """Let a machine that has nothing to do ask."""
+        """Ask on behalf of a machine that has become idle."""
         if not self.book.can_take(machine):
             return
         if self.in_turn:
@@ -55,24 +49,24 @@ class Pull:
             self.idle[machine] = None
 
     def retried(self, task_class: int, machine: int) -> None:
-        """Let idle machines ask for a job that was stopped, and its own machine last."""
+        """Ask on behalf of idle machines for a job that was stopped, its own machine last."""
         self.placed(task_class)
         self.freed(machine)
 
     def go_on(self) -> None:
-        """Nothing is broken off: no event takes long."""
+        """Do nothing: a pull grid never breaks off an event."""
 
     def gone(self, machine: int) -> None:
-        """Forget a machine that takes no more jobs."""
+        """Remove a machine that takes no more jobs."""
         self.idle.pop(machine, None)
 
     def returned(self, task_class: int) -> None:
-        """Let idle machines ask for the job of a machine that is gone."""
+        """Ask on behalf of idle machines for the job of a machine that is gone."""
         if task_class >= 0 and not self.book.pending:
             self.placed(task_class)
 
     def recalled(self) -> None:
-        """Let idle machines ask: there is a new plan."""
+        """Ask on behalf of idle machines, because there is a new plan."""
         if self.in_turn:
             self.placed(-1)
         elif self.book.policy.options["idle"] == "fastest":
@@ -87,7 +81,7 @@ class Pull:
         able = [j for j in self.idle if book.plan[i, j] > 0.0 and book.nominal[i, j] > 0.0]
         if order == "fastest":
             able.sort(key=lambda j: -book.rate[i, j])  # stable: of equals, the longest idle
-        unfit = None  # the last one that took nothing: those alike are passed over
+        unfit = None  # the last one that took nothing; equal ones are skipped
         for j in able:
             if not book.waiting[i]:
                 return
@@ -109,7 +103,7 @@ class Pull:
                 self.idle[machine] = None
 
     def _asks(self, machine: int) -> bool:
-        """Let a machine ask, and give it what it is answered; tell whether there is something."""
+        """Ask for a job for a machine and give it; return whether there is one."""
         book = self.book
         possible = [
             i
@@ -132,19 +126,19 @@ class Pull:
 
 
 class Push:
-    """A job is sent to a machine when it arrives, and queues there."""
+    """The policy is asked for a machine when a job arrives, and the job queues there."""
 
     def __init__(self, book: GridState) -> None:
         self.book = book
         self.held: set[int] = set()
         """Classes that the policy has held back since the offers began."""
         self.is_offering = False
-        """Whether offers were broken off,"""
+        """Whether offers were broken off."""
         self.is_outdated = False
-        """and something has happened since: those held back are offered once more."""
+        """Whether something has happened since, so that held classes are offered again."""
 
     def placed(self, task_class: int) -> None:
-        """Offer what waits to the policy, oldest first, until it holds back the rest."""
+        """Offer waiting jobs to the policy, oldest first, until it holds back the rest."""
         if self.is_offering:
             self.is_outdated = True
         else:
@@ -152,7 +146,7 @@ class Push:
         self._offer()
 
     def go_on(self) -> None:
-        """Go on with offers that were broken off."""
+        """Continue offers that were broken off."""
         if self.is_offering:
             self._offer()
         else:
@@ -182,7 +176,7 @@ class Push:
             self._offer()
 
     def freed(self, machine: int) -> None:
-        """Start the next job of a machine's own queue; offer what waits."""
+        """Start the next job of the machine's queue, and offer waiting jobs."""
         book = self.book
         is_free = book.running[machine] is None and book.can_take(machine)
         if is_free and book.own[machine]:
@@ -191,11 +185,11 @@ class Push:
             self.placed(-1)
 
     def retried(self, task_class: int, machine: int) -> None:
-        """Offer a job that was stopped, after its machine has started its next one."""
+        """Offer a job that was stopped, after its machine has started its next job."""
         self.freed(machine)
 
     def gone(self, machine: int) -> None:
-        """Nothing is kept of machines."""
+        """Do nothing: a push grid keeps no list of idle machines."""
 
     def returned(self, task_class: int) -> None:
         """Offer the jobs of a machine that is gone."""
@@ -203,7 +197,7 @@ class Push:
             self.placed(task_class)
 
     def recalled(self) -> None:
-        """Offer what waits: the plan may permit more now."""
+        """Offer waiting jobs: the new plan may allow more."""
         self.placed(-1)
 
 

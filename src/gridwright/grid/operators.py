@@ -14,8 +14,6 @@ from .mapper import Mapper
 from .prediction import Prediction
 from .turn import patiently
 
-__all__ = ["VERBS", "Operators"]
-
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
 GLANCE = 0.2
 """Seconds between looks for requests of other processes."""

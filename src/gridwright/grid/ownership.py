@@ -1,4 +1,4 @@
-"""Who writes a journal: a lock file beside it, and a sign in the home folder that it is in use."""
+"""Who writes a journal: a lock file beside it, and a file in the home folder that names it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from weakref import WeakSet
 
 from ..model import InputError
 
-__all__ = ["Ownership", "home", "signed"]
-
 PATIENCE = 0.5
-"""Seconds to wait for a lock: whoever looks at it holds it for a moment."""
+"""Seconds to wait for a lock: a process that checks it holds it for a moment."""
 
 
 def home() -> Path:
@@ -31,7 +29,7 @@ def home() -> Path:
 
 
 class Ownership:
-    """The lock of a journal. It belongs to one process until that lets it go or ends."""
+    """The lock of a journal. One process holds it until it releases it or ends."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -44,7 +42,7 @@ class Ownership:
         return self._lock is not None
 
     def take(self) -> None:
-        """Take the lock, and say in it who has it."""
+        """Take the lock, and write our process and computer into it."""
         try:
             lock = open(  # noqa: SIM115
                 self.path, "a", opener=lambda path, flags: os.open(path, flags, 0o600)
@@ -55,7 +53,7 @@ class Ownership:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                lock.truncate(0)  # whoever was killed is forgotten before we are seen to hold it
+                lock.truncate(0)  # forget an owner that was killed before we hold it
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
@@ -63,7 +61,7 @@ class Ownership:
                     lock.close()
                     words = f"{self.journal}: another grid is writing this journal"
                     raise InputError(words) from None
-            fcntl.flock(lock, fcntl.LOCK_UN)  # else two who want it keep each other from it
+            fcntl.flock(lock, fcntl.LOCK_UN)  # otherwise two processes could block each other
             sleep(0.01)
         lock.write(f"{os.getpid()} {socket.gethostname()}")
         lock.flush()
@@ -71,23 +69,23 @@ class Ownership:
         HELD.add(self)
 
     def let_go(self) -> None:
-        """Let others take the lock."""
+        """Release the lock."""
         if self._lock is not None:
             with suppress(OSError):
                 self.sign.unlink()
-            self._lock.truncate(0)  # the next owner is not to be taken for us
+            self._lock.truncate(0)  # so that the next owner is not mistaken for us
             self._lock.close()
             self._lock = None
 
     def leave_to_parent(self) -> None:
-        """Close a lock that this process has only because it is a fork of its owner."""
+        """Close a lock that this process has inherited as a fork of its owner."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     @contextmanager
     def kept_from_others(self) -> Iterator[None]:
-        """Let nobody take the lock for a moment; BlockingIOError if it is taken."""
+        """Keep others from taking the lock for a moment; raise BlockingIOError if it is taken."""
         if not self.path.exists():
             yield
             return
@@ -109,7 +107,7 @@ class Ownership:
         """Return the process on this computer that has the lock, if one has."""
         end = monotonic() + PATIENCE
         while (said := self._said()) == "" and monotonic() < end:
-            sleep(0.01)  # whoever has just taken it is about to say who it is
+            sleep(0.01)  # a process that has just taken it is about to write its name
         number, _, computer = (said or "").partition(" ")
         return int(number) if computer == socket.gethostname() and number.isdigit() else None
 
@@ -118,10 +116,10 @@ class Ownership:
         return (self._said() or "").partition(" ")[2] not in ("", socket.gethostname())
 
     def _said(self) -> str | None:
-        """Return the process and computer that have the lock: "" if they have not said it yet."""
+        """Return the process and computer that hold the lock; "" if it is not written yet."""
         return self.path.read_text(errors="replace") if self.is_taken() else None
 
-    # grids with a journal anywhere are found by their signs
+    # commands find the journals of running grids, wherever they are, by their signs
 
     @property
     def sign(self) -> Path:
@@ -130,7 +128,7 @@ class Ownership:
         return home() / "running" / sha256(where).hexdigest()[:16]
 
     def put_up_sign(self) -> None:
-        """Let commands find the journal. A home folder that cannot be written prevents nothing."""
+        """Let commands find the journal. It is no error if the home folder cannot be written."""
         with suppress(OSError):
             self.sign.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             sign = os.open(self.sign, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
@@ -139,7 +137,7 @@ class Ownership:
 
 
 def signed() -> list[Path]:
-    """Return the journals that are signed as being written; take down the signs of killed grids."""
+    """Return the journals that have a sign and a writer; delete the signs of killed grids."""
     found = []
     for sign in sorted((home() / "running").glob("*")):
         with suppress(OSError):

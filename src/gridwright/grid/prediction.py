@@ -15,19 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from ..model import InputError, did_you_mean
 from ..model.record import NonNegative, PositiveOrInfinite, Record, explain, shortened
-from .journal import home
-
-__all__ = [
-    "MINUTES",
-    "MODES",
-    "Extent",
-    "History",
-    "Prediction",
-    "Slot",
-    "history_path",
-    "predictions_of",
-    "slot_of",
-]
+from .ownership import home
 
 MINUTES = 24 * 60
 """Minutes of a day."""

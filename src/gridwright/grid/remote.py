@@ -1,4 +1,4 @@
-"""Looking at a grid from another process, through its journal."""
+"""Watch and control a grid from another process, through its journal."""
 
 from __future__ import annotations
 
@@ -11,22 +11,14 @@ from .event import FIELDS, UNUSUAL
 from .journal import Journal
 from .ownership import home, signed
 
-__all__ = [
-    "MachineState",
-    "away_times",
-    "find_running",
-    "machine_states",
-    "request",
-]
-
 STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
-"""What an event makes of a machine."""
+"""The state of a machine after an event."""
 KEPT = ("wait", "fail", "stopped")
-"""What may be done about a job that takes too long while its machine stays up."""
+"""Reactions to a time-out after which the machine of the job stays up."""
 
 
 class MachineState(NamedTuple):
-    """A machine as the journal has it."""
+    """The state of a machine, read from the journal."""
 
     name: str
     state: str
@@ -37,9 +29,9 @@ class MachineState(NamedTuple):
     lost: int
     """Jobs that were running when it went down."""
     measured: float | None
-    """Its CPU availability at the last reading, if there was one,"""
+    """Its CPU availability at the last measurement, if there was one."""
     predicted: float | None
-    """and what was expected of it then."""
+    """The availability that was predicted then."""
 
 
 def find_running(which: str | None = None) -> list[Journal]:
@@ -69,7 +61,7 @@ def find_running(which: str | None = None) -> list[Journal]:
 
 
 def machine_states(journal: Journal) -> list[MachineState]:
-    """Read off a journal how its machines are."""
+    """Return the state of each machine of a journal."""
     names = list(journal.told("machines").get("machines", ()))
     states: dict[str, tuple[str, float]] = {}
     paused: dict[str, bool] = {}
@@ -80,7 +72,7 @@ def machine_states(journal: Journal) -> list[MachineState]:
         state = "down" if late else STATES[entry.kind]
         if entry.kind in ("paused", "resumed"):
             paused[entry.machine] = entry.kind == "paused"
-        if state == "up" and paused.get(entry.machine):  # started again, and still paused
+        if state == "up" and paused.get(entry.machine):  # it was started again, but stays paused
             state = "paused"
         if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
             states[entry.machine] = (state, entry.time)
@@ -108,7 +100,7 @@ def machine_states(journal: Journal) -> list[MachineState]:
 
 
 def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
-    """Return by machine since when and until when it was away; infinite: it still is."""
+    """Return the times when each machine was away, as (from, to); to is infinite if it still is."""
     found: dict[str, list[tuple[float, float]]] = {}
     for entry in journal.events("down", "failure", "killed", "up"):
         spans = found.setdefault(entry.machine or "", [])
@@ -123,7 +115,7 @@ def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
 def request(
     journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
 ) -> str:
-    """Ask something of the grid that writes a journal, and wait so many seconds for its answer."""
+    """Send a request to the grid that writes a journal; wait for its answer and return it."""
     if not journal.is_claimed():
         raise GridClosedError("the grid is not running")
     number = journal.ask(verb, machine, value)

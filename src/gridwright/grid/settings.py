@@ -1,4 +1,4 @@
-"""How a grid goes about its work."""
+"""The settings of a grid: time limits, retries, and which beliefs follow measurements."""
 
 from __future__ import annotations
 
@@ -13,18 +13,11 @@ from pydantic import BeforeValidator, Field
 from ..model import InputError
 from ..model.record import Count, NonNegative, OneOrList, Positive, Record
 
-__all__ = [
-    "Corrections",
-    "Curve",
-    "Settings",
-    "corrections_of",
-]
-
 ON_TIMEOUT = ("resubmit", "wait", "fail", "duplicate")
 
 
 class Curve(Record):
-    """A threshold that depends on the load: straight lines between the points given.
+    """A threshold that depends on the load: linear between the given points.
 
     >>> Curve(load=[0, 0.5, 1], threshold=[0.5, 0.2, 0.05]).at(0.75)
     0.125
@@ -39,46 +32,46 @@ class Curve(Record):
 
 
 def _curves(value: Any) -> Any:
-    """Tell a curve from a number, so that a mistake is explained as one in a curve."""
+    """Read a table as a curve, so that a mistake in it is explained as one in a curve."""
     if isinstance(value, list | tuple):
         return tuple(_curves(each) for each in value)
     return Curve(**value) if isinstance(value, dict) else value
 
 
 Threshold = Annotated[OneOrList[NonNegative | Curve], BeforeValidator(_curves)]
-"""A relative difference: one for all classes or one for each; a number, or a curve of the load."""
+"""Relative differences, for all classes or each: numbers, or curves over the load."""
 
 
 class Corrections(Record):
-    """Which beliefs follow the measurements, and when.
+    """Which beliefs follow measurements, and when.
 
-    Everything off is how the published experiments ran. Thresholds are relative differences; one
-    may be given for each class, and may depend on the load.
+    The published experiments ran with everything off. A threshold is a relative difference. It may
+    be given for each class, and may depend on the load.
 
     >>> Corrections(arrivals=False, rate_threshold=[0.1, 0.2]).rate_threshold
     (0.1, 0.2)
     """
 
     availability: bool = True
-    """Plan anew when a reading of a machine's CPU availability has changed."""
+    """Make a new plan when the measured CPU availability of a machine changes."""
     arrivals: bool = True
-    """Believe in measured arrival rates."""
+    """Use measured arrival rates."""
     rates: bool = True
-    """Believe in measured execution rates."""
+    """Use measured execution rates."""
     overhead: bool = True
-    """Take the time between jobs that no machine works for off the execution rates."""
+    """Reduce execution rates by the time that machines lose between jobs."""
     arrival_threshold: Threshold = 0.1
     rate_threshold: Threshold = 0.1
     every_arrivals: Count = 10
-    """Look at the arrival rates after so many arrivals,"""
+    """Check the arrival rates after this many arrivals."""
     every_time: Positive | None = None
-    """or after so many time units."""
+    """Check them after this many time units instead."""
     arrival_safety: Positive = 1.0
-    """Believe in this many times the measured arrival rates,"""
+    """Multiply measured arrival rates by this factor."""
     rate_safety: Positive = 1.0
-    """and in this many times the measured execution rates."""
+    """Multiply measured execution rates by this factor."""
     trust: NonNegative = 100.0
-    """Jobs that the rates given at the start are worth: what is measured counts beside them."""
+    """How many measured jobs the initial rates count for."""
 
     def needs_load(self) -> bool:
         """Tell whether a threshold depends on the load."""
@@ -89,7 +82,7 @@ class Corrections(Record):
         )
 
     def thresholds(self, name: str, classes: int, load: float) -> Floats:
-        """Return the threshold of every class at a load; the last given holds for further ones."""
+        """Return the threshold of each class at a load; the last one holds for later classes."""
         given = getattr(self, name)
         values = given if isinstance(given, tuple) else (given,)
         found = [each.at(load) if isinstance(each, Curve) else each for each in values]
@@ -97,7 +90,7 @@ class Corrections(Record):
 
 
 def corrections_of(given: Any) -> Corrections:
-    """Read corrections as they are given: on, off, or in detail.
+    """Return corrections given as True, False, a table or a `Corrections`.
 
     >>> corrections_of(False).rates, corrections_of({"overhead": False}).rates
     (False, True)
@@ -115,21 +108,21 @@ def corrections_of(given: Any) -> Corrections:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a mapper goes about its work."""
+    """The settings of a mapper."""
 
     timeout: float = 0.0
-    """A job that takes this many times what is expected is given up; 0: never."""
+    """A job times out when it takes this many times its expected duration; 0: never."""
     on_timeout: str = "resubmit"
     corrections: Corrections = field(default_factory=Corrections)
     guessed: bool = False
-    """Whether the rates at the start are a mere guess."""
+    """Whether the initial rates are only a guess."""
     resolution: float = 0.0
-    """Time units between readings of CPU availability; 0: none."""
+    """Time units between measurements of CPU availability; 0: none."""
     retries: int | None = None
-    """How often a job is tried again after its process died or it timed out; None: for ever.
+    """How often a job is tried again after its process died or it timed out; None: without limit.
 
-    None is how the published experiments ran: the machine of a job that timed out then counts as
-    down until it answers."""
+    With None, as in the published experiments, the machine of a job that timed out counts as down
+    until it answers."""
 
     def __post_init__(self) -> None:
         if self.on_timeout not in ON_TIMEOUT:

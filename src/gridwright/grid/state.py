@@ -1,4 +1,4 @@
-"""The ledger: where every job of a grid is, and what is believed of its machines."""
+"""The state of a grid: where each job is, and what is assumed of the machines."""
 
 from __future__ import annotations
 
@@ -15,21 +15,14 @@ from ..policies import Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
-__all__ = [
-    "SLOWEST",
-    "Floats",
-    "GridState",
-    "Line",
-]
-
 Floats = NDArray[np.float64]
 
 SLOWEST = 1e-100
-"""Jobs per second of the slowest machine; the fastest has its inverse. Sums must stay finite."""
+"""The lowest rate that is allowed; the highest is its inverse, so that sums stay finite."""
 
 
 class Line:
-    """Jobs in some order. One may be taken from the middle: it is skipped when its turn comes."""
+    """A queue of jobs. A job that ends while it waits is skipped when its turn comes."""
 
     __slots__ = ("_gone", "_heap", "_next")
 
@@ -45,12 +38,12 @@ class Line:
         return (job for _, _, job in sorted(self._heap) if not job.stage.is_final)
 
     def append(self, job: Job) -> None:
-        """Put a job behind all others."""
+        """Add a job at the end."""
         self._next += 1
         heappush(self._heap, (0.0, self._next, job))
 
     def insert(self, job: Job) -> None:
-        """Put a job in the order of ``since``."""
+        """Add a job in the order of ``since``."""
         heappush(self._heap, (job.since, job.number, job))
 
     def first(self) -> Job:
@@ -61,13 +54,13 @@ class Line:
         return self._heap[0][2]
 
     def popleft(self) -> Job:
-        """Take the first job."""
+        """Remove the first job and return it."""
         job = self.first()
         heappop(self._heap)
         return job
 
     def drop(self) -> None:
-        """Note that a job of the line has ended."""
+        """Note that a job of the queue has ended."""
         self._gone += 1
         if 2 * self._gone > len(self._heap):
             self._heap = [each for each in self._heap if not each[2].stage.is_final]
@@ -76,27 +69,27 @@ class Line:
 
 
 class GridState:
-    """Jobs and machines as they stand, and how they are moved.
+    """The jobs and machines of a grid, and how jobs move between queues.
 
     Parameters
     ----------
     policy
         A push or a pull policy.
     rates
-        Nominal execution rates [class, machine] as they are believed; 0 where it cannot run.
+        Assumed nominal execution rates [class, machine]; 0 where a class cannot run.
     arrivals
-        Jobs per time unit of each class, as they are believed.
+        Assumed arrival rates of the classes.
     availability
-        Share of every machine's CPU that is believed to be there.
+        Assumed share of each machine's CPU that the grid can use.
     up
         Whether the machines are up at the start.
     start
-        When the grid began, in the time of the events: policies see the time since then.
+        When the grid began, in the time of the events. Policies see the time since then.
     seed
-        For policies that draw.
+        For policies that draw random numbers.
     retries
-        How often a job is tried again after its process died or it timed out. None, as in the
-        published experiments: without limit, and the machine of a job that timed out counts as
+        How often a job is tried again after its process died or it timed out. None means without
+        limit, as in the published experiments: the machine of a job that timed out then counts as
         down until it answers.
     """
 
@@ -126,19 +119,19 @@ class GridState:
         self.waiting = [Line() for _ in range(classes)]
         self.own = [Line() for _ in range(machines)]
         self.running: list[Job | None] = [None] * machines
-        self.closed = np.zeros(machines, np.bool_)  # takes no further jobs, though it is up
-        self.free = np.full(machines, start)  # since when they have nothing to do
+        self.closed = np.zeros(machines, np.bool_)  # paused machines, which are up but take no jobs
+        self.free = np.full(machines, start)  # when they became idle
         self.heard_free = np.full(machines, start)
         self.decisions: list[Decision] = []
-        """What was answered to whom, until somebody clears it."""
+        """Decisions of the policy, until the driver takes them."""
         self.losses: list[tuple[int, int, int]] = []
-        """Job, attempt and machine of what went down with it, until somebody clears it."""
+        """Job, attempt and machine of jobs that were lost with it, until the driver takes them."""
         self.given_up: list[tuple[Job, int]] = []
-        """Jobs whose retries are used up and their last machine, until somebody clears it."""
+        """Jobs without retries left, and their last machine, until the driver takes them."""
         self.held: dict[int, tuple[Job, int]] = {}
-        """Machines that still run a copy of a job that timed out, with the job and attempt."""
+        """Machines that still run a copy of a job that timed out: the job and the attempt."""
         self.released: list[int] = []
-        """Machines whose copy was stopped and that are up again, until somebody clears it."""
+        """Machines that are up again since their copy was stopped, until the driver takes them."""
         self.refusals = 0
         self.asked = 0
         self.plans = 0
@@ -157,19 +150,19 @@ class GridState:
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.out: list[Instruction] = []
         self.changed: dict[int, Job] = {}
-        """Jobs that were sent, have started or ended, until the driver clears it."""
+        """Jobs that were sent, started or ended, until the driver takes them."""
         self.moved: dict[int, Job] = {}
-        """Jobs that were only moved between queues, until the driver clears it."""
+        """Jobs that only moved between queues, until the driver takes them."""
         self._shown: View | None = None
-        """What policies are shown but for the time, until arrays are replaced by larger ones."""
+        """The view of policies without the time, until arrays are replaced by larger ones."""
         self.pending = False
         self.enough: Callable[[], bool] = lambda: False
-        """Tells whether an event has taken long enough; what is left to do is then unfinished."""
+        """Tells whether an event has taken long enough; the rest is then left unfinished."""
         self.unfinished = False
         self.returning: dict[int, None] = {}
-        """Machines that take no jobs, and have yet to give back those that queue there."""
+        """Machines that take no jobs and still have to return those in their queues."""
         self.plans_beside: Callable[[], bool] = lambda: False
-        """Tells whether plans are made by whoever drives the book, which is told by `stale`."""
+        """Tells whether the driver makes plans, in a thread, when `stale` is set."""
         self.stale = False
         for j in range(machines):
             self._expect(j)
@@ -178,7 +171,7 @@ class GridState:
         self.mechanism.recalled()
 
     def add_class(self, rates: Floats, arrival: float) -> None:
-        """Make room for one more class of jobs."""
+        """Add a class of jobs."""
         machines, self._shown = len(self.machines), None
         self.waiting.append(Line())
         seen = records(1, CLASS)
@@ -196,10 +189,10 @@ class GridState:
         self._want_plan()
         if self.pending and self.plans_beside():
             new = ~self.plan.any(axis=1)
-            self.plan[new] = self.nominal[new] > 0  # any machine will do until there is a plan
+            self.plan[new] = self.nominal[new] > 0  # allow any machine until there is a plan
 
     def add_machine(self, rates: Floats) -> None:
-        """Make room for one more machine, which is not up yet."""
+        """Add a machine, which is not up yet."""
         self._shown = None
         self.own.append(Line())
         self.running.append(None)
@@ -221,7 +214,7 @@ class GridState:
         self._want_plan()
 
     def view(self) -> View:
-        """Return what a policy is shown."""
+        """Return the view for the policy."""
         if self._shown is None:
             self._shown = View(
                 0.0,
@@ -239,17 +232,17 @@ class GridState:
         return self._shown._replace(now=self.now - self.start)
 
     def able(self, task_class: int) -> int:
-        """Return how many machines could run a class, whatever the plan."""
+        """Return how many machines could run a class, ignoring the plan."""
         there = self.machines["up"] & ~self.closed
         return int((there & (self.nominal[task_class] > 0.0)).sum())
 
     def has_machine(self) -> NDArray[np.bool_]:
-        """Return for every class whether a machine could run it, whatever the plan."""
+        """Return for each class whether a machine could run it, ignoring the plan."""
         there = self.machines["up"] & ~self.closed
         return np.asarray((self.nominal[:, there] > 0.0).any(axis=1))
 
     def takers(self, task_class: int) -> tuple[int, ...]:
-        """Return the machines that a job of a class may be given to now."""
+        """Return the machines that may be given a job of a class now."""
         able = self.machines["up"] & ~self.closed
         able &= (self.plan[task_class] > 0.0) & (self.nominal[task_class] > 0.0)
         return tuple(np.flatnonzero(able).tolist())
@@ -259,14 +252,14 @@ class GridState:
         return bool(self.machines[machine].up) and not bool(self.closed[machine])
 
     def put(self, job: Job) -> None:
-        """Let a job wait in its class, in the order of ``since``."""
+        """Put a job into the queue of its class, in the order of ``since``."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
         self.moved[job.number] = job
         self.waiting[job.task_class].insert(job)
         self._count(job.task_class)
 
     def give(self, task_class: int, machine: int) -> None:
-        """Give the first job of a class to a machine: to run, or behind what it is running."""
+        """Give the first job of a class to a machine: to run now, or into its queue."""
         job = self.waiting[task_class].popleft()
         self._count(task_class)
         m = self.machines[machine]
@@ -284,7 +277,7 @@ class GridState:
             self.own[machine].append(job)
 
     def send(self, job: Job) -> None:
-        """Have a job run where it is."""
+        """Start a job on its machine."""
         job.stage, job.sent = Stage.sent, self.now
         job.free, job.heard_free = self.free[job.machine], self.heard_free[job.machine]
         self.changed[job.number] = job
@@ -294,7 +287,7 @@ class GridState:
         self.out.append(Send(job.number, job.machine, job.attempt))
 
     def situation(self) -> Situation:
-        """Return what a plan is made for."""
+        """Return the situation to plan for."""
         able = self.machines["up"] & ~self.closed
         share = self.machines["availability"] if self.policy.use_availability else 1.0
         return Situation(
@@ -307,7 +300,7 @@ class GridState:
     # details
 
     def _want_plan(self) -> None:
-        """Have a plan made with the next event, so that there is one for many new classes."""
+        """Make a plan with the next event, so that many new classes need only one."""
         if self.policy.planner is None:
             self._make_plan()
         else:
@@ -336,7 +329,7 @@ class GridState:
         seen.oldest = queue.first().since - self.start if queue else np.inf
 
     def _take_back(self, job: Job, stage: Stage) -> None:
-        """End a job wherever it is."""
+        """End a job in whatever queue or machine it is."""
         if job.stage == Stage.waiting:
             self._close(job, stage)
             self.waiting[job.task_class].drop()

@@ -13,8 +13,6 @@ from .turn import Turn
 if TYPE_CHECKING:
     from .mapper import Mapper
 
-__all__ = ["Overdue", "TimeLimits"]
-
 STARTING = 10.0
 """Seconds in which a job should start, and before which its time limit does not run: its machine's
 process may have to be started again first."""

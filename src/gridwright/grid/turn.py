@@ -1,4 +1,4 @@
-"""One turn of the mapper: what happened in it, and how it gets into the journal."""
+"""One turn of the mapper: its submissions, its changes, its pace, and writing it to the journal."""
 
 from __future__ import annotations
 
@@ -18,44 +18,29 @@ from .event import Entry
 from .job import Decision, Instruction, Job
 from .journal import IN_MEMORY, Journal
 
-__all__ = [
-    "RETRY",
-    "ROWS",
-    "Answer",
-    "Calls",
-    "Pace",
-    "Patience",
-    "Planned",
-    "Planning",
-    "Receipt",
-    "Submission",
-    "Turn",
-    "patiently",
-]
-
 BREATH = 0.01
-"""Seconds of CPU time after which a turn takes no further words; they wait for the next one."""
+"""Seconds of CPU time after which a turn takes no more messages; they wait for the next."""
 PAUSE = 0.5
-"""Part of the time that a turn full of submissions took, for which machines are heard after it,"""
+"""After a turn full of submissions, new ones wait for this part of its duration."""
 LONGEST_PAUSE = 0.1
-"""but so many seconds at most."""
+"""The longest such wait, in seconds, in which events of machines are handled."""
 AT_HAND = 64 * 2**20
-"""Bytes of pickled calls that are kept in memory; further ones are read from the journal."""
+"""Bytes of pickled calls to keep in memory; others are read from the journal."""
 
 ROWS = 500
-"""Jobs that were only moved between queues, of which a turn writes at most so many."""
+"""The most jobs that only moved between queues which a turn writes."""
 RETRY = 0.05
-"""Seconds after which a write that failed is tried again."""
+"""Seconds until a failed write is tried again."""
 
 WARNING = logging.getLogger("gridwright").warning
 WARN_AFTER = 1.0
-"""Seconds without success after which a warning is given."""
+"""Seconds without success until the grid warns."""
 GIVE_UP_AFTER = 60.0
-"""Seconds after which an error that nobody can clear away counts as final."""
+"""Seconds until an error that may clear by itself counts as final."""
 CLEARS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
-"""Errors that end when another process or an operator does something: these are waited for."""
+"""Errors that end when another process or an operator acts: wait for them."""
 MAY_CLEAR = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM}
-"""Errors that may end by themselves, for example on a network disk."""
+"""Errors that may clear by themselves, for example on a network disk."""
 
 
 class Receipt:
@@ -72,19 +57,19 @@ class Receipt:
             self._all.set()
 
     def refuse(self, error: Exception) -> None:
-        """Note that a job cannot be kept."""
+        """Note that a job cannot be written."""
         self._error = error
         self._all.set()
 
     def wait(self) -> None:
-        """Wait for the last job; raise the error of one that cannot be kept."""
+        """Wait for all jobs; raise the error if one cannot be written."""
         self._all.wait()
         if self._error is not None:
             raise self._error
 
 
 class Answer(Protocol):
-    """What a job's result is given to."""
+    """The receiver of a job's result."""
 
     def done(self) -> bool:
         """Tell whether nobody waits for the result any more."""
@@ -93,11 +78,11 @@ class Answer(Protocol):
         """Take the pickled result."""
 
     def set_exception(self, error: Exception, /) -> None:
-        """Take the reason why there is none."""
+        """Take the error of a job without a result."""
 
 
 class Submission(NamedTuple):
-    """A job on its way into the book."""
+    """A job that is to be added to the book."""
 
     number: int
     task_class: int
@@ -112,7 +97,7 @@ class Turn:
 
     def __init__(self) -> None:
         self.words: list[Any] = []
-        """What was entered into the book."""
+        """The messages that were handled."""
         self.entries: list[Entry] = []
         self.submitted: list[tuple[int, bytes]] = []
         self.results: list[tuple[int, bytes, str]] = []
@@ -120,19 +105,19 @@ class Turn:
         self.decisions: list[Decision] = []
         self.out: list[Instruction] = []
         self.done: list[Callable[[], None]] = []
-        """What to do once the turn is in the journal."""
+        """What to do when the turn is in the journal."""
         self.note = self.entries.append
 
     def add(self, answer: tuple[list[Instruction], list[Entry]]) -> None:
-        """Add what beliefs came to."""
+        """Add the instructions and events of the beliefs."""
         self.out += answer[0]
         self.entries += answer[1]
 
     def take_changed(self, book: Book, most: float) -> None:
         """Take the jobs to write from the book.
 
-        Of those that were only moved between queues at most so many are taken: the others stay for
-        later turns. They are not acted upon, and a grid that goes on has them wait again.
+        At most ``most`` jobs that only moved between queues are taken. The others wait for later
+        turns: nothing depends on them, as a grid that continues the journal lets them wait again.
         """
         changed, book.changed = book.changed, {}
         for number in changed:
@@ -158,7 +143,7 @@ class Turn:
         machines: Sequence[str],
         now: float,
     ) -> None:
-        """Write it in one piece."""
+        """Write the turn in one transaction."""
         jobs = []
         for job in self.changed:
             if job.stage.is_final:
@@ -182,7 +167,7 @@ class Turn:
 
 
 class Pace:
-    """Keeps turns short, and lets machines that work be heard between many submissions."""
+    """Keeps turns short, and lets events of machines in between many submissions."""
 
     def __init__(self) -> None:
         self.pause_after_this = False
@@ -197,11 +182,11 @@ class Pace:
         return thread_time() - self._cpu > BREATH
 
     def takes_jobs(self) -> bool:
-        """Tell whether submissions may be entered now."""
+        """Tell whether submissions may be handled now."""
         return monotonic() >= self._intake
 
     def end(self) -> None:
-        """End a turn, after which submissions wait if there were many."""
+        """End a turn; submissions then wait if there were many."""
         if self.pause_after_this:
             now = monotonic()
             self._intake = now + min(PAUSE * (now - self._began), LONGEST_PAUSE)
@@ -212,7 +197,7 @@ class Pace:
 
 
 class Calls:
-    """Pickled calls of jobs that have not ended: some in memory, the others in the journal."""
+    """The pickled calls of jobs that have not ended: in memory, or else in the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -249,7 +234,7 @@ class Patience:
         self._since = now if self._since is None else self._since
         waited = now - self._since
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF
-        if isinstance(error, MemoryError):  # which is how Python tells of it
+        if isinstance(error, MemoryError):  # Python raises this for SQLITE_NOMEM
             code = sqlite3.SQLITE_NOMEM
         if code not in CLEARS and not (code in MAY_CLEAR and waited < GIVE_UP_AFTER):
             return False
@@ -271,7 +256,7 @@ class Patience:
 
 
 async def patiently(write: Callable[[], None]) -> None:
-    """Write to a journal; while another process has it locked or the disk is full, try again."""
+    """Write to a journal; try again while it is locked or the disk is full."""
     while True:
         try:
             return write()
@@ -286,13 +271,13 @@ SMALL = 1000
 
 
 class Planned(NamedTuple):
-    """A plan that was made, or the error that came of it."""
+    """A plan that was made, or the error of making it."""
 
     plan: Future[Any]
 
 
 class Planning:
-    """Makes one plan at a time for a book, and tells of it in the event loop."""
+    """Makes large plans for a book in a thread, one at a time, while the old plan holds."""
 
     def __init__(self, book: Book, tell: Callable[[Planned], None]) -> None:
         self.book, self.tell = book, tell
@@ -305,7 +290,7 @@ class Planning:
         return classes * (classes + groups) ** 2 > SMALL
 
     def start(self) -> None:
-        """Have a plan made, unless one is being made: the next start is when that is told."""
+        """Start making a plan, unless one is being made."""
         if self._is_busy:
             return
         self._is_busy, self.book.stale = True, False
@@ -326,6 +311,6 @@ class Planning:
         plan.add_done_callback(made)
 
     def close(self) -> None:
-        """Wait for no plan."""
+        """Stop without waiting for a plan."""
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""What a grid is given, looked at before anything is started."""
+"""Validate the arguments of a Grid and of its submit method."""
 
 from __future__ import annotations
 
@@ -16,20 +16,10 @@ from .executors.local import LocalExecutor
 from .state import SLOWEST
 from .worker import LARGEST
 
-__all__ = [
-    "check_name",
-    "check_retries",
-    "executor_of",
-    "names_of",
-    "pickled",
-    "rates_of",
-    "renamed_place",
-]
-
 MACHINES = 2
-"""Processes of a grid that is not told how many."""
+"""Local processes by default."""
 LONGEST_NAME = 1000
-"""Characters of a name, at most."""
+"""The most characters that a name may have."""
 
 
 def executor_of(on: Executor | str | None, machines: int | Sequence[str] | None) -> Executor:
@@ -78,13 +68,13 @@ def renamed_place(
 
 
 def check_retries(retries: int) -> None:
-    """Refuse a number of retries that is none."""
+    """Check that retries is a whole number, 0 or more."""
     if type(retries) is not int or retries < 0:
         raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
 
 
 def names_of(names: Sequence[str], what: str) -> list[str]:
-    """Return names, each there once."""
+    """Return the names as a list; each must be valid and occur once."""
     if isinstance(names, str):
         raise InputError(f"{what} is {names!r}; expected a list of names")
     for k, name in enumerate(names):
@@ -95,7 +85,7 @@ def names_of(names: Sequence[str], what: str) -> list[str]:
 
 
 def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
-    """Pickle a call, in the form that machines run."""
+    """Pickle a call in the form that workers unpickle."""
     try:
         import cloudpickle
     except ImportError:
@@ -112,7 +102,7 @@ def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
 
 
 def _check_function(function: Any) -> None:
-    """Refuse what cannot be called, and say how a command is submitted."""
+    """Check that a function can be called; explain how to submit a command."""
     if callable(function):
         return
     if isinstance(function, str):
@@ -130,7 +120,7 @@ def _check_function(function: Any) -> None:
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuse a name that cannot be written down."""
+    """Check that a name is a text of Unicode that is not too long."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{what} is {name!r}; expected a name")
     if len(name) > LONGEST_NAME:
@@ -139,18 +129,18 @@ def check_name(name: str, what: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise InputError(f"{what} is {name!r}, which is no text in Unicode") from None
+        raise InputError(f"{what} is {name!r}, which is not valid Unicode") from None
 
 
 def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.float64]:
-    """Return the rates to begin with; all are alike where none are given."""
+    """Return the initial rates; without any, all are 1."""
     shape = (len(classes), machines)
     if rates is None:
         return np.ones(shape)
     try:
         found = np.array(rates, dtype=float)
     except (TypeError, ValueError):
-        raise InputError("rates is no matrix of numbers; expected [class, machine]") from None
+        raise InputError("rates is not a matrix of numbers; expected [class, machine]") from None
     if found.shape != shape:
         raise InputError(
             f"rates has shape {found.shape}; expected a row for each of {shape[0]} classes "

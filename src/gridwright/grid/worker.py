@@ -31,8 +31,6 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import NamedTuple
 
-__all__ = ["FRAME", "LARGEST", "LONGEST", "BrokenLineError", "Frame", "call", "cut", "main"]
-
 LARGEST = 1 << 28
 """Bytes of a pickled call or result, at most."""
 LARGEST_ERROR = 1 << 20

@@ -15,18 +15,6 @@ from pydantic import Field
 from ..model import InputError, System
 from ..model.record import Positive, Record
 
-__all__ = [
-    "FASTEST",
-    "KINDS",
-    "Adjuster",
-    "Calibration",
-    "Call",
-    "carry_along",
-    "real_rates",
-    "spin",
-    "warnings",
-]
-
 KINDS = ("wait", "spin")
 FASTEST = 4.0
 """Times the real rate that may be imposed: a job that is cut much shorter is mostly overhead."""

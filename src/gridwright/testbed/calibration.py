@@ -24,16 +24,6 @@ from ..statistics import Line, line
 from .adjuster import Adjuster, Calibration, Call, carry_along, spin
 from .machine_list import Listed
 
-__all__ = [
-    "AVAILABILITIES",
-    "SHARES",
-    "Calibrations",
-    "Measured",
-    "Point",
-    "calibrate",
-    "calibration_of",
-]
-
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Lengths of the jobs, as shares of the longest."""
 AVAILABILITIES = (0.2, 0.4, 0.6, 0.8, 1.0)

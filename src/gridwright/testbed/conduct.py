@@ -28,8 +28,6 @@ from .pause import PausableExecutor
 from .runs import Run, new_run
 from .workload import Fault, JobList
 
-__all__ = ["Conduct", "conduct"]
-
 PATIENCE = 20.0
 """Seconds in which the machines of an experiment must be up."""
 INSTANT = 1e-9

@@ -21,16 +21,6 @@ from .runs import Run
 from .twin import Gap, gap, twin
 from .workload import write_rows
 
-__all__ = [
-    "Expectation",
-    "Report",
-    "actual_rates",
-    "expect",
-    "export",
-    "job_lengths",
-    "report",
-]
-
 Floats = NDArray[np.float64]
 
 LONG = 20_000.0

@@ -25,8 +25,6 @@ from .adjuster import Calibration
 from .machine_list import Listed, read_machines
 from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
 
-__all__ = ["Experiment"]
-
 
 def _corrections(value: Any) -> Any:
     return corrections_of(value) if isinstance(value, bool | dict) else value

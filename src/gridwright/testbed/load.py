@@ -12,8 +12,6 @@ from typing import Self
 from ..grid.agent import LOAD
 from ..model import InputError
 
-__all__ = ["Load"]
-
 
 class Load:
     """Occupies a share of this computer's CPU, to make an availability of ``1 - share`` real.

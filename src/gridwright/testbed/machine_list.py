@@ -21,16 +21,6 @@ from numpy.typing import NDArray
 from ..model import InputError
 from .adjuster import Calibration
 
-__all__ = [
-    "Credential",
-    "Listed",
-    "parse_machines",
-    "parse_rates",
-    "read_machines",
-    "read_rates",
-    "write_machines",
-]
-
 FIELDS = "address; credential; minutes; iterations"
 TINY, HUGE = 1e-20, 1e20
 """Numbers beyond these are mistakes."""

@@ -14,10 +14,6 @@ from dataclasses import dataclass
 from ..grid.executors import Ended, Event, Executor, MachineDown, Reading, Started
 from ..grid.prediction import Prediction
 
-__all__ = [
-    "PausableExecutor",
-]
-
 
 @dataclass
 class _Word:

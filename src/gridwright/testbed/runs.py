@@ -10,18 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ..grid import Journal, Statistics, request, statistics
-from ..grid.journal import home
+from ..grid.ownership import home
 from ..model import InputError, System
 from .experiment import Experiment
 from .workload import Fault, JobList
-
-__all__ = [
-    "Overview",
-    "Run",
-    "new_run",
-    "overview",
-    "runs",
-]
 
 LONGEST_NUMBER = 10
 """Digits that no run's number has."""

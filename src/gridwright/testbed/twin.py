@@ -22,8 +22,6 @@ from .experiment import Experiment
 from .runs import Run
 from .workload import Fault, JobList
 
-__all__ = ["CAUSES", "Causes", "Gap", "causes_of", "gap", "twin", "virtually"]
-
 Floats = NDArray[np.float64]
 
 CAUSES = ("arrivals", "execution", "overhead", "failures")

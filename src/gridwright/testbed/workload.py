@@ -16,21 +16,6 @@ from ..model import Distribution, InputError, System
 from ..model.record import NonNegative, Positive
 from ..model.spreadsheet import unquoted, write_table
 
-__all__ = [
-    "Fault",
-    "FaultsGiven",
-    "JobList",
-    "Spells",
-    "check_faults",
-    "draw_faults",
-    "read_faults",
-    "read_rows",
-    "rows_of",
-    "spells",
-    "write_faults",
-    "write_rows",
-]
-
 Floats = NDArray[np.float64]
 JOB_COLUMNS = ["time", "class", "work"]
 

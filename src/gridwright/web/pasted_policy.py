@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from threading import Thread
 
-from ..grid.journal import home
+from ..grid.ownership import home
 from ..model import InputError
 from ..model.user_file import load_module
 from ..policies import Policy

@@ -25,7 +25,8 @@ from pydantic import ValidationError
 from ..catalogue import experiment_names
 from ..grid import request
 from ..grid.executors.connection import check_address, find_workers, security_of
-from ..grid.journal import Journal, home
+from ..grid.journal import Journal
+from ..grid.ownership import home
 from ..model import InputError, did_you_mean
 from ..model.record import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs

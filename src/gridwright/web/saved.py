@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from ..grid.journal import home
+from ..grid.ownership import home
 from ..model import InputError, System
 from ..model.file import read
 from ..testbed import Experiment

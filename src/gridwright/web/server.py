@@ -7,7 +7,7 @@ import socket
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING
 
-from ..grid.journal import home
+from ..grid.ownership import home
 from ..model import InputError
 from .guard import LARGEST, Guard, is_loopback, login_routes
 

@@ -14,23 +14,7 @@ from typing import Any
 
 from ...model import InputError
 from ...model.record import Record
-
-__all__ = [
-    "ANSWER",
-    "LOOK",
-    "PATIENCE",
-    "Connection",
-    "Tls",
-    "Workers",
-    "check_address",
-    "choose",
-    "find_workers",
-    "names",
-    "probe",
-    "quiet",
-    "security_of",
-    "unreachable",
-]
+from . import dask_internals as internals
 
 LOOK = 0.3
 """Seconds between looks at which workers are there."""
@@ -138,9 +122,8 @@ class Connection:
             with suppress(TimeoutError):
                 async with asyncio.timeout(ECHO):
                     await self._echoed.wait()
-        identity = await client.scheduler.identity(n_workers=-1)
-        self._scheduler = identity["id"]
-        self.look(names(identity))
+        self._scheduler, workers = await internals.identity(client.scheduler)
+        self.look(workers)
 
     async def _stay(self) -> None:
         """Look at the workers; when the scheduler is gone, wait until one is there again."""
@@ -164,16 +147,16 @@ class Connection:
                 async with asyncio.timeout(LOOK):
                     await self._changed.wait()
             self._changed.clear()
-            asking = asyncio.ensure_future(client.scheduler.identity(n_workers=-1))
+            asking = asyncio.ensure_future(internals.identity(client.scheduler))
             try:
                 async with asyncio.timeout(PATIENCE):
                     while not asking.done() and client.status == "running":
                         await asyncio.wait([asking], timeout=LOOK)
             finally:
                 asking.cancel()
-            if not asking.done() or asking.result()["id"] != self._scheduler:
+            if not asking.done() or asking.result().scheduler != self._scheduler:
                 return  # gone, or another scheduler at the same address
-            self.look(names(asking.result()))
+            self.look(asking.result().workers)
 
     def _hear(self, event: tuple[float, Any]) -> None:
         """Hear what workers say, and our own echo, which is nothing."""
@@ -184,10 +167,9 @@ class Connection:
 
     def _hear_all(self, event: tuple[float, Any]) -> None:
         """Hear of workers that come and go, from the scheduler itself."""
-        word = event[1]
-        if word.get("action") == "remove-worker":
-            self.lost(word["worker"], not word.get("expected", True))
-        elif word.get("action") == "add-worker":
+        if (left := internals.departure(event[1])) is not None:
+            self.lost(*left)
+        elif internals.is_arrival(event[1]):
             self._changed.set()
 
     async def _leave(self) -> None:
@@ -198,12 +180,10 @@ class Connection:
             for topic in (self.topic, "all"):
                 client.unsubscribe_topic(topic)
         # either may be about to connect again, and would then think itself open
-        making = [getattr(client, each, None) for each in ("_started", "_handle_report_task")]
-        await _end({task for task in making if isinstance(task, asyncio.Task)})
+        await _end(internals.client_tasks(client))
         with suppress(Exception):
             async with asyncio.timeout(ANSWER):
-                # as if something had gone wrong: it waits for nobody then
-                await client.__aexit__(ConnectionError, None, None)
+                await internals.close_at_once(client)
         self.client = None
 
 
@@ -255,6 +235,10 @@ def security_of(address: str, security: Any) -> Any:
     """Make Dask's security of TLS options; refuse them for an address that is not encrypted."""
     try:
         from distributed import Security
+
+        internals.check()
+    except internals.UnsupportedDaskError as error:
+        raise InputError(str(error)) from None
     except ImportError:
         raise InputError("a cluster needs Dask: pip install 'gridwright[grid]'") from None
     quiet()
@@ -272,7 +256,7 @@ def security_of(address: str, security: Any) -> Any:
         return security or Security()
     try:
         found = Security(require_encryption=encrypted, **security)
-        found.get_connection_args("client")  # reads the files
+        internals.connection_arguments(found)  # reads the files
     except (OSError, TypeError, ValueError) as error:
         raise InputError(f"these TLS options cannot be used: {error}") from None
     return found
@@ -300,16 +284,12 @@ def find_workers(address: str, security: Any, at_least: int) -> Workers:
 
 
 async def _ask(address: str, security: Any, at_least: int) -> Workers:
-    from distributed import rpc
-
     deadline = time.monotonic() + PATIENCE
-    arguments = security.get_connection_args("client")
-    scheduler = rpc(address, timeout=PATIENCE, connection_args=arguments)
+    scheduler = internals.open_rpc(address, security, PATIENCE)
     try:
         async with asyncio.timeout(PATIENCE + 1):
             while True:
-                said = await scheduler.identity(n_workers=-1)
-                workers = names(said)
+                workers = (await internals.identity(scheduler)).workers
                 if len(workers) >= at_least or time.monotonic() > deadline - 0.1:
                     return workers
                 await asyncio.sleep(0.1)
@@ -331,11 +311,6 @@ def unreachable(address: str, error: BaseException) -> InputError:
     """Say in one line that nobody answers."""
     why = f": {error}" if str(error) else ""
     return InputError(f"no Dask scheduler answers at {address}{why}")
-
-
-def names(identity: dict[str, Any]) -> Workers:
-    """Return the names of the workers that a scheduler tells of."""
-    return {address: str(worker["name"]) for address, worker in identity["workers"].items()}
 
 
 def choose(address: str, workers: Workers, machines: int | Sequence[str] | None) -> list[str]:

@@ -15,13 +15,6 @@ from ..prediction import Prediction
 from .connection import ANSWER, LOOK, Connection, Workers, choose, find_workers, security_of
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
-__all__ = [
-    "Attempt",
-    "DaskExecutor",
-    "Machine",
-    "Worker",
-]
-
 ROUNDS = 3
 """Words to a new worker that tell its clock."""
 GREETING = 20.0

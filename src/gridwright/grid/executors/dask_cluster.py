@@ -16,12 +16,6 @@ from typing import Any
 from ...model import InputError
 from .connection import Tls, check_address, find_workers, probe, quiet, security_of, unreachable
 
-__all__ = [
-    "Tls",
-    "join",
-    "serve",
-]
-
 AGAIN = 0.5
 """Seconds after which a worker that has lost its scheduler looks for it again."""
 LEAVE = 2.0

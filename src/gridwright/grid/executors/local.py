@@ -16,8 +16,6 @@ from ..prediction import Prediction, predictions_of
 from .process import Pauses, Process
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
-__all__ = ["LocalExecutor"]
-
 
 @dataclass
 class _Machine:

@@ -21,8 +21,6 @@ from .. import worker
 from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineError, Frame
 from .protocol import Ended, Started
 
-__all__ = ["PATIENCE", "Pauses", "Process"]
-
 PATIENCE = 2.0
 """Seconds in which a process must answer that it is there."""
 MOMENT = 1.0

@@ -7,16 +7,6 @@ from typing import NamedTuple, Protocol
 
 from ..prediction import Prediction
 
-__all__ = [
-    "Ended",
-    "Event",
-    "Executor",
-    "MachineDown",
-    "MachineUp",
-    "Reading",
-    "Started",
-]
-
 
 class MachineUp(NamedTuple):
     """A machine is there, and takes jobs; one that was there before has forgotten its job.

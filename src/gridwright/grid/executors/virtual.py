@@ -13,14 +13,6 @@ from typing import Any, TypeVar
 from ..prediction import Prediction
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
-__all__ = [
-    "FakeExecutor",
-    "Stop",
-    "VirtualLoop",
-    "run_apart",
-    "run_virtually",
-]
-
 
 class FakeExecutor:
     """Machines that only pass the time.

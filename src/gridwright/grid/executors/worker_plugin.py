@@ -19,19 +19,9 @@ from distributed import WorkerPlugin, get_worker
 
 from ..agent import Agent
 from ..prediction import Prediction
+from . import dask_internals as internals
 from .process import Pauses, Process
 from .protocol import Ended, Started
-
-__all__ = [
-    "Machines",
-    "clock",
-    "farewell",
-    "forget",
-    "hello",
-    "ping",
-    "run",
-    "stop",
-]
 
 SOON = 0.05
 """Seconds after which a job that has not ended is said to have started; short ones say it as they
@@ -148,8 +138,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     async def run(self, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
         """Run a call; its times and result are said, a large result is returned."""
         machine = self.all[number]
-        if len(self.all) > self.worker.state.nthreads:
-            _secede(self.worker, key)
+        internals.run_beside_threads(self.worker, key, len(self.all))
         self.waiting.add(key)
         async with machine.turn:
             if not machine.away:
@@ -281,7 +270,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         while self.silent_looks < LOOKS:
             await asyncio.sleep(SILENCE / LOOKS)
             self.silent_looks += 1
-        await self.worker.plugin_remove(name=self.topic)
+        await internals.remove_plugin(self.worker, self.topic)
 
 
 # what the grid has a worker run
@@ -290,7 +279,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
 async def run(topic: str, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
     """Run a job: the task that the grid submits."""
     worker = get_worker()
-    plugin = worker.plugins.get(topic)
+    plugin = internals.plugin(worker, topic)
     if plugin is None:  # it was ended for want of a word, and is asked for after all
         worker.log_event(topic, ["forgot", worker.address, number])
         return None
@@ -301,10 +290,9 @@ async def hello(
     topic: str, away: list[bool], measuring: tuple[float, list[Prediction]], dask_worker: Any
 ) -> tuple[float, str, str]:
     """Have the machines there but for those away; tell the time, by which clock, whose machines."""
-    if topic not in dask_worker.plugins:
+    if (plugin := internals.plugin(dask_worker, topic)) is None:
         plugin = Machines(topic, len(away), *measuring)
-        await dask_worker.plugin_add(plugin=plugin, name=topic, catch_errors=False)
-    plugin = dask_worker.plugins[topic]
+        await internals.add_plugin(dask_worker, plugin, topic)
     plugin.predict(measuring[1])
     await plugin.put_away(away)
     return time.monotonic(), clock(), plugin.identity
@@ -312,25 +300,25 @@ async def hello(
 
 async def stop(topic: str, key: str, dask_worker: Any) -> None:
     """Stop a job."""
-    if topic in dask_worker.plugins:
-        dask_worker.plugins[topic].stop(key)
+    if (plugin := internals.plugin(dask_worker, topic)) is not None:
+        plugin.stop(key)
 
 
 async def farewell(topic: str, dask_worker: Any) -> None:
     """Have the machines gone."""
-    if topic in dask_worker.plugins:
-        await dask_worker.plugin_remove(name=topic)
+    if internals.plugin(dask_worker, topic) is not None:
+        await internals.remove_plugin(dask_worker, topic)
 
 
 async def ping(topic: str, number: int, dask_worker: Any) -> bool:
     """Tell whether a machine answers."""
-    return bool(await dask_worker.plugins[topic].ping(number))
+    plugin = internals.plugin(dask_worker, topic)
+    return plugin is not None and bool(await plugin.ping(number))
 
 
 def forget(topic: str, dask_scheduler: Any) -> None:
     """Have the scheduler forget what was said on a topic."""
-    with suppress(AttributeError):
-        dask_scheduler._broker.truncate(topic)
+    internals.forget_topic(dask_scheduler, topic)
 
 
 def clock() -> str:
@@ -350,11 +338,3 @@ def _family() -> list[int]:
         if parent is not None and "python" in parent.name().lower():
             return [parent.pid, own.pid]
     return [own.pid]
-
-
-def _secede(worker: Any, key: str) -> None:
-    """Give the worker's thread back, so that it runs as many tasks as there are machines."""
-    from distributed.worker_state_machine import SecedeEvent
-
-    stimulus = f"gridwright-{key}"
-    worker.handle_stimulus(SecedeEvent(key=key, compute_duration=0.0, stimulus_id=stimulus))
