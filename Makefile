@@ -26,7 +26,8 @@ define checks
 	$(BIN)/ruff format --check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & mypy=$$!; \
 	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) \
-	  $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(1); tests=$$?; \
+	  $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 25 --durations-min 2 $(1); \
+	tests=$$?; \
 	wait $$mypy; types=$$?; cat .venv/mypy.txt; exit $$(( tests | types ))
 endef
 

@@ -17,11 +17,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as `nohup make test &` 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
+SLOW = {"browser", "server", "cluster", "dask"}
+"""Fixtures that take seconds to start."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow whatever needs a browser."""
+    """Mark as slow whatever needs a browser, a server or a Dask cluster."""
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if SLOW.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 

@@ -10,7 +10,7 @@ from gridwright.policies import KINDS
 
 ROOT = Path(gridwright.__file__).parent
 LAYERS = [  # from the bottom up
-    {"compiler", "model", "statistics"},
+    {"compiler", "model", "statistics", "tabular"},
     {"catalogue"},
     {"allocation"},
     {"policies"},

@@ -118,6 +118,7 @@ def test_the_order_of_machines_does_not_matter(system: System, random: Any) -> N
     assert allocate(shuffled).capacity == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @given(systems())
 @settings(deadline=None, max_examples=100)
 def test_compiled_planners_are_bit_identical(system: System) -> None:
@@ -253,6 +254,7 @@ def test_a_system_spread_over_many_decades() -> None:
     assert all(count > 0 for count in allocate(tiny, "interior").machines_per_class)
 
 
+@pytest.mark.slow
 def test_many_classes_on_few_machines() -> None:
     rates = np.random.default_rng(1).uniform(1, 10, (120, 7))
     found = allocate(System(arrivals=np.ones(120), rates=rates))
@@ -280,6 +282,7 @@ def test_large_systems_use_the_compiled_simplex() -> None:
     assert allocate(system).capacity == optimum(now, make_workspace(now))
 
 
+@pytest.mark.slow
 def test_huge_systems_are_solved_by_highs() -> None:
     rates = np.random.default_rng(1).gamma(2, 1, (130, 130))
     system = System(arrivals=np.ones(130), rates=rates)
@@ -379,6 +382,7 @@ def test_a_class_with_few_arrivals_is_still_served() -> None:
     assert grouped(now).any(axis=1).all()
 
 
+@pytest.mark.slow
 def test_planners_survive_what_the_simplex_does_not() -> None:
     """Rates over very many decades: a planner answers as allocate does, by HiGHS if need be."""
     rng = np.random.default_rng(3)

@@ -203,6 +203,7 @@ def test_every_printed_cell_is_there() -> None:
     assert results(src="A", table="2.1", policy="nobody") == []
 
 
+@pytest.mark.slow
 def test_every_cell_of_a_solvable_system_belongs_to_an_entry() -> None:
     found = {id(cell) for name in NAMES for cell in results_of(name)}
     assert found

@@ -214,6 +214,7 @@ def test_printed_results_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(as_json(capsys, "systems", "2.B")["results"]) == 3
 
 
+@pytest.mark.slow
 def test_demo(gridwright: Run, tmp_path: Path) -> None:
     done = gridwright("demo")
     assert done.returncode == 0

@@ -16,6 +16,8 @@ from gridwright.testbed import Experiment, conduct
 
 from .conftest import Command, written
 
+pytestmark = pytest.mark.slow
+
 Damage = Callable[[Path, Random], None]
 
 

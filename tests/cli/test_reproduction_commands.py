@@ -10,9 +10,9 @@ from gridwright.cli.main import run
 from gridwright.cli.sweep import values_of
 from gridwright.reproduction import targets, testbed_runs
 
+pytestmark = pytest.mark.slow
+
 REPRODUCE = ["research", "reproduce"]
-
-
 SWEEP = ["sweep", "2.B", "--policies", "mct,lpas", "--horizon", "50", "--replications", "2"]
 
 

@@ -19,7 +19,7 @@ from gridwright.testbed import Run
 
 from .conftest import PATIENCE, Command, written
 
-pytestmark = pytest.mark.usefixtures("own_home")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_home")]
 
 
 POLICY = '''

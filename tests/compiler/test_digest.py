@@ -231,6 +231,7 @@ class Program:
         return float(sum(part[-1] for part in self.parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_random_programs_follow_every_edit(workshop: Workshop, seed: int) -> None:
     rng = random.Random(seed)
@@ -269,6 +270,7 @@ LOOPS: list[dict[str, Any]] = [
 """Class 0 and class 1 go to machines 0 and 1; 1 and 0; 0 and 0; 1 and 1; 0 and 1."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["list", "file"])
 def test_whole_loops_follow_every_edit(workshop: Workshop, kept: str) -> None:
     seen = set()

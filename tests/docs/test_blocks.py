@@ -62,6 +62,7 @@ def nothing_stays_behind(tmp_path: Path) -> Iterator[None]:
                 process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_stays_behind")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ from gridwright.experiments.serialise import pack, unpack
 from gridwright.policies import Policy, find
 from gridwright.simulation import Replication
 
+pytestmark = pytest.mark.slow
+
 OWN = """
 import numpy as np
 from gridwright import Distribution, push

@@ -17,6 +17,8 @@ from gridwright.grid.executors.protocol import Event, Reading
 from gridwright.grid.prediction import History, Prediction
 from gridwright.testbed.load import Load
 
+pytestmark = pytest.mark.slow
+
 WAIT = 60
 HALF = {"mode": "fixed", "availability": 0.5}
 

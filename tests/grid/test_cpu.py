@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from gridwright.grid.agent import LOAD, Process, Snapshot, availability, snapshot
 
+pytestmark = pytest.mark.slow
+
 SPIN = "import sys; print(flush=True)\nwhile True: pass"
 SPIN_AS_GRANDCHILD = f"""
 import subprocess, sys

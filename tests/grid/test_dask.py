@@ -30,7 +30,7 @@ from .conftest import (
     until,
 )
 
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct"])

@@ -34,7 +34,7 @@ from .conftest import (
     where,
 )
 
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
 @pytest.mark.parametrize("which", ["the worker", "the process of the job"])

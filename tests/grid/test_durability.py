@@ -15,6 +15,8 @@ from gridwright.grid.executors.virtual import FakeExecutor
 
 from .conftest import WAIT, journalled, until
 
+pytestmark = pytest.mark.slow
+
 SUBMIT = """
 import sys
 from gridwright.grid import Grid

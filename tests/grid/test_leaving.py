@@ -16,7 +16,7 @@ from gridwright.grid import Grid, JobFuture, Stage
 
 from .conftest import WAIT, journalled, until, where
 
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
 def test_leaving_waits_for_all_that_was_submitted(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from gridwright.testbed import Experiment
 
 from .conftest import WAIT, Cluster, running
 
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
 def listening(cluster: Cluster) -> set[str]:

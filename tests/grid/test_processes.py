@@ -25,7 +25,7 @@ from gridwright.grid.executors.process import Pauses
 from .conftest import WAIT, Driven, alive, dask_worker, running, until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 Open = Callable[[], Driven]
 

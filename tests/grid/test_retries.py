@@ -26,7 +26,7 @@ from gridwright.grid.worker import LONGEST
 
 from .conftest import WAIT, all_up, journalled, until, where
 
-pytestmark = pytest.mark.usefixtures("no_process_stays_behind")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct"])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SOAK = Path(__file__).parents[2] / "tools" / "soak.py"
 
 

@@ -31,7 +31,7 @@ def test_a_state_that_is_left_for_good_does_not_count() -> None:
         ({"states": [1, 0]}, "states, entry 2 is 0; expected a number > 0"),
         ({"transition": [[0.9, 0.1]]}, "transition is 1×2; expected 2×2"),
         ({"transition": [[0.9, 0.2], [0.3, 0.7]]}, "transition, row 1 sums to 1.1; expected 1"),
-        ({"transition": [[1, 0], [0, 1]]}, "falls into parts that never meet"),
+        ({"transition": [[1, 0], [0, 1]]}, "parts that never reach each other"),
         ({"step": 0}, "step is 0; expected a number > 0"),
         ({"states": []}, "states is empty"),
     ],

@@ -113,7 +113,7 @@ def test_a_file_has_a_section_for_each() -> None:
                 "templates": [SCAN],
                 "customers": [{"name": "x", "max_failures": 1, "max_share": 0.1}],
             },
-            "two ways to say one thing",
+            "are both given; expected one of them",
         ),
         ({"templates": [SCAN], "customers": [{"name": "x"}] * 2}, "customers has 'x' twice"),
         ({"templates": [SCAN], "counts": [1]}, "counts has 1 entries; expected 2"),

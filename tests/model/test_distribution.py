@@ -18,7 +18,7 @@ from gridwright.model import (
     Uniform,
     Weibull,
 )
-from gridwright.model.distribution import KINDS, describe, parse
+from gridwright.model.distribution import DISTRIBUTIONS, describe, parse
 
 EXAMPLES = [
     Exponential(),
@@ -37,7 +37,7 @@ EXAMPLES = [
 
 
 def test_every_kind_has_an_example() -> None:
-    assert {type(example) for example in EXAMPLES} == set(KINDS.values())
+    assert {type(example) for example in EXAMPLES} == set(DISTRIBUTIONS.values())
 
 
 @pytest.mark.parametrize("distribution", EXAMPLES, ids=str)
@@ -174,5 +174,5 @@ def test_a_wrong_users_file(text: str, message: str, tmp_path: Path) -> None:
 def test_a_class_typed_at_a_prompt_cannot_be_named() -> None:
     space: dict[str, type[Distribution]] = {}
     exec(OWN, {"__name__": "nowhere"}, space)
-    with pytest.raises(InputError, match="stands in no file"):
+    with pytest.raises(InputError, match="is not defined in a file"):
         describe(space["Triangular"]())

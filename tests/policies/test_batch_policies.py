@@ -222,6 +222,7 @@ SYSTEM = System(
 )
 
 
+@pytest.mark.slow
 def test_a_policy_of_ones_own() -> None:
     @batch
     def oldest(waiting, view):  # type: ignore[no-untyped-def]
@@ -237,6 +238,7 @@ def test_a_policy_of_ones_own() -> None:
     assert result.figure("unfinished").mean == 0
 
 
+@pytest.mark.slow
 def test_impossible_assignments_are_refused_and_counted() -> None:
     @batch
     def greedy_one(waiting, view):  # type: ignore[no-untyped-def]

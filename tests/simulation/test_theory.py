@@ -216,6 +216,7 @@ def test_delays_are_served_like_work() -> None:
         simulate(system, "mct", delays=Delays(before=1.0))
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     system = System(arrivals=[0.5], rates=[[1.0]])
     covered = 0

@@ -15,6 +15,8 @@ from gridwright import InputError, System
 from gridwright.testbed import Adjuster, Calibration, real_rates, warnings
 from gridwright.testbed.adjuster import carry_along, spin
 
+pytestmark = pytest.mark.slow
+
 TWO = System(
     arrivals=[1, 1], rates=[[8, 2, 2], [4, 0, 0]], classes=["a", "b"], groups=["x", "y", "z"]
 )

@@ -18,6 +18,8 @@ from gridwright.plots import draw_calibration
 from gridwright.testbed import Calibrations, Measured, calibrate, read_machines
 from gridwright.testbed.calibration import Point
 
+pytestmark = pytest.mark.slow
+
 SHORT = ("--repeats", "3", "--longest", "0.05")
 
 

@@ -13,6 +13,8 @@ from gridwright import InputError
 from gridwright.grid.agent import LOAD
 from gridwright.testbed.load import Load
 
+pytestmark = pytest.mark.slow
+
 WAIT = 60
 
 

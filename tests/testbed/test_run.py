@@ -15,6 +15,8 @@ from gridwright.grid import Journal, Mapper
 from gridwright.testbed import Experiment, Run, conduct, export, gap, report, runs, twin
 from gridwright.testbed.workload import Fault, JobList
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ from gridwright.testbed import Experiment, virtually
 from gridwright.testbed.twin import Causes, Gap
 from gridwright.testbed.workload import Fault, JobList
 
+pytestmark = pytest.mark.slow
+
 
 def test_virtual_runs_have_the_mean_of_the_simulator() -> None:
     """The interval of four runs of 150 time units meets the simulated mean of such runs."""

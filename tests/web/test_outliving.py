@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from .conftest import Server
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_run_outlives_its_server(tmp_path: Path) -> None:

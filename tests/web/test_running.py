@@ -14,6 +14,8 @@ from gridwright import InputError
 from gridwright.testbed import Experiment, new_run
 from gridwright.web.runs import Runs, path_of
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = {"arrivals": [1], "rates": [[2]]}
 HOLD = """
 import fcntl, os, socket, sys

@@ -15,6 +15,8 @@ from schemathesis.specs.openapi import checks
 from gridwright.web.api import make_api
 from gridwright.web.services import Services
 
+pytestmark = pytest.mark.slow
+
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,

@@ -10,6 +10,8 @@ import pytest
 
 from .conftest import Server
 
+pytestmark = pytest.mark.slow
+
 DEEP = "a" + ".a" * 240_000 + " = 1"
 TWO = {"arrivals": [5, 8], "rates": [[8, 3], [4, 10]]}
 

@@ -1,7 +1,17 @@
-"""The published systems and every printed result, as data."""
+"""The published systems, experiments and printed results, as data."""
 
 from .entry import Entry, cite, entries, experiment_names, experiment_path, find, find_or_read, load
-from .result import Cell, Erratum, Remark, Table, errata, remarks_on, results, results_of, tables
+from .printed_results import (
+    Cell,
+    Erratum,
+    Remark,
+    Table,
+    errata,
+    remarks_on,
+    results,
+    results_of,
+    tables,
+)
 
 __all__ = [
     "Cell",

@@ -1,4 +1,4 @@
-"""The catalogue of published systems: found by name, listed, and shown as printed."""
+"""The catalogue of published systems and experiments, by name."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -10,17 +10,6 @@ from typing import Any
 
 from ..model import InputError, System, did_you_mean
 
-__all__ = [
-    "Entry",
-    "cite",
-    "entries",
-    "experiment_names",
-    "experiment_path",
-    "find",
-    "find_or_read",
-    "load",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Entry:
@@ -31,7 +20,7 @@ class Entry:
     """The key of the source: A, K, S, D or W."""
     where: str
     parts: dict[str, Any] | None
-    """What a system file would say; None where the source prints too little for one."""
+    """The contents of a system file; None if the source prints too little for one."""
     note: str = ""
     horizon: float | None = None
     """The published length of a run, in time units."""
@@ -40,7 +29,7 @@ class Entry:
     expected_capacity: float | None = None
     """λ* as printed."""
     expected_allocation: tuple[tuple[float, ...], ...] | None = None
-    """δ* as printed, one column a column of the rates."""
+    """δ* as printed, in the columns of the rates."""
     printed: dict[str, Any] = field(default_factory=dict)
     """What else the source prints, by the names of ``published/README.md``."""
 
@@ -56,7 +45,7 @@ class Entry:
 
     @property
     def has_capacity(self) -> bool:
-        """Whether it is a system that can be allocated: neither too little printed nor drawn."""
+        """Whether it is a system that can be allocated."""
         return self.parts is not None and "rates" in self.parts
 
     @cached_property
@@ -65,13 +54,13 @@ class Entry:
         if self.parts is None:
             raise InputError(
                 f"{self.name} can be shown ('gridwright systems {self.name}') but not solved: "
-                "what is printed of it is no system of rates and arrivals"
+                "its source prints no rates and arrivals"
             )
         return System(**{**self.parts, "name": self.name})
 
 
 def find(name: str) -> Entry:
-    """Find an entry by its name; a name with several cases is told which they are.
+    """Find an entry by its name; the error for a name with several cases lists them.
 
     >>> find("2.B").expected_capacity
     1.3333
@@ -91,12 +80,12 @@ def find(name: str) -> Entry:
 
 
 def entries() -> list[Entry]:
-    """List every entry of the catalogue, in the order of their names."""
+    """List every entry of the catalogue by name."""
     return [entry for system in _files() for entry in _read(system).values()]
 
 
 def find_or_read(name: str | PathLike[str]) -> Entry:
-    """Find an entry by its name in the catalogue, or make one of a system file by its path."""
+    """Find an entry of the catalogue by its name, or make one from the path of a system file."""
     if not isinstance(name, str | PathLike):
         raise InputError(f"{name!r} is no system; expected its name or the path of its file")
     if isinstance(name, str) and not _is_path(name):
@@ -121,7 +110,7 @@ def _is_path(name: str) -> bool:
 
 
 def cite(source: str) -> str:
-    """Name a source in full.
+    """Return the full reference of a source.
 
     >>> cite("W")
     'Ryan J. Wisnesky, Evaluating Scheduling Algorithms on Distributed Computational Grids, paper'
@@ -139,7 +128,7 @@ def _files() -> tuple[str, ...]:
 
 @cache
 def _read(system: str) -> dict[str, Entry]:
-    """Read the file of a published system: an entry for each of its cases, or the only one."""
+    """Read the file of a published system: one entry, or one for each case."""
     text = (files(__package__) / "systems" / f"{system}.toml").read_text("utf-8")
     table = tomllib.loads(text)
     cases = table.pop("case", {})

@@ -1,4 +1,4 @@
-"""Plain data: systems, distributions, and the matrices that describe unequal machines."""
+"""Systems, distributions and pmfs: plain data, validated once."""
 
 from . import etc, mode
 from .batch import BatchRun, Deadlines, ExecutionPmf

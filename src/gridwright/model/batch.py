@@ -1,4 +1,4 @@
-"""What a system of batches needs besides: pmfs of execution times, deadlines, the run."""
+"""The tables of a system for batch policies: execution pmfs, deadlines, the run."""
 
 import csv
 from pathlib import Path
@@ -10,23 +10,15 @@ from .distribution import AnyDistribution
 from .record import Count, OneOrList, Positive, Record
 from .spreadsheet import unquoted
 
-__all__ = [
-    "BatchRun",
-    "BatchTables",
-    "Deadlines",
-    "ExecutionPmf",
-    "read_times",
-]
-
 
 class ExecutionPmf(Record):
     """Where the probability mass functions of the execution times come from.
 
-    Without more than a width, the shape of ``execution`` about the mean 1 / rate is put onto the
-    grid. ``samples``: a histogram of so many draws, drawn anew for every replication; with
-    ``scale`` they are gamma of a scale drawn between two bounds. ``times``: a distribution for
-    every class and column, in time units (a pmf is a histogram). ``measured``: times by the names
-    of class and column; ``file`` reads them from a CSV file of class, machine and time.
+    By default, they are the ``execution`` distributions with mean 1 / rate, in bins of ``width``.
+    ``samples``: a histogram of so many draws, new for every replication; with ``scale``, gamma
+    draws whose scale is drawn between two bounds. ``times``: a distribution for every class and
+    column, in time units. ``measured``: times by the names of class and column; ``file`` reads
+    them from a CSV file of class, machine and time.
 
     >>> ExecutionPmf(width=5, samples=500, scale=[1, 20]).samples
     500
@@ -41,7 +33,7 @@ class ExecutionPmf(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_file(cls, values: Any, info: ValidationInfo) -> Any:
-        """Read measured times at once: what is in the file is part of the system."""
+        """Read measured times now: they are part of the system."""
         if not isinstance(values, dict) or "file" not in values:
             return values
         if "measured" in values or not isinstance(values["file"], str):
@@ -67,11 +59,11 @@ class ExecutionPmf(Record):
 
 
 class Deadlines(Record):
-    """By when tasks are to be done: a time after their arrival.
+    """The deadlines of tasks, as a time after their arrival.
 
     It is factor × the mean of the mean execution times on the ``best`` machines for the class; or
-    an ``allowance`` in time units, one for all or one a class. Tasks whose deadline has passed
-    are kept, discarded while they wait in the batch, or there and in the queues of the machines.
+    an ``allowance`` in time units, one for all or one per class. Tasks that are late are kept
+    (never), discarded in the batch, or discarded there and in the queues of machines (both).
 
     >>> Deadlines(factor=2, discard="both").best
     4
@@ -90,11 +82,11 @@ class Deadlines(Record):
 
 
 class BatchRun(Record):
-    """How tasks come to the scheduler, and how many a machine holds.
+    """How tasks arrive, and how many a machine holds.
 
-    ``queue_limit``: tasks at a machine at most, the one that runs included. ``tasks``: so many
-    arrive, and the run lasts until all of them are done; without it, it ends at the horizon.
-    ``at_once``: they are all there at time 0.
+    ``queue_limit``: the most tasks at a machine, including the running one. ``tasks``: how many
+    arrive; the run lasts until all are done. Without it, the run ends at the horizon.
+    ``at_once``: all tasks arrive at time 0.
 
     >>> BatchRun(tasks=512, at_once=True).queue_limit
     4

@@ -15,31 +15,18 @@ from .record import Array, Count, NonNegative, OneOrList, Positive, Record
 if TYPE_CHECKING:
     from .system import System
 
-__all__ = [
-    "ChainTables",
-    "Customer",
-    "Perturbation",
-    "RandomTemplates",
-    "Template",
-    "by_application",
-    "chain_defaults",
-    "check_chains",
-    "in_plural",
-    "scaled_chains",
-]
-
 Name = Annotated[str, Field(strict=True, min_length=1)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Times = Annotated[NDArray[np.float64], Array(tuple[tuple[Positive, ...], ...])]
 
 PLURAL = {"template": "templates", "customer": "customers"}
-"""A system file has a ``[[template]]`` for each, a system has ``templates``."""
+"""A system file has one ``[[template]]`` for each of the ``templates`` of a system."""
 DERIVED = ("classes", "arrivals", "rates")
 """Parts of a system that follow from its templates."""
 
 
 class Template(Record):
-    """A kind of job: a path of applications, each of which must end before the next begins.
+    """A type of job: applications that run one after the other.
 
     >>> Template(name="scan", rate=0.05, times=[[4, 7], [10, 5]], latency=30).applications
     2
@@ -49,9 +36,9 @@ class Template(Record):
     rate: Positive
     """Jobs per tick."""
     times: Times
-    """Estimated times to compute, in ticks: a row an application, a column a column of nodes."""
+    """Estimated times to compute, in ticks: a row per application, a column per column of nodes."""
     latency: Positive
-    """Ticks from arrival to finish that are acceptable."""
+    """The acceptable time from arrival to finish, in ticks."""
     customer: Name | None = None
 
     @model_validator(mode="after")
@@ -62,16 +49,16 @@ class Template(Record):
 
     @property
     def applications(self) -> int:
-        """How many applications its path has."""
+        """The number of its applications."""
         return len(self.times)
 
 
 class Customer(Record):
-    """Whom jobs are done for, and how many of them may be late.
+    """A customer, and how many of its jobs may be late.
 
     Of the jobs that arrive in a window of time, fewer than ``max_failures``, or less than
-    ``max_share`` of them, may exceed their acceptable latency. A list is gone through window by
-    window, over and over.
+    ``max_share`` of them, may exceed their acceptable latency. A list has one limit per window and
+    is repeated.
 
     >>> Customer(name="bank", max_failures=2, window=100).limits(4).tolist()
     [2.0, 2.0, 2.0, 2.0]
@@ -85,13 +72,13 @@ class Customer(Record):
     @model_validator(mode="after")
     def _has_one_limit(self) -> Self:
         if self.max_failures is not None and self.max_share is not None:
-            raise ValueError("max_failures and max_share are two ways to say one thing; give one")
+            raise ValueError("max_failures and max_share are both given; expected one of them")
         if () in (self.max_failures, self.max_share):
             raise ValueError("a list of limits is empty; expected one for each window")
         return self
 
     def limits(self, windows: int) -> NDArray[np.float64]:
-        """Return β^max of so many windows: jobs, or a share of them; NaN where none is set."""
+        """Return the limit β^max of each window, jobs or a share of them; NaN without a limit."""
         limit = self.max_share if self.max_failures is None else self.max_failures
         return np.resize(np.array(np.nan if limit is None else limit, dtype=float), windows)
 
@@ -136,7 +123,7 @@ class RandomTemplates(Record):
 
 
 class Perturbation(Record):
-    """How far the truth is from the estimates: of times, of arrival rates, of up-times.
+    """The errors of the estimates of times, arrival rates and up-times.
 
     A time becomes, with g standard normal within (−1, 1), U uniform there and v the variation:
     ``printed``, ((1 − v) v g + 1 + v U + 1) / 2 of the estimate; ``halved``, the same without the
@@ -165,16 +152,16 @@ class ChainTables(Record):
 
 
 def in_plural(values: Any) -> Any:
-    """Rename ``template`` and ``customer``, as a file has them, to what a system has."""
+    """Rename the keys ``template`` and ``customer`` of a file to those of a system."""
     if not isinstance(values, dict) or not values.keys() & PLURAL.keys():
         return values
     return {PLURAL.get(key, key): value for key, value in values.items()}
 
 
 def chain_defaults(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what follows from the templates of a system, given or drawn; nothing without any.
+    """Return the classes, arrivals and rates that follow from templates; empty without any.
 
-    A template is a class, and its rate on a machine is that of a whole job there.
+    A template is a class, and its rate on a machine is the rate of whole jobs there.
     """
     given, drawn = values.get("templates"), values.get("random_templates")
     if not given and drawn is None:
@@ -185,7 +172,7 @@ def chain_defaults(values: dict[str, Any]) -> dict[str, Any]:
         assert isinstance(given, list | tuple)
         return _from_templates([Template.model_validate(each) for each in given])
     except (ValidationError, AssertionError):
-        # the templates are what is wrong: nothing else is to be said of the system
+        # only the templates are wrong, so that nothing else is reported
         return {"classes": ("1",), "arrivals": [1.0], "rates": [[1.0]]}
 
 
@@ -208,7 +195,7 @@ def _from_random(drawn: RandomTemplates) -> dict[str, Any]:
 
 
 def check_chains(system: Any) -> None:
-    """Raise where the parts of a system that are about chains contradict each other."""
+    """Raise if the parts of a system for chains contradict each other."""
     if system.mode is not CHAINS:
         for key in ("customers", "perturbation", "one_at_a_time"):
             if getattr(system, key):
@@ -244,7 +231,7 @@ def _check_columns(system: Any) -> None:
 
 
 def _check_derived(system: Any) -> None:
-    """Refuse what contradicts the templates, and what means nothing for chains."""
+    """Refuse parts that contradict the templates, and parts that chains do not use."""
     parts = {"templates": list(system.templates), "random_templates": system.random_templates}
     follows = chain_defaults(parts)
     for key in DERIVED:
@@ -260,7 +247,7 @@ def _check_derived(system: Any) -> None:
 
 
 def scaled_chains(system: Any, factor: float) -> dict[str, Any]:
-    """Return the parts of a system that change when its jobs arrive so many times as often."""
+    """Return the parts of a system that change if its jobs arrive more often by a factor."""
     if system.random_templates is not None:
         parts = system.random_templates.parts()
         rates = {key: parts[key] * factor for key in ("rate", "rate_spread")}
@@ -271,10 +258,9 @@ def scaled_chains(system: Any, factor: float) -> dict[str, Any]:
 
 
 def by_application(system: System) -> System:
-    """Return the system with a class for each application, at its template's rate.
+    """Return the system with a class for each application, at the rate of its template.
 
-    Its capacity is that of the chains: which node serves an application does not matter to the
-    next one.
+    It has the same capacity: the next application may run on any node.
 
     >>> from gridwright import System
     >>> scan = {"name": "scan", "rate": 0.05, "times": [[4, 8], [10, 5]], "latency": 30}
@@ -284,7 +270,7 @@ def by_application(system: System) -> System:
     if system.random_templates is not None:
         raise InputError(
             f"{system.name or 'the system'} draws its templates anew for every replication, "
-            "so that it has no one capacity"
+            "so that it has no single capacity"
         )
     if not system.templates:
         return system

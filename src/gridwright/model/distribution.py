@@ -1,11 +1,10 @@
-"""Distributions of times: each one small class with its mean, its variance and a sampler.
+"""Distributions of times: one small class each, and how a system file names them.
 
-In a system a distribution is a *shape*. Rates, mean up-times and mean repair times say how long
-things take on average; the distribution says how they vary around that average. A shape that is
-described by its variability alone has mean 1; a system scales any of them to the mean it needs.
+A system scales every distribution to the mean that its rates, mean up-times and mean repair times
+give; the distribution only says how times vary around the mean.
 
 To add one, write one class with a docstring, its parameters, ``mean`` (if not 1), ``variance``
-and ``sample``. It may stand in this file, or in a file of your own that a system names:
+and ``sample``, in this file or in a file of your own that a system names:
 ``execution = { kind = "./mine.py:Triangular", mode = 0.2 }``.
 """
 
@@ -25,8 +24,6 @@ from .record import Count, NonNegative, Positive, Record, explain, shortened
 from .user_file import load_module
 
 __all__ = [
-    "KINDS",
-    "AnyDistribution",
     "Deterministic",
     "Distribution",
     "Erlang",
@@ -43,7 +40,7 @@ __all__ = [
 
 
 class Distribution(Record):
-    """A distribution of times, none of them negative. Subclass it to add one.
+    """Base class of the distributions of times, which are never negative.
 
     >>> class Triangular(Distribution):
     ...     "Between 0 and 1, most often near the mode."
@@ -286,10 +283,10 @@ class Pmf(Distribution):
         return _pick(rng, self.probabilities, self.values, size)
 
 
-KINDS: dict[str, type[Distribution]] = {
+DISTRIBUTIONS: dict[str, type[Distribution]] = {
     kind.__name__.lower(): kind for kind in Distribution.__subclasses__()
 }
-"""The distributions of this file by the name that a system file gives them."""
+"""The distributions of this file by their names in system files."""
 
 
 def _check_weights(probabilities: tuple[float, ...], others: tuple[float, ...], name: str) -> None:
@@ -308,7 +305,7 @@ def _pick(
 
 
 def parse(value: Any, folder: Path | None = None) -> Distribution:
-    """Make a distribution of a name, or of a table with a ``kind`` and its parameters.
+    """Return the distribution of a name, or of a table with a ``kind`` and its parameters.
 
     >>> parse("exponential")
     Exponential()
@@ -330,13 +327,13 @@ def parse(value: Any, folder: Path | None = None) -> Distribution:
         raise InputError(f"{table['kind']}: {explain(error, kind)}") from None
     except TypeError as error:  # a class without variance or sample
         raise InputError(f"{table['kind']}: {error}") from None
-    if kind not in KINDS.values():
+    if kind not in DISTRIBUTIONS.values():
         _try(found, table["kind"])
     return found
 
 
 def describe(distribution: Distribution, folder: Path | None = None) -> str | dict[str, Any]:
-    """Say a distribution in the words of a system file that stands in a folder."""
+    """Return the name or table that stands for a distribution in a system file of a folder."""
     parameters = distribution.model_dump(mode="json", exclude_defaults=True)
     kind = _name(type(distribution), folder)
     return {"kind": kind, **parameters} if parameters else kind
@@ -347,14 +344,16 @@ def _in_context(value: Any, info: ValidationInfo) -> Distribution:
 
 
 AnyDistribution = Annotated[Distribution, BeforeValidator(_in_context)]
-"""Field type: a distribution, given in any of the ways that ``parse`` takes."""
+"""Field type: a distribution, or what ``parse`` takes."""
 
 
 def _find(kind: str, folder: Path) -> type[Distribution]:
     if ".py" not in kind:
-        if kind not in KINDS:
-            raise InputError(f"no distribution {kind!r}{did_you_mean(kind, KINDS) or _known()}")
-        return KINDS[kind]
+        if kind not in DISTRIBUTIONS:
+            raise InputError(
+                f"no distribution {kind!r}{did_you_mean(kind, DISTRIBUTIONS) or _known()}"
+            )
+        return DISTRIBUTIONS[kind]
     file, _, name = kind.rpartition(":")
     if not name or not file.endswith(".py"):
         raise InputError(f"{kind!r} names no class; expected 'FILE.py:CLASS'")
@@ -362,7 +361,7 @@ def _find(kind: str, folder: Path) -> type[Distribution]:
 
 
 def _known() -> str:
-    return f"; there are {', '.join(sorted(KINDS))}, and your own as './FILE.py:CLASS'"
+    return f"; there are {', '.join(sorted(DISTRIBUTIONS))}, and your own as './FILE.py:CLASS'"
 
 
 def _class_in(path: Path, name: str) -> type[Distribution]:
@@ -377,7 +376,7 @@ def _class_in(path: Path, name: str) -> type[Distribution]:
 
 
 def _try(distribution: Distribution, kind: str) -> None:
-    """Draw from a user's own distribution once, so that a mistake in it shows at once."""
+    """Draw from a distribution of a user, to report its mistakes now."""
     try:
         mean, variance = float(distribution.mean), float(distribution.variance)
         draws = np.asarray(distribution.sample(np.random.default_rng(0), 100), dtype=float)
@@ -392,13 +391,13 @@ def _try(distribution: Distribution, kind: str) -> None:
 
 
 def _name(kind: type[Distribution], folder: Path | None) -> str:
-    if KINDS.get(kind.__name__.lower()) is kind:
+    if DISTRIBUTIONS.get(kind.__name__.lower()) is kind:
         return kind.__name__.lower()
     try:
         file = Path(inspect.getfile(kind)).resolve()
     except (OSError, TypeError):
         raise InputError(
-            f"{kind.__name__} stands in no file, so no system file can name it"
+            f"{kind.__name__} is not defined in a file, so no system file can name it"
         ) from None
     shown = Path(os.path.relpath(file, (folder or Path()).resolve())).as_posix()
     return f"{shown}:{kind.__name__}"

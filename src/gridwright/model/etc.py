@@ -1,7 +1,7 @@
 """Matrices of estimated times to compute (ETC): rows are tasks or classes, columns machines.
 
-Two ways to draw them, the forms they come in, and entries that say a machine cannot run a task
-(infinity). ``1 / etc`` are the rates of a system: ``system(etc, arrivals)``.
+Draw them in two ways, sort them into usual forms, mark pairs that cannot run (infinity), turn one
+into a system, and measure how unequal the classes and machines of a system are.
 """
 
 from typing import Any, NamedTuple
@@ -67,9 +67,8 @@ def cvb_transposed(
 ) -> Floats:
     """Draw a matrix by the same method with tasks and machines exchanged.
 
-    The means belong to the machines, so that tasks are alike on one machine while machines
-    differ: the way to low task and high machine heterogeneity, where ``cvb`` gives tasks that
-    differ as much as the machines do.
+    Use it for low task and high machine heterogeneity: the means belong to the machines, so that
+    tasks are alike on one machine.
 
     >>> rng = np.random.default_rng(1)
     >>> cvb_transposed((9, 4), rng, mean=20, task_cv=0.1, machine_cv=0.6).shape

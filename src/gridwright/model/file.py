@@ -16,19 +16,12 @@ from .toml import parse_toml
 if TYPE_CHECKING:
     from .system import System
 
-__all__ = [
-    "check_fit",
-    "document",
-    "numbered",
-    "read",
-    "with_defaults",
-]
-
+MOST_MACHINES = 100_000
 _SINGULAR = {many: one for one, many in PLURAL.items()}
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a TOML file; the path itself is left for the caller's message."""
+    """Read a TOML file. The messages leave out its path, which the caller adds."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError("this is not a regular file; expected a system file")
@@ -44,21 +37,21 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def document(system: System, folder: Path | None = None, *, named: bool = True) -> dict[str, Any]:
-    """Describe a system in the words of a system file, leaving out what goes without saying.
+    """Return the contents of a system file, without parts that have their default values.
 
-    With named=False it need not be readable again: a distribution may stand in no file.
+    With named=False, distributions need not be defined in a file; the result cannot be read back.
     """
 
     def name(distribution: Distribution) -> Any:
         return describe(distribution, folder) if named else (type(distribution), repr(distribution))
 
     words = _words(system, name)
-    omitted = unsaid(system)
+    omitted = default_parts(system)
     return {_SINGULAR.get(key, key): value for key, value in words.items() if key not in omitted}
 
 
-def unsaid(system: System) -> set[str]:
-    """Name the parts of a system that are what they would be if they were not given."""
+def default_parts(system: System) -> set[str]:
+    """Return the names of the parts that have the values they would have by default."""
     parts: dict[str, Any] = {"rates": system.rates.tolist()}
     if system.mode is CHAINS:
         parts = {"templates": system.templates, "random_templates": system.random_templates}
@@ -89,16 +82,13 @@ def _differs(item: Any, default: Any) -> bool:
     return item is not None and not (type(item) is type(default) and item == default)
 
 
-MOST_MACHINES = 100_000
-
-
 def numbered(count: int) -> tuple[str, ...]:
-    """Return the names of things that have none: their numbers from 1."""
+    """Return the numbers from 1 as names."""
     return tuple(str(number) for number in range(1, count + 1))
 
 
 def with_defaults(values: Any) -> Any:
-    """Fill in names, counts and availability where a description leaves them out."""
+    """Add the names, counts and availability that a description leaves out."""
     values = in_plural(values)
     if isinstance(values, dict) and "machines" in values:
         raise ValueError("unknown key machines; the columns of rates are named in groups")
@@ -117,7 +107,7 @@ def with_defaults(values: Any) -> Any:
 
 
 def check_fit(system: System) -> None:
-    """Raise where parts of a system contradict each other."""
+    """Raise if parts of a system contradict each other."""
     if system.rates.size == 0:
         raise ValueError("rates is empty; expected a row for each class, a column for each machine")
     check_chains(system)
@@ -227,7 +217,7 @@ def _batches_fit(system: System) -> None:
 
 
 def _measurements_fit(system: System, measured: dict[str, dict[str, Any]]) -> None:
-    """Refuse names that the system has not, and pairs without a measured time."""
+    """Refuse unknown names, and pairs without a measured time."""
     for name, row in measured.items():
         if name not in system.classes:
             raise ValueError(

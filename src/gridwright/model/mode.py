@@ -15,8 +15,6 @@ from .error import InputError
 if TYPE_CHECKING:
     from .system import System
 
-__all__ = ["BATCH", "CENTRAL", "CHAINS", "DECENTRALISED", "Mode", "check", "mode_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Mode:

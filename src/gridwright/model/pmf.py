@@ -26,30 +26,21 @@ from .distribution import (
 from .error import InputError
 from .record import freeze
 
-__all__ = [
-    "MOST_BINS",
-    "GridPmf",
-    "Robustness",
-    "cumulative",
-    "robustness",
-]
-
 MOST_BINS = 4096
-"""Longest pmf made of a distribution: what would come later is gathered in the last bin."""
+"""The most bins of a pmf; the last bin holds all that is later."""
 LOST = 1e-3
-"""What may be gathered there at most; else the bins are too narrow."""
+"""The most probability that the last bin may collect; with more, the bins are too narrow."""
 TAIL = 1e-6
-"""A distribution is cut where less than this is left; what is left is in the last bin."""
+"""A distribution is cut where less probability than this is left."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class GridPmf:
-    """How likely a time is start, start + width, start + 2 × width and so on.
+    """The probabilities of the times start, start + width, start + 2 × width and so on.
 
-    Nothing here moves mass between bins but what says so: a shift moves the start, a convolution
-    adds the starts, so that no rounding is added on the way.
+    A shift moves the start and a convolution adds the starts, so that neither rounds times.
 
     >>> run = GridPmf(5, [0, 0.5, 0.5])
     >>> run.mean, run.convolve(run).mass.tolist()
@@ -133,7 +124,7 @@ class GridPmf:
 
     @property
     def cdf(self) -> Floats:
-        """How likely it is to be over by each of the values; the last is 1."""
+        """The probability of finishing by each of the values; the last is 1."""
         return np.asarray(np.append(np.cumsum(self.mass)[:-1], 1.0))
 
     def by(self, time: float) -> float:
@@ -153,29 +144,29 @@ class GridPmf:
         return type(self)(self.width, np.convolve(self.mass, other.mass), self.start + other.start)
 
     def truncate(self, time: float) -> Self:
-        """Return the pmf given that it is over by a time: what is later goes, the rest is scaled.
+        """Return the pmf given that the task finishes by a time.
 
         >>> GridPmf(1, [0, 0.5, 0.25, 0.25]).truncate(2).mass.round(3).tolist()
         [0.0, 0.667, 0.333]
         """
         kept = self.mass[: self._bins_by(time)]
         if kept.sum() <= 0:
-            raise InputError(f"it cannot be over by {time:g}")
+            raise InputError(f"it cannot finish by {time:g}")
         return type(self)(self.width, kept / kept.sum(), self.start)
 
     def after(self, time: float) -> Self:
-        """Return the pmf given that it is not over yet at a time: the past goes.
+        """Return the pmf given that the task is not finished at a time.
 
         >>> GridPmf(1, [0, 0.5, 0.25, 0.25]).after(1).mass.tolist()
         [0.0, 0.0, 0.5, 0.5]
         """
         left = np.where(np.arange(len(self.mass)) >= self._bins_by(time), self.mass, 0.0)
         if left.sum() <= 0:
-            raise InputError(f"it must be over by {time:g}")
+            raise InputError(f"it must finish by {time:g}")
         return type(self)(self.width, left / left.sum(), self.start)
 
     def gather(self, bins: int) -> Self:
-        """Return a pmf of at most so many bins: the tail is gathered in the last, never lost.
+        """Return a pmf of at most so many bins, the last of which holds the tail.
 
         >>> GridPmf(1, [0, 0.5, 0.25, 0.25]).gather(3).mass.tolist()
         [0.0, 0.5, 0.5]
@@ -187,9 +178,9 @@ class GridPmf:
         return type(self)(self.width, kept, self.start)
 
     def scale(self, factor: float) -> Self:
-        """Return the pmf of a time so many times as long, of the same mean to the last digit.
+        """Return the pmf of the time multiplied by a factor, with exactly that mean.
 
-        What falls between two bins is split between them; nothing is shorter than one width.
+        A time between two bins is split between them; no time is shorter than one width.
         """
         if not 0 < factor < np.inf:
             raise InputError(f"the factor is {factor:g}; expected a number > 0")
@@ -204,7 +195,7 @@ class GridPmf:
         return type(self)(self.width, np.trim_zeros(mass, "b"), self.start * factor)
 
     def quantile(self, share: float) -> float:
-        """Return the least time that it is over by with at least this probability."""
+        """Return the first time by which it finishes with at least this probability."""
         place = int(np.searchsorted(self.cdf, share))
         return float(self.values[min(place, len(self.mass) - 1)])
 
@@ -225,7 +216,7 @@ def moved(pmf: GridPmf, bins: int) -> GridPmf:
 
 
 DRAWS = 100_000
-"""A user's own distribution, of which only draws are to be had, is known by so many of them."""
+"""How many draws stand for a distribution of a user, whose cdf is unknown."""
 
 
 def cumulative(distribution: Distribution, at: Any) -> Any:
@@ -272,14 +263,14 @@ def _draws(distribution: Distribution) -> NDArray[np.float64]:
 
 
 NEVER = 1e-12
-"""A probability below this is none."""
+"""Probabilities below this count as 0."""
 
 
 class Robustness(NamedTuple):
-    """How surely what machines hold is done on time."""
+    """How likely the tasks on machines are on time."""
 
     rho: float
-    """ρ, the probability that all of it is."""
+    """ρ, the probability that all tasks are on time."""
     counted: float
     """The published count: Σ ρ_j (n_j − m_j), tasks that cannot be on time left out of both."""
     expected: float
@@ -287,11 +278,10 @@ class Robustness(NamedTuple):
 
 
 def robustness(*machines: Sequence[tuple[GridPmf, float]]) -> Robustness:
-    """Judge an allocation: for each machine its tasks in order, each a pmf and a deadline.
+    """Compute the robustness of a schedule: the (pmf, deadline) of each machine's tasks in order.
 
-    The pmf of the first is that of its finish, in absolute time: ``pmf.shift(now)`` where the
-    machine is idle, ``pmf.shift(begun).after(now)`` where the task runs. Those of the others are
-    of their execution times.
+    The first pmf is that of the finish in absolute time: ``pmf.shift(now)`` if the machine is idle,
+    ``pmf.shift(begun).after(now)`` if the task runs. The others are of execution times.
 
     >>> run = GridPmf(1, [0, 0.5, 0.5])
     >>> robustness([(run.shift(10), 11), (run, 13)])

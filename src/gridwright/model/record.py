@@ -1,4 +1,4 @@
-"""Records: immutable, validated once, with one-line errors that say where the mistake is."""
+"""Immutable records, validated once, and one-line explanations of what is wrong in them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, time
@@ -20,24 +20,8 @@ from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
 from .error import InputError, did_you_mean
 
-__all__ = [
-    "Count",
-    "Fraction",
-    "Matrix",
-    "Mistake",
-    "NonNegative",
-    "OneOrList",
-    "Positive",
-    "PositiveOrInfinite",
-    "Record",
-    "explain",
-    "freeze",
-    "mistakes",
-    "plain",
-]
-
 SMALLEST, LARGEST = 1e-30, 1e30
-"""Numbers beyond these are mistakes, and would only make sums overflow or vanish."""
+"""Numbers outside this range are mistakes; they make sums overflow or vanish."""
 
 
 def _in_range(value: float) -> float:
@@ -63,7 +47,7 @@ OneOrList = Annotated[
 
 
 class Record(BaseModel):
-    """Base of everything that can stand in a file: frozen, and picky about unknown keys."""
+    """Base class of everything that can be in a file: frozen, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -89,7 +73,7 @@ class Record(BaseModel):
                 freeze(value)
 
     def parts(self) -> dict[str, Any]:
-        """Return the fields and their values, without what was computed from them."""
+        """Return the fields and their values."""
         return {key: getattr(self, key) for key in type(self).model_fields}
 
 
@@ -111,7 +95,7 @@ Matrix = Annotated[NDArray[np.float64], Array(tuple[tuple[NonNegative, ...], ...
 
 
 def read_only(rows: Iterable[Any]) -> NDArray[np.float64]:
-    """Turn rows of equal length into an array that nobody can change."""
+    """Turn rows of equal length into a read-only array."""
     rows = list(rows)
     lengths = [len(row) if isinstance(row, tuple) else 1 for row in rows]
     for number, length in enumerate(lengths, start=1):
@@ -151,18 +135,18 @@ EXPECTED = {
     "tuple_type": "a list",
 }
 SHOWN = 3
-"""Errors told in one line."""
+"""How many errors are listed in one line."""
 MOST = 200
-"""Mistakes told place by place."""
+"""How many mistakes are listed by place."""
 LONGEST = 80
-"""Characters of a place that are shown."""
+"""How many characters of a place are shown."""
 BOUNDS = {"greater_than": ">", "greater_than_equal": "≥", "less_than": "<", "less_than_equal": "≤"}
 
 
 def explain(error: ValidationError, record: type[BaseModel]) -> str:
-    """Say in one line what a record's errors are, and where; the first few if they are many.
+    """Return one line that says what is wrong in a record, and where; the first few errors.
 
-    An unknown key comes before a missing one: it is often the same key, misspelt.
+    Unknown keys come before missing ones: often it is the same key, misspelt.
     """
     errors = sorted(
         error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
@@ -172,14 +156,14 @@ def explain(error: ValidationError, record: type[BaseModel]) -> str:
 
 
 class Mistake(NamedTuple):
-    """Something that is wrong in a record: where, and what."""
+    """A mistake in a record: where it is, and what it is."""
 
     place: tuple[int | str, ...]
     words: str
 
 
 def mistakes(error: ValidationError, record: type[BaseModel]) -> list[Mistake]:
-    """Say of every error where it is, step by step, and what it is; of very many, the first."""
+    """Return the place and the words of every error; of very many, the first."""
     return [
         Mistake(tuple(step for step in each["loc"] if not _is_tag(step)), _sentence(each, record))
         for each in error.errors(include_url=False)[:MOST]
@@ -206,7 +190,7 @@ def _sentence(error: ErrorDetails, record: type[BaseModel]) -> str:
 
 
 def place(path: tuple[int | str, ...]) -> str:
-    """Name a place in a file as its reader would.
+    """Name a place in a file as a reader would.
 
     >>> place(("rates", 1, 0)), place(("failures", "uptime")), place(("availability", 2, "step"))
     ('rates, row 2, column 1', '[failures] uptime', 'availability, entry 3, step')
@@ -230,12 +214,12 @@ DIGITS = tuple("0123456789")
 
 
 def _is_tag(step: int | str) -> bool:
-    """Tell the branch of a union, which Pydantic puts into the path, from what a reader wrote."""
+    """Return whether a step is the branch of a union, which Pydantic adds to the path."""
     return isinstance(step, str) and step.startswith("\0")
 
 
 def shortened(value: Any, length: int = 40) -> str:
-    """Show a value, cut where it would fill the line."""
+    """Return the text of a value, cut at a length."""
     text = " ".join((str if isinstance(value, date | time) else repr)(value).split())
     return _cut(text, length)
 
@@ -245,7 +229,7 @@ def _cut(text: str, length: int) -> str:
 
 
 def _keys(record: type[BaseModel], error: ErrorDetails) -> list[str]:
-    """List the keys allowed where an unknown one was found."""
+    """List the keys that are allowed in the place of an unknown one."""
     for step in error["loc"][:-1]:
         field = record.model_fields.get(str(step))
         for inner in getattr(field.annotation, "__args__", ()) if field else ():

@@ -1,16 +1,13 @@
-"""Tables for spreadsheets: CSV in which no cell is a formula.
+"""Write CSV tables whose cells a spreadsheet does not run as formulas.
 
-A spreadsheet runs a cell that begins with =, +, - or @ as a formula, and class names, machine names
-and error messages are other people's words. Such a cell gets an apostrophe in front, which shows
-that it is text. Reading takes the apostrophe away again.
+Spreadsheets run cells that begin with =, +, - or @, and names and messages may come from others.
+Writing puts an apostrophe in front of such a cell; reading removes it.
 """
 
 import csv
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
-
-__all__ = ["unquoted", "write_table"]
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
@@ -28,7 +25,7 @@ def write_table(file: TextIO, rows: Iterable[Iterable[Any]], end: str = "\r\n") 
 
 
 def unquoted(row: Sequence[str]) -> list[str]:
-    """Return the cells of a row as they were before they were written.
+    """Remove the apostrophes that ``write_table`` added to a row.
 
     >>> unquoted(["'=1+1", "-1.5", "it's"])
     ['=1+1', '-1.5', "it's"]

@@ -1,4 +1,4 @@
-"""A system: task classes, machines, and how fast each machine serves each class."""
+"""A system: task classes, machines, and how fast each machine runs each class."""
 
 from functools import cached_property
 from os import PathLike
@@ -14,13 +14,11 @@ from .batch import BatchTables
 from .chain import ChainTables
 from .distribution import AnyDistribution, Exponential
 from .error import InputError
-from .file import check_fit, document, numbered, read, unsaid, with_defaults
+from .file import check_fit, default_parts, document, numbered, read, with_defaults
 from .mode import Mode, mode_of
 from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
 from .uncertainty import Assumed, Availability, DecentralisedTables, Failures, MarkovChain
-
-__all__ = ["System"]
 
 
 def _printable(name: str) -> str:
@@ -63,41 +61,40 @@ class Core(Record):
 
 
 class System(ChainTables, BatchTables, DecentralisedTables, Core):
-    """What there is to do, and the machines to do it: immutable, validated once.
+    """Task classes, machines and rates; immutable, and validated once.
 
-    Columns of ``rates`` are machines, or groups of like machines with a number of each in
-    ``counts``. Rates are tasks per time unit on a machine whose CPU is wholly available.
+    A column of ``rates`` is a machine, or a group of equal machines whose number is in ``counts``.
+    Rates are tasks per time unit on a machine whose whole CPU is available.
 
     Parameters
     ----------
     arrivals
-        Tasks per time unit: one number a class, or a matrix [class, machine] where tasks arrive
+        Tasks per time unit: one number per class, or a matrix [class, machine] if tasks arrive
         at machines.
     rates
         Nominal execution rates [class, column]; 0 where the machine cannot run the class.
     name, classes, groups
         Names of the system, of its classes and of its columns.
     counts
-        Machines in each column; 1 unless given.
+        Machines in each column; 1 by default.
     availability
-        Share of the CPU in (0, 1] that tasks get, or a Markov chain of shares; one a column or
-        one a machine.
+        Share of the CPU in (0, 1] that tasks get, or a Markov chain of shares; one per column or
+        one per machine.
     execution, interarrival
-        Shapes of the execution times and of the times between arrivals: one for all classes, or
-        one a class. Exponential unless given.
+        Distributions of the execution times and of the times between arrivals: one for all
+        classes, or one per class. Exponential by default.
     failures
-        Up-times and repair times; without it machines never fail.
+        Up-times and repair times. By default, machines never fail.
     assumed
-        What planners and policies believe where it is not the truth.
+        What planners and policies believe, if it differs from the truth.
     changes
         How rates change while a decentralised system runs.
     pmf, deadlines, batch
-        For batch policies: where the pmfs of the execution times come from, by when tasks are to
-        be done, and how they come.
+        For batch policies: the pmfs of the execution times, the deadlines of tasks, and how tasks
+        arrive.
     templates, random_templates, customers, perturbation, one_at_a_time
-        Jobs that are chains of applications, in place of arrivals and rates: templates, given or
-        drawn; whom jobs are for; how far the truth is from the estimates; whether at most one
-        job arrives in a tick, or each template's on their own.
+        For chains of applications, in place of arrivals and rates: templates, given or drawn; the
+        customers; the errors of the estimates; whether at most one job arrives per tick.
 
     Examples
     --------
@@ -147,7 +144,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Self:
-        """Read a system file (TOML); what is wrong in it is told in one line."""
+        """Read a system file (TOML); a mistake in it is an InputError of one line."""
         file = Path(path)
         try:
             words = read(file)
@@ -167,16 +164,17 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         file.write_text(self.to_toml(file.parent), encoding="utf-8")
 
     def to_toml(self, folder: Path | None = None) -> str:
-        """Write the system as the text of a system file that stands in a folder."""
+        """Return the text of a system file; paths in it are relative to the folder."""
         return format_toml(document(self, folder))
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some of its parts changed, validated like any other.
+        """Return a copy with some parts changed, validated like any system.
 
         >>> System(arrivals=[5], rates=[[8, 3]]).replace(arrivals=[6]).arrivals
         array([6.])
         """
-        given = {key: value for key, value in self.parts().items() if key not in unsaid(self)}
+        omitted = default_parts(self)
+        given = {key: value for key, value in self.parts().items() if key not in omitted}
         return type(self)(**{**given, **changes})
 
     def __eq__(self, other: object) -> bool:
@@ -211,7 +209,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
 
     @cached_property
     def arrival_rates(self) -> Floats:
-        """Tasks per time unit of each class, wherever they arrive."""
+        """Tasks per time unit of each class, over all machines."""
         return self.arrivals if self.arrivals.ndim == 1 else freeze(self.arrivals.sum(axis=1))
 
     @cached_property
@@ -236,7 +234,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
 
     @cached_property
     def nominal(self) -> Floats:
-        """Execution rates [class, machine] where the CPU is wholly available."""
+        """Execution rates [class, machine] if the whole CPU is available."""
         return freeze(np.ascontiguousarray(self.rates[:, self.column]))
 
     @cached_property
@@ -266,14 +264,13 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
 
     @property
     def believed(self) -> Self:
-        """The system that planners and policies see, random inaccuracy aside."""
+        """The system as planners and policies see it, without random inaccuracy."""
         if self.assumed is None:
             return self
-        stated = self.assumed.stated()
-        return self.replace(**stated, assumed=None)
+        return self.replace(**self.assumed.stated(), assumed=None)
 
     def per_machine(self, values: Any) -> tuple[Any, ...]:
-        """Spread one value, or one a column, over the machines."""
+        """Return one value per machine, given one value, one per column, or one per machine."""
         if not isinstance(values, tuple):
             return (values,) * len(self.column)
         if len(values) == len(self.column):

@@ -1,4 +1,4 @@
-"""TOML read within bounds, and written as a person would: matrices row by row."""
+"""Read TOML within limits, and write it with matrices row by row."""
 
 import json
 import re
@@ -7,12 +7,10 @@ from typing import Any
 
 from .error import InputError
 
-__all__ = ["format_toml", "parse_toml"]
-
 DEEPEST_KEY = 20
-"""Parts of a dotted key; the parser takes time with the square of their number."""
+"""The most parts of a dotted key; the parser takes time with the square of their number."""
 BITS = 64
-"""Of a whole number, as TOML has it."""
+"""The most bits of a whole number, as TOML says."""
 
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?)"""
 _WORD = re.compile(
@@ -21,14 +19,14 @@ _WORD = re.compile(
     r"|#.*"
     rf"|({_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)"
 )
-"""A text of several lines, a comment, or parts with points between them: a key, or a value.
+"""A text of several lines, a comment, or words with points between them: a key, or a value.
 
-Whatever is left open ends where its line or the whole does: no character is looked at twice.
+Unclosed quotes end with their line or the document, so that no character is read twice.
 """
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Read a document; what no system or experiment can look like is refused before it takes long.
+    """Read a document; refuse early what would take long to parse.
 
     >>> parse_toml("failures.mean_uptime = 20")
     {'failures': {'mean_uptime': 20}}
@@ -55,7 +53,7 @@ def _check_keys(text: str) -> None:
 
 
 def _most_bits(value: Any) -> int:
-    """Return how many bits the largest whole number in a document has."""
+    """Return the number of bits of the largest whole number in a document."""
     if isinstance(value, int):
         return value.bit_length()
     if isinstance(value, dict | list):
@@ -99,12 +97,12 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _is_section(value: Any) -> bool:
-    """Tell a section from a value: a table that names its kind is a value, on one line."""
+    """Return whether a value is a section; a table that names its kind is written on one line."""
     return isinstance(value, dict) and "kind" not in value
 
 
 def _is_list_of_sections(value: Any) -> bool:
-    """Tell a list of things that have names, each a section, from a list of values."""
+    """Return whether a value is a list of sections: tables that have names."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -114,7 +112,7 @@ def _is_list_of_sections(value: Any) -> bool:
 
 
 def _top_value(value: Any) -> str:
-    """Write a value that has a line of its own; a list of lists or tables gets a line for each."""
+    """Write a value on its own line; a list of lists or tables gets a line for each."""
     if isinstance(value, list) and value and isinstance(value[0], list | dict):
         return "[\n" + "".join(f"  {_value(row)},\n" for row in value) + "]"
     return _value(value)

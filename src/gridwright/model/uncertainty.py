@@ -10,19 +10,9 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from .distribution import AnyDistribution, Exponential
 from .record import Fraction, Matrix, OneOrList, Positive, PositiveOrInfinite, Record
 
-__all__ = [
-    "Assumed",
-    "Availability",
-    "Changes",
-    "DecentralisedTables",
-    "Failures",
-    "Inaccuracy",
-    "MarkovChain",
-]
-
 
 class MarkovChain(Record):
-    """CPU availability that is drawn anew every ``step`` time units.
+    """CPU availability that changes every ``step`` time units.
 
     ``states`` are shares of the CPU in (0, 1]; ``transition[k][l]`` is the probability that
     state k is followed by state l.
@@ -51,7 +41,7 @@ class MarkovChain(Record):
                 raise ValueError(f"transition, row {row} sums to {total:.10g}; expected 1")
         singular = np.linalg.svd(self.transition - np.eye(size), compute_uv=False)
         if size > 1 and singular[-2] < 1e-12:
-            raise ValueError("transition falls into parts that never meet, so it has no one mean")
+            raise ValueError("transition has parts that never reach each other; expected one part")
         return self
 
     @cached_property
@@ -77,8 +67,7 @@ Availability = Annotated[
 class Failures(Record):
     """Up-times and repair times of the machines. Every value may be a list, one per column.
 
-    A mean up-time of infinity is a machine that never fails. The distributions give the shape,
-    the means the length.
+    A machine with an infinite mean up-time never fails. The distributions are scaled to the means.
 
     >>> Failures(mean_uptime=20, mean_repair=4).mean_uptime
     20.0
@@ -96,11 +85,10 @@ class Failures(Record):
 
 
 class Changes(Record):
-    """Changes at exponential intervals, of which machines tell each other only when they meet.
+    """Changes at exponential intervals. A machine hears of others' changes only when they talk.
 
-    At every change one of the arrival rates (if they change) and execution rates (if they do),
-    each as likely, is set to one of its factors times its first value; and every machine takes
-    one of the availabilities, if these change.
+    At every change, one arrival or execution rate that can change, each equally likely, becomes one
+    of its factors × its first value; and every machine takes one of the availabilities, if given.
 
     >>> Changes(mean_interval=20, rates=[1, 1.05, 1.15]).rates
     (1.0, 1.05, 1.15)
@@ -114,7 +102,7 @@ class Changes(Record):
     availability: tuple[Fraction, ...] = ()
     """Shares of the CPU."""
     redraw_errors: bool = False
-    """Whether the error of an inaccurate estimate is drawn anew when its rate changes."""
+    """Whether the error of an inaccurate estimate is drawn again when its rate changes."""
 
     @model_validator(mode="after")
     def _something_changes(self) -> Self:
@@ -141,10 +129,10 @@ class Inaccuracy(Record):
 
 
 class Assumed(Record):
-    """What is believed in place of the truth. What is not given here is believed as it is.
+    """Beliefs of planners and policies that differ from the truth.
 
-    Of the pmfs of execution times it may be believed that they have another shape (``execution``),
-    are so many times as long (``scale``), or so many time units longer (``shift``).
+    Execution times may be believed to have another distribution (``execution``), to be multiplied
+    by a factor (``scale``), or to be longer by some time units (``shift``).
 
     >>> Assumed(inaccuracy={"availability": 0.3}).inaccuracy.availability
     0.3
@@ -159,6 +147,6 @@ class Assumed(Record):
     shift: Annotated[float, Field(strict=True, allow_inf_nan=False)] = 0.0
 
     def stated(self) -> dict[str, Any]:
-        """Return the parts of a system that are believed to be others."""
+        """Return the parts of a system that are replaced by beliefs."""
         kept = ("arrivals", "rates", "availability", "execution")
         return {key: self.parts()[key] for key in kept if self.parts()[key] is not None}

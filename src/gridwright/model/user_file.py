@@ -9,16 +9,11 @@ from types import ModuleType
 
 from .error import InputError
 
-__all__ = [
-    "contents_of",
-    "load_module",
-]
-
 
 def load_module(path: Path) -> ModuleType:
-    """Run a Python file and return it as a module; what is wrong in it is told in one line.
+    """Run a Python file and return it as a module; an error in it is an InputError of one line.
 
-    A file that has not changed is run once; an edited one is run anew, as another module.
+    A file is run once, and again as another module when it has changed.
     """
     path = path.resolve()
     try:
@@ -53,7 +48,7 @@ def load_module(path: Path) -> ModuleType:
 
 
 def contents_of(module: str) -> tuple[str, bytes] | None:
-    """Return the name and the contents of the user's file that a module was loaded from."""
+    """Return the name and contents of the user's file of a module; None if there is none."""
     loaded = sys.modules.get(module)
     contents = getattr(loaded, "__contents__", None)
     return None if contents is None else (Path(str(loaded.__file__)).name, contents)  # type: ignore[union-attr]

@@ -1,14 +1,14 @@
-"""Policies: one small file each, and what they are shown.
+"""The policies, one file each, and what they are made of.
 
-Every module of this package that is named like the policy it holds is found by being there.
+Every module of this package is imported, and registers the policy that it holds.
 """
 
 from importlib import import_module
 from pkgutil import iter_modules
 
 from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind, check_central
-from .policy import PLANNERS, Policy, batch, chain, peer, policy_of, pull, push
-from .registry import find, policies
+from .policy import PLANNERS, Policy, policy_of
+from .registry import batch, chain, find, peer, policies, pull, push
 from .view import EXCLUDED, INFORMED, BatchView, ChainView, Pairs, Table, View, assign
 
 for _module in iter_modules(__path__):

@@ -1,6 +1,6 @@
 """First come, first served, for chains."""
 
-from .policy import chain
+from .registry import chain
 from .view import ChainView
 
 

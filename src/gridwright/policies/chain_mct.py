@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .policy import chain
+from .registry import chain
 from .view import ChainView
 
 

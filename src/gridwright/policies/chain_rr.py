@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from .policy import chain
+from .registry import chain
 from .view import ChainView
 
 

@@ -9,20 +9,6 @@ from ..allocation import Situation
 from ..model import InputError
 from .view import INFORMED, Pairs, View
 
-__all__ = [
-    "Tie",
-    "drawn",
-    "fastest",
-    "largest_index",
-    "least_among",
-    "least_completion",
-    "least_completion_within",
-    "mark_fastest",
-    "permitted",
-    "sooner",
-    "two_within",
-]
-
 ALLOCATES_NOTHING = True  # what is compiled; the planner `fastest` is for Python
 
 ALIKE = 1e-12
@@ -50,7 +36,7 @@ def least_completion(task_class: int, view: View, tie: int) -> int:
 
 
 def least_among(task_class: int, view: View, allowed: NDArray[np.float64], tie: int) -> int:
-    """Return the machine up with a mark > 0 where the task would finish first, or −1."""
+    """Return the allowed machine that is up and would finish the task first, or −1."""
     best, least, tied = -1, np.inf, 0
     for j in range(len(view.machines)):
         if allowed[task_class, j] > 0.0 and view.machines[j].up:
@@ -89,7 +75,7 @@ def permitted(task_class: int, view: View) -> int:
 
 
 def drawn(task_class: int, view: View, but: int) -> int:
-    """Draw a permitted machine other than one, in proportion to the work it does for the class."""
+    """Draw a permitted machine except one, in proportion to the work planned there."""
     total = 0.0
     for j in range(len(view.machines)):
         if view.machines[j].up and j != but:
@@ -106,7 +92,7 @@ def drawn(task_class: int, view: View, but: int) -> int:
 
 
 def largest_index(machine: int, view: View) -> int:
-    """Return the permitted class with the largest wait of its head × rate here, or −1."""
+    """Return the permitted class with the largest (wait of its oldest task) × rate, or −1."""
     best, largest = -1, -1.0
     for i in range(len(view.classes)):
         if view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0:

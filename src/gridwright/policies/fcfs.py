@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .policy import pull
+from .registry import pull
 from .view import View
 
 

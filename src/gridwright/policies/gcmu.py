@@ -1,7 +1,7 @@
 """The generalised cμ rule."""
 
 from .choice import largest_index
-from .policy import pull
+from .registry import pull
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from ..allocation import grouped
 from .choice import Tie, least_completion, least_completion_within
-from .policy import push
+from .registry import push
 from .view import EXCLUDED, Pairs, View
 
 

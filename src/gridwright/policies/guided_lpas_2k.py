@@ -2,7 +2,7 @@
 
 from ..allocation import grouped
 from .choice import sooner, two_within
-from .policy import push
+from .registry import push
 from .view import Pairs, View
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..model import InputError, mode
 
-__all__ = ["BATCH", "CHAIN", "KINDS", "PEER", "PULL", "PUSH", "Kind", "Option", "check_central"]
-
 
 @dataclass(frozen=True)
 class Option:

@@ -1,7 +1,7 @@
 """K-percent best."""
 
 from .choice import Tie, fastest, least_completion
-from .policy import push
+from .registry import push
 from .view import View
 
 

@@ -1,7 +1,7 @@
 """K-percent best on a decentralised grid."""
 
 from .choice import Tie, fastest, least_completion
-from .policy import peer
+from .registry import peer
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from ..allocation import grouped
 from .choice import drawn
-from .policy import push
+from .registry import push
 from .view import View
 
 

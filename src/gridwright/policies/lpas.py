@@ -2,7 +2,7 @@
 
 from ..allocation import grouped
 from .choice import Tie, least_completion
-from .policy import push
+from .registry import push
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from ..allocation import vertex
 from .choice import Tie, least_completion
-from .policy import peer
+from .registry import peer
 from .view import View
 
 

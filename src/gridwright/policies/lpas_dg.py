@@ -2,7 +2,7 @@
 
 from ..allocation import vertex
 from .choice import largest_index
-from .policy import pull
+from .registry import pull
 from .view import View
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .policy import batch
+from .registry import batch
 from .two_phase import LATEST, Full, greedy
 from .view import BatchView
 

@@ -1,7 +1,7 @@
 """Minimum completion time."""
 
 from .choice import Tie, least_completion
-from .policy import push
+from .registry import push
 from .view import View
 
 

@@ -1,7 +1,7 @@
 """Minimum completion time on a decentralised grid."""
 
 from .choice import Tie, least_completion
-from .policy import peer
+from .registry import peer
 from .view import View
 
 

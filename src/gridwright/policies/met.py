@@ -1,6 +1,6 @@
 """Minimum execution time."""
 
-from .policy import push
+from .registry import push
 from .view import View
 
 

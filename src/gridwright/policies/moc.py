@@ -3,7 +3,7 @@
 from typing import Any
 
 from .on_time import best_first, pick_candidates, weigh
-from .policy import batch
+from .registry import batch
 from .view import BatchView, assign
 
 

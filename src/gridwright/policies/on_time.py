@@ -1,7 +1,6 @@
-"""How likely tasks are to be on time: pmfs of machines, and the worth of an order of tasks.
+"""Compute how likely tasks are to be on time, and pick the tasks of each machine by it.
 
-A pmf of when a machine has done what it holds is kept as far as it can matter: what lies beyond the
-last deadline of all is late whatever happens.
+A pmf of when a machine is done is cut at the last deadline: whatever is later is late.
 """
 
 from math import floor
@@ -12,25 +11,14 @@ from numpy.typing import NDArray
 
 from .view import MOST_TOP, BatchView
 
-__all__ = [
-    "best_first",
-    "convolve",
-    "foresee",
-    "likeliest",
-    "pick_candidates",
-    "probability",
-    "residual",
-    "weigh",
-]
-
 NEVER = 1e-12
-"""A probability below this is none."""
+"""Probabilities below this count as 0."""
 
 Floats = NDArray[np.float64]
 
 
 def convolve(a: Floats, la: int, b: Floats, lb: int, out: Floats, most: int) -> int:
-    """Write the pmf of the sum of two times, its first bins at most; return how many there are."""
+    """Write the first bins of the pmf of the sum of two times; return how many there are."""
     n = min(la + lb - 1, most)
     for k in range(n):
         out[k] = 0.0
@@ -66,7 +54,7 @@ def residual(view: BatchView, machine: int, out: Floats) -> int:
 
 
 def foresee(view: BatchView, machine: int) -> None:
-    """Write down when a machine will have done what it holds, as a pmf."""
+    """Write the pmf of when a machine will have done all tasks that it holds."""
     m, done = view.machines[machine], view.done[machine]
     most = len(done)
     n = residual(view, machine, done)
@@ -81,7 +69,7 @@ def foresee(view: BatchView, machine: int) -> None:
 
 
 def condition(view: BatchView, machine: int) -> None:
-    """Write down the same, given that all there are on time, and how likely that is."""
+    """Write the same pmf given that all these tasks are on time, and how likely that is."""
     m, given = view.machines[machine], view.given[machine]
     m.odds, m.missed = 1.0, 0
     n = residual(view, machine, given)
@@ -123,7 +111,7 @@ def last_bin(view: BatchView, anchor: float, deadline: float) -> int:
 def probability(
     view: BatchView, task_class: int, machine: int, deadline: float, pmf: Floats, n: int
 ) -> float:
-    """Return how likely a task is on time that begins when a pmf of the machine says."""
+    """Return how likely a task is on time if its start has the given pmf."""
     if deadline == np.inf:
         return 1.0
     last = last_bin(view, view.machines[machine].anchor, deadline)
@@ -136,9 +124,9 @@ def probability(
 
 
 def weigh(waiting: Any, view: BatchView, machine: int, joint: bool) -> None:
-    """Write down how likely every waiting task would be on time if a machine took it next.
+    """Write how likely every waiting task would be on time if a machine took it next.
 
-    Jointly: that it is, and all that the machine holds already.
+    Joint: the task and all that the machine holds already.
     """
     m = view.machines[machine]
     if joint:
@@ -156,7 +144,7 @@ def weigh(waiting: Any, view: BatchView, machine: int, joint: bool) -> None:
 
 
 def best_first(waiting: Any, view: BatchView, machine: int) -> int:
-    """Return the first task of that order of a machine's candidates that is worth most."""
+    """Return the first task of the best order of a machine's candidates."""
     count = view.machines[machine].picked
     if count < 2:
         return view.best[machine, 0]
@@ -211,7 +199,7 @@ def extend(
 
 
 def next_order(order: NDArray[np.int64], count: int) -> bool:
-    """Turn an order of the first numbers into the next one; tell whether there is one."""
+    """Turn a permutation into the next one; return whether there is one."""
     k = count - 2
     while k >= 0 and order[k] > order[k + 1]:
         k -= 1
@@ -233,10 +221,10 @@ ALIKE = 1e-9
 
 
 def pick_candidates(waiting: Any, view: BatchView, threshold: float, top: int) -> bool:
-    """Write down the best tasks of every machine with room; tell whether there are any.
+    """Write the best tasks of every machine with room; return whether there are any.
 
-    Every task stands for the machine where it is most likely on time, if that is likelier than
-    the threshold.
+    A task is a candidate for the machine where it is most likely on time, if that is above the
+    threshold.
     """
     for j in range(len(view.machines)):
         view.machines[j].picked = 0

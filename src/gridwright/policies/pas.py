@@ -4,7 +4,7 @@ import numpy as np
 
 from ..allocation import weights
 from .choice import ALIKE
-from .policy import push
+from .registry import push
 from .view import View
 
 

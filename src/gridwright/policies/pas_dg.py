@@ -2,7 +2,7 @@
 
 from ..allocation import prices
 from .choice import ALIKE
-from .policy import pull
+from .registry import pull
 from .view import View
 
 

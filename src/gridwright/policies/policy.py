@@ -1,4 +1,4 @@
-"""Policies: a plain function that answers one question, its kind, and its parameters."""
+"""A policy: a function that decides, its kind, and the values of its parameters."""
 
 from __future__ import annotations
 
@@ -16,24 +16,8 @@ from numpy.typing import NDArray
 from ..allocation import Situation, grouped, interior, prices, vertex, weights
 from ..compiler.readonly import readonly
 from ..model import InputError, did_you_mean
-from .kind import BATCH, CHAIN, KINDS, PEER, PULL, PUSH, Kind
-from .registry import register
+from .kind import KINDS, Kind
 from .view import Pairs, Table
-
-__all__ = [
-    "PLANNERS",
-    "Policy",
-    "batch",
-    "chain",
-    "checked",
-    "checked_pairs",
-    "of_pairs",
-    "peer",
-    "policy_of",
-    "pull",
-    "push",
-    "word",
-]
 
 Floats = NDArray[np.float64]
 
@@ -57,9 +41,9 @@ class Policy:
     options: MappingProxyType[str, Any]
     """Values of the options of its kind."""
     use_availability: bool = True
-    """Whether the planner may know the CPU availabilities."""
+    """Whether the planner knows the CPU availabilities."""
     allocating: bool = False
-    """Whether the function makes arrays, which costs speed in compiled code."""
+    """Whether the function creates arrays, which makes compiled code slower."""
 
     @property
     def name(self) -> str:
@@ -67,10 +51,9 @@ class Policy:
         return self.decide.__name__
 
     def arguments(self, shape: tuple[int, int]) -> tuple[Any, ...]:
-        """Return the parameters as compiled code takes them, for so many classes and machines.
+        """Return the parameters for compiled code, given the number of classes and machines.
 
-        They are numbers and booleans, and arrays [class, machine] for what may differ by pairs,
-        which the policy cannot change.
+        They are numbers, booleans, and read-only arrays [class, machine] for pairs.
         """
         return tuple(
             readonly(of_pairs(self.name, key, value, shape))
@@ -84,9 +67,9 @@ class Policy:
         )
 
     def plan(self, situation: Situation) -> Floats:
-        """Ask the planner, in Python, for a plan [class, machine]; what is none is refused.
+        """Run the planner in Python and return its plan [class, machine]; refuse any other answer.
 
-        The planner works on a copy of the situation, so it cannot change the arrays of its caller.
+        The planner gets a copy of the situation, so that it cannot change the arrays of the caller.
         """
         assert self.planner is not None
         copies: Any = (part.copy() for part in situation)
@@ -172,55 +155,10 @@ class Policy:
         return found
 
 
-def push(
-    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
-) -> Any:
-    """Make a push policy of a function (task_class, view, …) that answers with a machine, or −1."""
-    return _decorate(PUSH, decide, plan=plan, informed=informed)
-
-
-def pull(
-    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
-) -> Any:
-    """Make a pull policy of a function (machine, view, …) that answers with a class, or −1."""
-    return _decorate(PULL, decide, plan=plan, idle=idle)
-
-
-def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
-    """Make a decentralised policy of a function (task_class, home, view, …): a machine.
-
-    The view holds what the machine knows that the task arrived at. It asks the machines that its
-    plan permits, and tells them of itself.
-    """
-    return _decorate(PEER, decide, plan=plan)
-
-
-def batch(decide: Any = None, *, immediate: bool = False) -> Any:
-    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
-
-    It writes its assignments down in order and answers how many they are. In immediate mode the
-    queues of the machines have no limit, and nothing is discarded.
-    """
-    return _decorate(BATCH, decide, immediate=immediate)
-
-
-def chain(decide: Any = None, *, order: str = "arrival") -> Any:
-    """Make a policy for chains of a function (job, stage, view, …): a machine, or −1 to queue."""
-    return _decorate(CHAIN, decide, order=order)
-
-
-def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
-    if decide is None:
-        return lambda function: _decorate(kind, function, **options)
-    policy = policy_of(decide, kind, **options)
-    register(policy)
-    return policy
-
-
 def policy_of(
     decide: Any, kind: Kind, plan: Callable[..., Any] | None = None, **options: Any
 ) -> Policy:
-    """Make a policy that is not registered by its name."""
+    """Make a policy without registering its name."""
     _check_signature(kind, decide)
     chosen = {key: option.default for key, option in kind.options.items()} | options
     for key, option in kind.options.items():
@@ -242,13 +180,18 @@ def _planning(plan: Callable[..., Any] | None) -> dict[str, Any]:
 
 
 def _check_signature(kind: Kind, decide: Any) -> None:
-    """Refuse a wrong signature now, when it registers, and not when it runs."""
+    """Refuse a wrong signature when the policy is made, before it runs."""
     if not isinstance(decide, FunctionType):
-        raise InputError(f"@{kind} takes a function; {decide!r} is none")
+        raise InputError(f"@{kind} takes a function; {decide!r} is not one")
     signature = inspect.signature(decide)
     subjects = kind.subjects
     expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
-    if inspect.iscoroutinefunction(decide) or _yields(decide):
+    later = (
+        inspect.iscoroutinefunction,
+        inspect.isgeneratorfunction,
+        inspect.isasyncgenfunction,
+    )
+    if any(is_later(decide) for is_later in later):
         raise InputError(f"{decide.__name__} does not return at once; expected {expected}")
     parameters = list(signature.parameters.values())
     stars = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
@@ -264,10 +207,6 @@ def _check_signature(kind: Kind, decide: Any) -> None:
             )
 
 
-def _yields(decide: FunctionType) -> bool:
-    return inspect.isgeneratorfunction(decide) or inspect.isasyncgenfunction(decide)
-
-
 PLANNERS = {
     "grouped": grouped,
     "interior": interior,
@@ -275,7 +214,7 @@ PLANNERS = {
     "vertex": vertex,
     "weights": weights,
 }
-"""The planners that a planned policy may be given by name."""
+"""The planners that users may name as a parameter of a policy."""
 
 CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS} | {
     key: option.choices
@@ -283,11 +222,11 @@ CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS} | {
     for key, option in kind.options.items()
     if option.choices
 }
-"""Values that may be chosen for parameters that are words."""
+"""The values of parameters that are words."""
 
 
 def checked(name: str, key: str, value: Any, default: Any) -> Any:
-    """Turn a value, perhaps a word of the command line, into one of the default's type."""
+    """Turn a value, or its text on the command line, into the type of the default."""
     if isinstance(value, np.generic):
         value = value.item()
     wrong = InputError(f"{name}: {key} is {value!r}; expected {_kind_of(key, default)}")
@@ -322,7 +261,7 @@ def checked(name: str, key: str, value: Any, default: Any) -> Any:
 
 
 def checked_pairs(name: str, key: str, value: Any, default: Any) -> Any:
-    """Turn a number, rows of numbers, or either as a word ("1 2;3 4") into plain numbers."""
+    """Turn a number, rows of numbers, or the text of either ("1 2;3 4") into plain numbers."""
     if isinstance(value, str) and (" " in value or ";" in value):
         value = [row.split() for row in value.split(";")]
     if isinstance(value, int | float | str):
@@ -339,7 +278,7 @@ def checked_pairs(name: str, key: str, value: Any, default: Any) -> Any:
 
 
 def of_pairs(name: str, key: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Write a value out for every class and machine."""
+    """Return an array with the value for every class and machine."""
     given = np.array(value, dtype=float)
     if given.ndim == 2 and given.shape != shape:
         raise InputError(

@@ -1,22 +1,65 @@
-"""The policies by name, and how a policy is named: by name, by callable, by file."""
+"""Register functions as policies, and find policies by name or file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..model import InputError, did_you_mean
 from ..model.user_file import load_module
+from .kind import BATCH, CHAIN, PEER, PULL, PUSH, Kind
+from .policy import Policy, policy_of
 
-if TYPE_CHECKING:
-    from .policy import Policy
-
-__all__ = ["find", "policies", "register"]
-
-KINDS = "with @push, @pull, @peer, @batch or @chain"
+DECORATORS = "with @push, @pull, @peer, @batch or @chain"
 
 _REGISTRY: dict[str, Policy] = {}
+
+
+def push(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
+) -> Any:
+    """Make a push policy of a function (task_class, view, …) that answers a machine, or −1."""
+    return _decorate(PUSH, decide, plan=plan, informed=informed)
+
+
+def pull(
+    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
+) -> Any:
+    """Make a pull policy of a function (machine, view, …) that answers a class, or −1."""
+    return _decorate(PULL, decide, plan=plan, idle=idle)
+
+
+def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:
+    """Make a decentralised policy of a function (task_class, home, view, …) that answers a machine.
+
+    The view holds what the home machine, where the task arrived, knows of the others. It asks the
+    machines that its plan permits, and they learn its state in return.
+    """
+    return _decorate(PEER, decide, plan=plan)
+
+
+def batch(decide: Any = None, *, immediate: bool = False) -> Any:
+    """Make a batch policy of a function (waiting, view, …) that assigns tasks to free slots.
+
+    It makes its assignments with ``assign`` and answers how many it made. With ``immediate``, the
+    queues of the machines have no limit, and no task is discarded.
+    """
+    return _decorate(BATCH, decide, immediate=immediate)
+
+
+def chain(decide: Any = None, *, order: str = "arrival") -> Any:
+    """Make a policy for chains of a function (job, stage, view, …): it answers a machine, or −1."""
+    return _decorate(CHAIN, decide, order=order)
+
+
+def _decorate(kind: Kind, decide: Any, **options: Any) -> Any:
+    if decide is None:
+        return lambda function: _decorate(kind, function, **options)
+    policy = policy_of(decide, kind, **options)
+    register(policy)
+    return policy
 
 
 def register(policy: Policy) -> None:
@@ -32,19 +75,17 @@ def policies() -> dict[str, Policy]:
 
 
 def find(policy: str | PathLike[str] | Policy) -> Policy:
-    """Find a policy: itself, its name with parameters, or a file that holds one.
+    """Find a policy by its name with parameters, or by a file that holds it; or return it.
 
     >>> find("kpb:k=3")
     <push policy kpb:k=3>
     """
-    from .policy import Policy
-
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, PathLike):
         return _in_file(Path(policy), None)
     if not isinstance(policy, str):
-        raise InputError(f"{policy!r} is no policy; decorate the function, {KINDS}")
+        raise InputError(f"{policy!r} is no policy; decorate the function, {DECORATORS}")
     name, *words = policy.strip().split(":")
     if "/" in name or "\\" in name or name.endswith(".py"):
         function = words.pop(0) if words and "=" not in words[0] else None
@@ -74,8 +115,6 @@ def _pair(policy: str, word: str) -> tuple[str, Any]:
 
 
 def _in_file(path: Path, function: str | None) -> Policy:
-    from .policy import Policy
-
     module = load_module(path)
     found = {
         value.name: value
@@ -87,7 +126,7 @@ def _in_file(path: Path, function: str | None) -> Policy:
             raise InputError(f"{path} has no policy {function!r}{did_you_mean(function, found)}")
         return found[function]
     if not found:
-        raise InputError(f"{path} has no policy; decorate its function, {KINDS}")
+        raise InputError(f"{path} has no policy; decorate its function, {DECORATORS}")
     if len(found) > 1:
         names = " or ".join(f"{path}:{name}" for name in found)
         raise InputError(f"{path} has {len(found)} policies; name one: {names}")

@@ -13,22 +13,20 @@ import numpy as np
 
 from .view import LEFT, BatchView, assign
 
-__all__ = ["DEADLINE", "LATEST", "REGRET", "SOONEST", "URGENT", "Full", "greedy", "soonest"]
-
 SOONEST, URGENT, DEADLINE, LATEST, REGRET = range(5)
-"""Who comes first: the task that is done soonest; the one with the least slack; that with the
-soonest deadline; the one that is done latest; the one that would suffer most elsewhere."""
+"""Which task is assigned first: the one with the earliest completion, the least slack, the earliest
+deadline, the latest completion, or the largest loss on its second-best machine."""
 
 
 class Full(IntEnum):
-    """What becomes of a task that was picked for a machine without room."""
+    """What happens to a task that was picked for a machine without room."""
 
     leaves = 0
-    """It is out of the running at this mapping event."""
+    """It is not assigned at this mapping event."""
     counts = 1
-    """So it is, and the machine is taken to be ready later by its time."""
+    """It is not assigned, and the machine counts as busy for its time."""
     excluded = 2
-    """There is none: machines without room are not looked at."""
+    """This cannot happen: machines without room are not considered."""
 
 
 def greedy(waiting: Any, view: BatchView, rule: int, full: int) -> int:
@@ -53,7 +51,7 @@ def greedy(waiting: Any, view: BatchView, rule: int, full: int) -> int:
 
 
 def has_room(view: BatchView) -> bool:
-    """Tell whether a machine has room."""
+    """Return whether a machine has room."""
     found = False
     for j in range(len(view.machines)):
         found = found or view.machines[j].free > 0

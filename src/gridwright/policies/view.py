@@ -7,31 +7,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = [
-    "CHOSEN",
-    "CLASS",
-    "EXCLUDED",
-    "HELD",
-    "INFORMED",
-    "JOB",
-    "KIND",
-    "LEFT",
-    "MACHINE",
-    "MOST_TOP",
-    "NODE",
-    "SLOT",
-    "TALLIES",
-    "TEMPLATE",
-    "WAITING",
-    "BatchView",
-    "ChainView",
-    "Pairs",
-    "Table",
-    "View",
-    "assign",
-    "records",
-]
-
 MACHINE = np.dtype(
     [
         ("up", "?"),
@@ -53,12 +28,12 @@ CLASS = np.dtype(
 )
 
 Pairs = Annotated[Any, "[class, machine]"]
-"""A parameter that may differ by class and machine: a policy is given it as [class, machine], and
-its user may write one number for all."""
+"""The type of a parameter that may differ by class and machine. The policy gets an array
+[class, machine]; users may write one number for all."""
 
 
 class Table:
-    """Whole numbers that a policy looks its answers up in: a parameter that is computed.
+    """A computed parameter: whole numbers in which a policy looks up its answers.
 
     >>> Table([0, 1, -1]) == Table([0, 1, -1])
     True
@@ -106,7 +81,7 @@ def records(size: int | tuple[int, ...], dtype: np.dtype[np.void]) -> Any:
 
 
 MOST_TOP = 5
-"""Tasks whose orders a policy may weigh for one machine: there are 120 orders of so many."""
+"""How many tasks a policy may order for one machine; 5 have 120 orders."""
 LEFT = -2
 """The machine of a task that a policy has set aside at this mapping event."""
 
@@ -174,7 +149,7 @@ class BatchView(NamedTuple):
 
 
 def assign(waiting: Any, view: BatchView, count: int, place: int, machine: int) -> int:
-    """Assign a waiting task to a machine, after so many others; return how many there are now."""
+    """Assign a waiting task to a machine, as number ``count``; return ``count + 1``."""
     task, m = waiting[place], view.machines[machine]
     task.machine = machine
     if m.queued < view.queue.shape[1]:

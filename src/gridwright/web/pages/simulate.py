@@ -7,7 +7,6 @@ from typing import Any
 from nicegui import run as background
 from nicegui import ui
 
-from ...experiments import in_words
 from ...model import InputError
 from ..documents import document_of, plain
 from ..fields import fields_of, validated
@@ -147,9 +146,7 @@ class Simulator:
                 ui.label(f"{found.state} after {tasks:,} tasks")
                 return
             for each in found.comparison.ranked_differences:
-                gap = each.difference
-                said = f"{each.winner} is better" if each.winner else "no difference beyond noise"
-                ui.label(f"{in_words(each.metric)}, {each.second} − {each.first}: {gap}; {said}")
+                ui.label(each.sentence)
             for line in found.comparison.conclusions:
                 ui.label(line).classes("font-bold")
 

@@ -1,4 +1,4 @@
-"""Every printed result, one cell at a time."""
+"""The printed results, cell by cell, and what is known to be wrong in them."""
 
 import json
 import tomllib
@@ -6,20 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Cell",
-    "Erratum",
-    "Remark",
-    "Table",
-    "errata",
-    "remarks_on",
-    "results",
-    "results_of",
-    "tables",
-]
-
 Cell = dict[str, Any]
-"""One printed cell; ``published/README.md`` tells what its fields mean."""
+"""One printed cell; ``published/README.md`` explains its fields."""
 
 
 def results(**wanted: Any) -> list[Cell]:
@@ -70,11 +58,11 @@ class Table(NamedTuple):
     """The key of its source and its own name: ``A:2.1``, ``K:7.2``, ``A:text``."""
     about: str
     decimals: int
-    """How many are printed."""
+    """How many decimals are printed."""
 
 
 class Remark(NamedTuple):
-    """What is known about a printed cell that is wrong, or that the model does not give."""
+    """A note on a printed cell that is wrong, or that the model does not reproduce."""
 
     kind: str
     """``erratum``: it contradicts its own source; ``difference``: it is not reproduced."""
@@ -82,7 +70,7 @@ class Remark(NamedTuple):
 
 
 class Erratum(NamedTuple):
-    """Something that is wrong in a source itself."""
+    """A mistake in a source."""
 
     source: str
     """Its key: A, K, S, D or W."""
@@ -91,7 +79,7 @@ class Erratum(NamedTuple):
 
 @cache
 def errata() -> tuple[Erratum, ...]:
-    """Return what was found to be wrong in the sources.
+    """Return the known mistakes in the sources.
 
     >>> errata()[0].source
     'A'
@@ -114,7 +102,7 @@ def tables() -> dict[str, Table]:
 
 
 def remarks_on(cell: Cell) -> list[Remark]:
-    """Return what is known about a cell.
+    """Return the notes on a cell.
 
     >>> (cell,) = results(table="2.1", system="2.B", policy="LPAS")
     >>> remarks_on(cell)[0].kind
