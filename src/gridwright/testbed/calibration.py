@@ -160,9 +160,7 @@ def _series(
 ) -> dict[int, list[list[float]]]:
     """Run several calls several times; return the seconds of each, by machine."""
     times: dict[int, list[list[float]]] = {j: [[] for _ in calls] for j in bench.group}
-    for again in range(
-        repeats
-    ):  # in rounds: a disturbance then affects one of each
+    for again in range(repeats):  # in rounds: a disturbance then affects one of each
         for k, call in enumerate(calls):
             for j, seconds in bench.run(call).items():
                 times[j][k].append(seconds)

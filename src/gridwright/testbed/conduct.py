@@ -179,9 +179,7 @@ class Conduct:
             await self._until(mapper, experiment.duration, parts)
             parts[0].cancel()
             while not mapper.broken and self._due() < experiment.duration:
-                self._submit(
-                    mapper
-                )  # a busy computer may be late
+                self._submit(mapper)  # a busy computer may be late
             await asyncio.sleep(0)
         finally:
             self.failure = mapper.refusal() if mapper.broken else None
@@ -297,9 +295,7 @@ class Conduct:
         share = float(self.experiment.system.mean_availability[job.machine])
         size = float(self.jobs.works[job.number])
         call = self.adjuster.call(job.task_class, job.machine, size, share)
-        return bytes(
-            cloudpickle.dumps(call)
-        )  # by value: a worker imports nothing
+        return bytes(cloudpickle.dumps(call))  # by value: a worker imports nothing
 
 
 def _executor(run: Run, on: Executor | str | None) -> Executor:
