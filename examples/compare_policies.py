@@ -5,7 +5,4 @@ import gridwright as gw
 found = gw.compare("2.B", ["met", "mct", "lpas"], horizon=2000, replications=10)
 for result in found.results:
     print(f"{result.policy!s:5} {result.written('mean_response')}")
-for difference in found.ranked_differences:
-    if difference.metric == "mean_response":
-        print(f"{difference.second} − {difference.first}: {difference.difference}")
-print(*found.conclusions, sep="\n")
+print(*found.statements, *found.conclusions, sep="\n")

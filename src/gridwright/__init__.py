@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .tabular import register_painter
+
 __version__ = "0.1.0"
 
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
@@ -33,3 +35,11 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _draw(found: Any) -> Any:
+    """Draw a result; pictures are loaded when the first one is drawn."""
+    return import_module(".plots", __name__).draw(found)
+
+
+register_painter(_draw)

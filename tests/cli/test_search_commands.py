@@ -93,21 +93,21 @@ def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["research", "optimum", "3.A:alpha1:2"], "machines that fail"),
-        ([*CONTEST, "--policies", "pas,mct"], "no system to hold a contest on"),
+        ([*CONTEST, "--policies", "pas,mct"], "a contest needs at least one system"),
         ([*CONTEST, "9.*", "--policies", "pas,mct"], "no system matches '9.*'"),
         ([*CONTEST, "2.B", "--policies", "pas"], "at least two policies"),
         (
             [*CONTEST, "--random", "1", "--horizon", "0", "--policies", "pas,mct"],
             "horizon is 0",
         ),
-        ([*ADVERSARY, "--policy", "pas", "--against", ","], "nobody to lose against"),
+        ([*ADVERSARY, "--policy", "pas", "--against", ","], "there is no policy to compare with"),
         (
             [*ADVERSARY, "--policy", "pas", "--against", "mct", "--load", "x"],
             "--load x",
         ),
         (
             [*ADVERSARY, "--policy", "mm", "--against", "mct"],
-            "measured by different things",
+            "they have different figures",
         ),
         (
             [*ADVERSARY, "--policy", "mm", "--against", "msd"],

@@ -143,7 +143,10 @@ def test_on_the_command_line(
 
 
 def test_batch_policies_are_compared_among_themselves() -> None:
-    message = "mm is a batch policy and mct a push policy; they are measured by different things"
+    message = (
+        "mm is a batch policy and mct a push policy; they cannot be compared, "
+        "since they have different figures"
+    )
     with pytest.raises(InputError, match=message):
         compare("2.B", ["mm", "mct"], 10, 2)
     with pytest.raises(InputError, match=message):

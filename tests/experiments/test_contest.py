@@ -68,7 +68,7 @@ def test_the_adversary_finds_what_is_known() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"against": []}, "nobody to lose against"),
+        ({"against": []}, "there is no policy to compare with"),
         ({"load": (0.5, 1.2)}, "load is 0.5 to 1.2"),
         ({"machines": 0}, "at least one class"),
         ({"against": ["nobody"]}, "no policy 'nobody'"),

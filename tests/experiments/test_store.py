@@ -102,7 +102,7 @@ def test_a_damaged_replication_is_simulated_again(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="results cannot be kept in"):
+    with pytest.raises(InputError, match="results cannot be stored in"):
         Store(tmp_path / "file" / "results.sqlite")
 
 

@@ -209,7 +209,7 @@ def test_a_file_may_use_a_shipped_name_for_itself(tmp_path: Path) -> None:
         ),
         (
             "import random\n" + OWN.replace("return np", "return random.randrange(2)\n    np"),
-            "answers otherwise when the same is asked again",
+            "gives another answer to the same question",
         ),
         (OWN.replace("weight=1.0", "weight"), "parameter 'weight' needs a default"),
     ],

@@ -18,9 +18,12 @@ from gridwright import (
 from gridwright.policies import PLANNERS, View, find, policies
 from gridwright.policies.view import CLASS, MACHINE
 from gridwright.simulation import KINDS, Delays, Replication, replicate
-from gridwright.simulation.central import _run
-from gridwright.simulation.central_state import COUNT, EVENT, SERVER, STREAM, TICKET
-from gridwright.simulation.driver import Conditions, slice_ends
+from gridwright.simulation.central import Central
+from gridwright.simulation.central_setup import POOL
+from gridwright.simulation.central_state import COUNT, SERVER, STREAM, TICKET
+from gridwright.simulation.driver import Conditions, drive, slice_ends
+from gridwright.simulation.event_log import EVENT
+from gridwright.simulation.interrupts import SLICE
 from gridwright.simulation.sampling import SHAPE
 
 SEED = np.random.SeedSequence(11)
@@ -87,10 +90,9 @@ def test_the_two_push_loops_agree() -> None:
     for policy in ("mct", "lpas_2k"):
         conditions = Conditions(300.0, SEED, 50.0)
         lazy, eager = (
-            _run(load("2.D"), find(policy), conditions, lazy=lazy) for lazy in (True, False)
+            drive(Central(load("2.D"), find(policy), conditions, event_list=event_list))
+            for event_list in (False, True)
         )
-        assert lazy is not None
-        assert eager is not None
         assert lazy.tasks == eager.tasks
         assert lazy.responded.tolist() == eager.responded.tolist()
         for field in ("mean_number", "response", "queueing", "throughput", "utilisation", "number"):
@@ -231,19 +233,14 @@ def test_littles_law_holds_to_rounding() -> None:
 
 
 def test_memory_follows_what_is_in_the_system() -> None:
-    from gridwright.simulation.central_setup import POOL, Streams, choose_loop, make_state
-
-    streams = Streams.spawn(SEED)
-    state, _ = make_state(load("2.B"), find("lpas"), streams, Delays(), trace=False)
-    loop = choose_loop(find("lpas"), state, lazy=True, interpreted=False)
-    reason = loop(state, (0,), 20_000.0, 0.0, 20_000.0, streams.tasks, streams.policy)
-    assert reason == 0
-    assert len(state.ticket) == POOL
-    assert state.count[0].tasks > 200 * POOL
+    mechanism = Central(load("2.B"), find("lpas"), Conditions(20_000.0, SEED))
+    assert mechanism.loop(20_000.0) == SLICE
+    assert len(mechanism.state.ticket) == POOL
+    assert mechanism.state.count[0].tasks > 200 * POOL
 
 
 def test_a_queue_without_end_is_refused_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridwright.simulation.central_state.MOST_TASKS", 4096)
+    monkeypatch.setattr(Central, "most", 4096)
     with pytest.raises(InputError, match="more than 4,096 tasks are in the system"):
         replicate(System(arrivals=[50], rates=[[1]]), find("fcfs"), horizon=200.0, seed=SEED)
 

@@ -272,11 +272,9 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
     )
     show(out, _comparison_table(found, reference))
     out.print("")
-    lines = [
-        _words(difference)
-        for difference in found.ranked_differences
-        if difference.metric == first.criteria[-1]
-    ]
+    lines = [*found.statements]
+    if len(found.ranked) > 1 and not lines:
+        _show_matrix(out, found)
     lines += [
         f"{result.policy}: {result.refusals:,} impossible answers were refused."
         for result in found.results
@@ -286,6 +284,17 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
         lines.append(_what_is_possible(first))
     for line in [*lines, *([""] if lines else []), *found.conclusions]:
         out.print(line, markup=False)
+
+
+def _show_matrix(out: Any, found: Comparison) -> None:
+    """Print the differences between all pairs of policies."""
+    rows = found.matrix()
+    grid = table("policy", *(f">{escape(row['policy'])}" for row in rows))
+    for row in rows:
+        grid.add_row(*map(escape, row.values()))
+    out.print(f"{found.matrix_caption}:", markup=False)
+    show(out, grid)
+    out.print("")
 
 
 def _comparison_table(found: Comparison, reference: str | None) -> Any:
@@ -323,28 +332,6 @@ def _what_is_possible(result: Result) -> str:
 def _relative(result: Result) -> str:
     width = 100 * result.mean_response.half_width / result.mean_response.mean
     return f"{width:.2f} %" if width == width else ""
-
-
-def _words(difference: Any) -> str:
-    gap = difference.difference
-    if gap.mean != gap.mean:
-        if difference.winner is None:
-            return f"Neither {difference.first} nor {difference.second} finishes anything."
-        nothing = {difference.first, difference.second} - {difference.winner}
-        return f"{difference.winner} is better than {nothing.pop()}, which finishes nothing."
-    if gap.low != gap.low:
-        return (
-            f"{difference.first} and {difference.second} differ by {gap.mean:.4g}; one replication "
-            "does not tell whether that is noise."
-        )
-    if difference.winner is None:
-        return f"{difference.first} and {difference.second} do not differ beyond noise ({gap})."
-    loser = difference.second if difference.winner == difference.first else difference.first
-    size = type(gap)(abs(gap.mean), abs(gap.mean) - gap.half_width, abs(gap.mean) + gap.half_width)
-    if difference.metric == "mean_response":
-        return f"{difference.winner} is faster than {loser} by {size}."
-    words = difference.metric.replace("_", " ")
-    return f"{difference.winner} is better than {loser}: {words} differs by {size}."
 
 
 def show_customers(result: ChainResult) -> None:

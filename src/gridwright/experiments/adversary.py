@@ -12,23 +12,22 @@ from numpy.typing import NDArray
 from ..model import InputError, System
 from ..policies import Policy, check_central
 from ..policies import find as find_policy
+from ..tabular import Tabular
 from .compare import Comparison, compare
 from .results_by_kind import check_alike
 from .simulate import PolicyGiven, simulate
 from .variation import varied
 
-__all__ = ["Adversary", "adversary"]
-
 SPREAD = 20.0
-"""The fastest rate over the slowest, and the most frequent class over the rarest."""
+"""The largest ratio between two rates, and between the arrivals of two classes."""
 SEARCH = {"tasks": 10_000, "replications": 2}
 PROOF = {"tasks": 100_000, "replications": 10}
 HEAT = 0.1, 0.005
-"""How much worse, in the logarithm of the ratio, a step may be at first and at the end."""
+"""The temperature of the annealing at first and at the end, in the logarithm of the ratio."""
 
 
 class Point(NamedTuple):
-    """Where the search is: logarithms of rates and arrivals, and the load."""
+    """A system in the search: logarithms of rates and arrivals, and the load."""
 
     rates: NDArray[np.float64]
     arrivals: NDArray[np.float64]
@@ -36,8 +35,8 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Adversary:
-    """The system found, and a comparison on it by runs that the search has not seen."""
+class Adversary(Tabular):
+    """The system found, and a comparison on it with random numbers that the search did not use."""
 
     system: System
     comparison: Comparison
@@ -52,10 +51,14 @@ class Adversary:
 
     @property
     def verdict(self) -> str:
-        """The ratio in words, and which policies are not stable, so that it depends on the run."""
+        """The ratio in words; with unstable policies it depends on the length of the run."""
         found = [r for r in self.comparison.results if not r.stable]
         words = " and ".join(f"{r.policy} is {r.stability.word}" for r in found)
         return f"ratio {self.ratio:.3f}" + (f" in runs of this length ({words})" if words else "")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy on the system found."""
+        return self.comparison.rows()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
@@ -78,13 +81,14 @@ def adversary(
     steps: int = 300,
     seed: int = 1,
     *,
+    on: str | None = None,
     progress: Callable[[float, float], None] = lambda done, ratio: None,
 ) -> Adversary:
     """Search, by simulated annealing, for the system where a policy loses most.
 
-    What is varied are the rates (within a factor of 20), the shares of the classes (likewise) and
-    the load, within its limits. What was found is simulated again with other random numbers, since
-    the search also finds luck.
+    The search varies the rates and the shares of the classes, each within a factor of 20, and the
+    load. It also finds systems on which the random numbers happen to be bad for the policy, so the
+    system found is simulated again with other random numbers.
 
     Parameters
     ----------
@@ -96,6 +100,8 @@ def adversary(
         The size of the system, and the lowest and the highest load.
     steps
         Systems tried.
+    on
+        The address of a Dask scheduler whose workers run the simulations; here by default.
     progress
         Called with the share done and the ratio so far.
 
@@ -107,7 +113,7 @@ def adversary(
     """
     chosen = [find_policy(each) for each in (policy, *against)]
     if len(chosen) < 2:
-        raise InputError("there is nobody to lose against; name at least one other policy")
+        raise InputError("there is no policy to compare with; name at least one other policy")
     check_alike(chosen)
     check_central(chosen[0], "the search is among systems for")
     if min(classes, machines) < 1 or steps < 1:
@@ -120,12 +126,12 @@ def adversary(
         rng.uniform(0, np.log(SPREAD), classes),
         float(rng.uniform(*load)),
     )
-    worth = best = _loss(here, chosen, seed)
+    worth = best = _loss(here, chosen, seed, on)
     found, path = here, [float(np.exp(best))]
     for step in range(1, steps):
         progress(step / steps, float(np.exp(best)))
         there = _moved(here, load, rng)
-        loss = _loss(there, chosen, seed)
+        loss = _loss(there, chosen, seed, on)
         heat = HEAT[0] * (HEAT[1] / HEAT[0]) ** (step / steps)
         if loss > worth or rng.random() < np.exp((loss - worth) / heat):
             here, worth = there, loss
@@ -135,7 +141,7 @@ def adversary(
     system = _system(found)
     length = PROOF["tasks"] / float(system.arrival_rates.sum())
     comparison = compare(
-        system, chosen, length, PROOF["replications"], seed + 1, warmup=0.1 * length
+        system, chosen, length, PROOF["replications"], seed + 1, warmup=0.1 * length, on=on
     )
     return Adversary(system, comparison, tuple(path))
 
@@ -161,12 +167,12 @@ def _system(point: Point) -> System:
     return system.replace(name="adversary", arrivals=system.arrival_rates.round(5))
 
 
-def _loss(point: Point, policies: Sequence[Policy], seed: int) -> float:
+def _loss(point: Point, policies: Sequence[Policy], seed: int, on: str | None) -> float:
     """Return the logarithm of the ratio that is searched for."""
     system = _system(point)
     length = SEARCH["tasks"] / float(system.arrival_rates.sum())
     means = [
-        simulate(system, each, length, SEARCH["replications"], seed).mean_number.mean
+        simulate(system, each, length, SEARCH["replications"], seed, on=on).mean_number.mean
         for each in policies
     ]
     return float(np.log(means[0] / min(means[1:])))

@@ -20,14 +20,12 @@ from ..simulation import Replication, replicate
 from .serialise import pack, unpack
 from .store import engine
 
-__all__ = ["ClusterError", "run_on_cluster"]
-
 PATIENCE = 10.0
-"""Seconds in which a cluster must answer, and may be without workers."""
+"""Seconds to wait for a cluster to answer, and to wait for workers."""
 
 
 class ClusterError(RuntimeError):
-    """A cluster that did not do its work."""
+    """A cluster failed to run replications."""
 
 
 def run_on_cluster(
@@ -39,7 +37,7 @@ def run_on_cluster(
     on_progress: Callable[[float], None],
     address: str,
 ) -> None:
-    """Run a replication for every seed on a cluster; tell of each as it is done.
+    """Run a replication for every seed on a cluster; report each one that is done.
 
     A replication whose worker dies is run again by another, from its seed, to the same result.
     """
@@ -118,7 +116,7 @@ def _connected(address: str) -> Iterator[Any]:
     if place is None or int(place[3]) > 65535:
         raise InputError(f"{address!r} is not the address of a cluster; expected tcp://HOST:PORT")
     _reach(address, (place[2].strip("[]"), int(place[3])))
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in one line
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported in one line
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
@@ -128,7 +126,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _reach(address: str, place: tuple[str, int]) -> None:
-    """Wait until somebody listens there: a scheduler that was just started takes a while."""
+    """Wait until something listens at the address: a scheduler takes a while to start."""
     begin = monotonic()
     while True:
         try:

@@ -14,28 +14,57 @@ from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import Replication
 from ..statistics import Estimate, estimate
-from .result import Result
+from ..tabular import Tabular
+from .result import UNITS, Result, in_words, with_unit
 from .results_by_kind import check_alike
 from .simulate import PolicyGiven, SystemGiven, simulate
 
-__all__ = ["Comparison", "Difference", "compare", "difference", "may_be_better"]
+MOST_SENTENCES = 3
+"""Policies up to which every pair has a sentence; more policies are shown as a matrix."""
 
 
 class Difference(NamedTuple):
-    """How much more a second policy has of something than a first, paired by replication."""
+    """How much more a second policy has of a measure than a first, paired by replication."""
 
     first: str
     second: str
     metric: str
     difference: Estimate
     winner: str | None
-    """The policy that is better by it; None where the interval holds 0, and where one of the two is
-    unstable or undecided."""
+    """The better policy; None if the interval contains 0, or if one of the two is unstable or
+    undecided."""
+
+    @property
+    def sentence(self) -> str:
+        """Which policy is better, by how much of which measure, in which unit."""
+        gap, measure = self.difference, in_words(self.metric).removesuffix(" time")
+        both = f"{self.first} and {self.second}"
+        if np.isnan(gap.mean) and self.winner is None:
+            return f"Neither {self.first} nor {self.second} finishes a task."
+        loser = self.second if self.winner == self.first else self.first
+        if np.isnan(gap.mean):
+            return f"{self.winner} is better than {loser}, which finishes no task."
+        amount = with_unit(abs(gap.mean), self.metric)
+        if np.isnan(gap.low):
+            return (
+                f"{both} differ by {amount} in {measure}; one replication does not tell whether "
+                "that is noise."
+            )
+        if self.winner is None:
+            return (
+                f"{both} do not differ in {measure} beyond noise ({with_unit(gap, self.metric)})."
+            )
+        is_lower = (gap.mean > 0) == (self.winner == self.first)
+        size = gap if gap.mean > 0 else Estimate(-gap.mean, -gap.high, -gap.low)
+        return (
+            f"{self.winner}: {measure} {with_unit(size, self.metric)} "
+            f"{'lower' if is_lower else 'higher'} than {loser}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Results of several policies that met the same arrivals, works and failures."""
+class Comparison(Tabular):
+    """Results of several policies under the same arrivals, amounts of work and failures."""
 
     results: tuple[Result, ...]
 
@@ -52,7 +81,7 @@ class Comparison:
     def ranked(self) -> tuple[Result, ...]:
         """The results of the stable policies: unstable and undecided ones are not ranked.
 
-        All of them, where policies are compared by what is counted over a run.
+        All policies are ranked if they are compared by counts over a run, such as jobs on time.
         """
         return tuple(result for result in self.results if result.is_ranked)
 
@@ -60,6 +89,50 @@ class Comparison:
     def ranked_differences(self) -> tuple[Difference, ...]:
         """The paired differences between policies that are ranked."""
         return Comparison(self.ranked).differences
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """A sentence for each pair of ranked policies; none for many policies: see ``matrix``."""
+        if len(self.ranked) > MOST_SENTENCES:
+            return ()
+        metric = self.results[0].criteria[-1]
+        return tuple(d.sentence for d in self.ranked_differences if d.metric == metric)
+
+    def matrix(self) -> list[dict[str, str]]:
+        """Return a row for each ranked policy: how much more it has than the policy of a column.
+
+        By the last of the criteria. What is in brackets is not beyond noise.
+        """
+        metric = self.results[0].criteria[-1]
+        return [
+            {"policy": str(row.policy)}
+            | {
+                str(column.policy): "–" if row is column else _cell(difference(column, row, metric))
+                for column in self.ranked
+            }
+            for row in self.ranked
+        ]
+
+    @property
+    def matrix_caption(self) -> str:
+        """What the numbers of the matrix are."""
+        metric = self.results[0].criteria[-1]
+        unit = f" in {UNITS[metric]}" if UNITS.get(metric) else ""
+        return (
+            f"{in_words(metric)}{unit}: the policy of the row minus the policy of the column; "
+            "in brackets: not beyond noise"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy."""
+        return [
+            {
+                "policy": str(result.policy),
+                "stable": result.stable,
+                **{name: result.figure(name) for name in result.criteria},
+            }
+            for result in self.results
+        ]
 
     @property
     def winner(self) -> str | None:
@@ -89,23 +162,29 @@ class Comparison:
 
     @property
     def conclusions(self) -> tuple[str, ...]:
-        """Say which policy is best, and which policies could not be ranked, a line each."""
+        """Say which policies can keep up and which one is best, a line each."""
         lines = []
         unranked = [result for result in self.results if not result.is_ranked]
-        if unstable := [r for r in unranked if r.stable is False]:
-            lines.append(f"{_named(unstable)} unstable and not ranked.")
-        if undecided := [r for r in unranked if r.stable is None]:
-            needed = max(result.stability.needed or 0.0 for result in undecided)
-            lines.append(
-                f"{_named(undecided)} undecided and not ranked: a horizon of {needed:,g} time "
-                "units would probably tell."
-            )
+        unstable = [str(result.policy) for result in unranked if result.stable is False]
+        undecided = [result for result in unranked if result.stable is None]
+        stable = [str(result.policy) for result in self.results if result.stable]
         if len(unstable) == len(self.results):
-            lines.append("No policy is stable here.")
-        elif self.winner is not None:
+            return ("No policy is stable here.",)
+        if unstable:
+            others = f"; {_listed(stable)} can" if stable else ""
+            lines.append(f"{_listed(unstable)} cannot keep up{others}.")
+        if undecided:
+            needed = max(result.stability.needed or 0.0 for result in undecided)
+            names = _listed([str(result.policy) for result in undecided])
+            verb = "are" if len(undecided) > 1 else "is"
+            lines.append(
+                f"{names} {verb} undecided and not ranked: a horizon of {needed:,g} "
+                "time units would probably tell."
+            )
+        if self.winner is not None:
             lines.append(f"Best: {self.winner}{self._among()}")
         elif (best := self._best_ranked) is not None:
-            rivals = " and ".join(self._rivals_of(best))
+            rivals = _listed(self._rivals_of(best))
             lines.append(f"No winner: {rivals} may be better than {best.policy}.")
         elif len(self.ranked) > 1:
             lines.append("No policy beats all others beyond noise.")
@@ -150,6 +229,7 @@ class Comparison:
             ],
             "ranked": [str(result.policy) for result in self.ranked],
             "winner": self.winner,
+            "conclusions": list(self.conclusions),
         }
 
 
@@ -194,9 +274,9 @@ def compare(
 
 
 def difference(first: Result, second: Result, metric: str) -> Difference:
-    """Return how much more the second has of something than the first, and who is better.
+    """Return how much more the second has of a measure than the first, and which one is better.
 
-    Neither is, if one of them is not ranked: the difference depends on the horizon.
+    Neither is better if one of them is not ranked: the difference depends on the horizon.
     """
     found = estimate(second.values(metric) - first.values(metric))
     if not (first.is_ranked and second.is_ranked):
@@ -214,13 +294,23 @@ def difference(first: Result, second: Result, metric: str) -> Difference:
 
 
 def may_be_better(other: Result, best: Result, metric: str) -> bool:
-    """Tell whether a policy is undecided, and has not more than another beyond noise."""
+    """Tell whether an undecided policy may be better: it is not worse beyond noise."""
     if other.stable is not None:
         return False
     return not estimate(other.values(metric) - best.values(metric)).low > 0
 
 
-def _named(results: Sequence[Result]) -> str:
-    """Write the policies of some results as the subject of a sentence, with its verb."""
-    *others, last = (str(result.policy) for result in results)
-    return f"{', '.join(others)} and {last} are" if others else f"{last} is"
+def _cell(found: Difference) -> str:
+    """Write a difference into a cell of the matrix."""
+    words = str(found.difference)
+    return words if found.winner is not None else f"({words})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Join names as in a sentence.
+
+    >>> _listed(["mct", "lpas", "pas"])
+    'mct, lpas and pas'
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

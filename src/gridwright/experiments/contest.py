@@ -1,4 +1,4 @@
-"""``contest``: several policies on many systems; who is best where, and how far behind others."""
+"""``contest``: several policies on many systems; which is best where, and by how much."""
 
 from __future__ import annotations
 
@@ -11,27 +11,20 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import InputError, System, etc
+from ..tabular import Tabular
 from .compare import Comparison, Difference, compare, difference, may_be_better
 from .simulate import PolicyGiven, SystemGiven, resolve
 from .variation import varied
 
-__all__ = [
-    "Bout",
-    "Contest",
-    "Standing",
-    "contest",
-    "random_systems",
-]
-
 WARMUP = 0.1
-"""Share of a run that does not count: it starts empty, which flatters slow policies."""
+"""Share of a run that does not count: it starts empty, which favours slow policies."""
 
 
 VERDICTS = ("better", "same", "worse", "unranked")
 
 
 class Bout(NamedTuple):
-    """A system, and how every policy did on it."""
+    """The results of all policies on one system."""
 
     system: System
     load: float
@@ -84,7 +77,7 @@ class Bout(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How a policy did over all systems; ratios are of its mean number to the least there.
+    """The results of a policy over all systems; ratios are of its mean number to the least.
 
     Ratios are over the systems on which the policy is stable, and to the stable policies.
     """
@@ -93,7 +86,7 @@ class Standing(NamedTuple):
     best: float
     """Share of all systems where it is stable and has the least mean number."""
     mean_ratio: float
-    """Geometric mean; NaN for a policy that is stable nowhere, as is the worst ratio."""
+    """Geometric mean; NaN, like the worst ratio, for a policy that is stable on no system."""
     worst_ratio: float
     worst_on: str
     unstable: int
@@ -103,8 +96,8 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    """Policies that met the same arrivals and works on many systems."""
+class Contest(Tabular):
+    """Results of policies under the same arrivals and amounts of work on many systems."""
 
     policies: tuple[str, ...]
     bouts: tuple[Bout, ...]
@@ -136,15 +129,19 @@ class Contest:
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """On how many systems the first policy was better than, same as, worse than the best."""
+        """On how many systems the first policy is better, the same or worse than the best other."""
         all_verdicts = [bout.verdict for bout in self.bouts]
         return {word: all_verdicts.count(word) for word in VERDICTS}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy."""
+        return [standing._asdict() for standing in self.standings]
 
     def as_json(self) -> dict[str, Any]:
         """Return the contest as ``--json`` prints it."""
         return {
             "policies": list(self.policies),
-            "standings": [standing._asdict() for standing in self.standings],
+            "standings": self.rows(),
             "verdicts": self.verdicts,
             "systems": [
                 {
@@ -179,11 +176,11 @@ def contest(
     systems
         Systems, their names in the catalogue, or the paths of their files.
     policies
-        The first is held against the best of the others on every system.
+        The first is compared with the best of the others on every system.
     horizon, replications, seed, options
         As for ``simulate``; the first tenth of a run does not count.
     tasks
-        In place of a horizon: so many tasks a run, on average.
+        In place of a horizon: the mean number of tasks in a run.
     progress
         Called with the number and the name of a system before it is simulated.
 
@@ -206,7 +203,7 @@ def contest(
         names = tuple(str(result.policy) for result in found.results)
         bouts.append(Bout(system, 1 / allocate(system).long_run_capacity, found))
     if not bouts:
-        raise InputError("there is no system to hold a contest on")
+        raise InputError("a contest needs at least one system")
     return Contest(names, tuple(bouts))
 
 

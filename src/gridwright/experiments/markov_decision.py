@@ -13,24 +13,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Preemptive",
-    "Pull",
-    "Queues",
-    "Solved",
-    "UnsolvedError",
-    "solve",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEW = 2000
-"""Equations up to which they are solved directly in any case."""
+"""Up to this many equations are always solved directly."""
 SOLVED = 1e-11
 """Relative accuracy of a solution."""
 BETTER = 1e-10
-"""An action must be better by this share of the values to take another's place."""
+"""An action replaces another only if it is better by this share of the values."""
 
 
 class Chain(NamedTuple):
@@ -72,7 +63,7 @@ class Solved(NamedTuple):
 
 
 def solve(model: Model, actions: Any, accuracy: float = 1e-9) -> Solved:
-    """Improve actions until they gain less than a share; to start from good ones saves time."""
+    """Improve actions until they gain less than a share; good first actions save time."""
     mean = np.inf
     while True:
         found, value = evaluate(model.chain(actions), model.cost, len(model.queues.counts))
@@ -117,7 +108,7 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
 
 
 def _solve_by_iteration(matrix: Any, sides: Floats) -> Floats:
-    """Iterate: in more dimensions factors would fill the memory, so there is no second way."""
+    """Iterate: in more dimensions factors would not fit into the memory."""
     from scipy.sparse import diags
     from scipy.sparse.linalg import bicgstab
 
@@ -129,7 +120,7 @@ def _solve_by_iteration(matrix: Any, sides: Floats) -> Floats:
 
 
 class Queues:
-    """How many tasks of each class there are, together at most so many; 0 is none."""
+    """The numbers of tasks of each class, with a limit on their sum; state 0 is empty."""
 
     def __init__(self, classes: int, most: int) -> None:
         counts = np.indices((most + 1,) * classes).reshape(classes, -1)
@@ -156,7 +147,7 @@ class Queues:
 
 
 class Preemptive:
-    """Machines may leave a task for another at any moment, and tasks may move: no limits at all.
+    """Any policy: machines may interrupt tasks at any moment, and tasks may move.
 
     The state is the number of tasks of each class, an action which class each machine serves; no
     class has more machines than tasks.
@@ -219,7 +210,7 @@ class Preemptive:
 
 
 class Pull:
-    """A task that has begun ends where it is; a machine may stay idle though tasks wait.
+    """Policies without interruption: a task ends where it began; machines may stay idle.
 
     The state is the tasks that wait of each class and what each machine serves, after all idle
     machines have decided; they decide in their order, after every event.
@@ -247,7 +238,7 @@ class Pull:
         return actions
 
     def improve(self, value: Floats, actions: Any) -> Any:
-        """Let every machine take what leads to the least value, those after it considered."""
+        """Let every machine take what leads to the least value, given what later machines do."""
         value = value.reshape(self.shape)
         chosen = [np.full(self.shape, -1, np.int8) for _ in self.step]
         for machine in reversed(range(len(self.step))):
@@ -290,7 +281,7 @@ class Pull:
         parts = []
         for i, arrival in enumerate(self.arrivals):
             more = self.queues.more[i, queue]
-            # a task that finds no room is turned away, but idle machines look up
+            # a task that finds no room is turned away, but idle machines decide again
             target = after[np.where(more >= 0, more, queue) * self.shape[1] + pattern]
             parts.append((states, target, np.full(len(target), arrival)))
         for machine, step in enumerate(self.step):

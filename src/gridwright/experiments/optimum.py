@@ -19,25 +19,18 @@ from ..policies import PULL, Policy, Table, View, check_central, policies, polic
 from ..policies import find as find_policy
 from ..simulation import check_system
 from ..statistics import Estimate
+from ..tabular import Tabular
 from .markov_decision import Preemptive, Pull, UnsolvedError, solve
 from .result import Result
 from .simulate import PolicyGiven, SystemGiven, check_numbers, resolve, simulate
 
-__all__ = [
-    "Best",
-    "Gap",
-    "Optimum",
-    "lower_bound",
-    "optimum",
-]
-
 MOST_STATES = 1_000_000
 MOST_PATTERNS = 1024
-"""Ways in which machines can be busy with classes, up to which they are gone through."""
+"""The most ways in which machines can be busy with classes."""
 USELESS = 0.01
-"""A value that may be off by more than this share is none."""
+"""A value that may be off by more than this share is not reported."""
 WARMUP = 0.1
-"""Share of a simulation that does not count: it starts empty, which flatters a policy."""
+"""Share of a simulation that does not count: it starts empty, which favours a policy."""
 
 
 class Best(NamedTuple):
@@ -46,13 +39,13 @@ class Best(NamedTuple):
     mean_number: float
     """Never above the true one: tasks that find no room are turned away."""
     error: float
-    """What may be missing: with ever more room the value rises ever less, and what is still to
-    come is taken to fall as the last two rises did."""
+    """An estimate of what is missing: with more room the value rises less and less; further rises
+    are extrapolated from the last two."""
     tasks: int
 
 
 class Gap(NamedTuple):
-    """How much more a policy has in the system than the best one of its kind could have."""
+    """How much more a policy has in the system than the least possible."""
 
     result: Result
     gap: float
@@ -65,15 +58,15 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
-    """The least mean numbers in system that policies of some kinds can have."""
+class Optimum(Tabular):
+    """The least mean numbers in system that policies can have."""
 
     system: System
     preemptive: Best | None
-    """Of any policy at all: tasks may be interrupted and moved. None: the system is too large."""
+    """Of all policies, also those that interrupt and move tasks. None: the system is too large."""
     pull: Best | None
-    """Of policies that let a task end where it began, idling allowed; push policies are among
-    them. None: the system is too large."""
+    """Of policies that never interrupt a task, push policies included. None: the system is too
+    large."""
     bound: float
     """A lower bound that needs no states, for systems of any size."""
     policy: Policy | None
@@ -82,9 +75,21 @@ class Optimum:
 
     @property
     def least(self) -> float:
-        """What the policies are held against: the best of the computed values."""
+        """The value that policies are compared with: the sharpest that could be computed."""
         best = self.pull or self.preemptive
         return best.mean_number if best else self.bound
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy; the gap is the share above the least mean number."""
+        return [
+            {
+                "policy": str(each.result.policy),
+                "mean_number": each.mean_number,
+                "stable": each.result.stable,
+                "gap": each.gap,
+            }
+            for each in self.policies
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
@@ -98,13 +103,7 @@ class Optimum:
             "pull": plain(self.pull),
             "bound": self.bound,
             "policies": [
-                {
-                    "policy": str(each.result.policy),
-                    "mean_number": each.mean_number.as_json(),
-                    "stable": each.result.stable,
-                    "gap": each.gap,
-                }
-                for each in self.policies
+                {**row, "mean_number": row["mean_number"].as_json()} for row in self.rows()
             ],
         }
 
@@ -117,6 +116,7 @@ def optimum(
     seed: int = 1,
     *,
     accuracy: float = 1e-5,
+    on: str | None = None,
     progress: Callable[[str, float], None] = lambda doing, done: None,
 ) -> Optimum:
     """Compute the least mean number in system, and simulate policies to see how far they are.
@@ -129,11 +129,13 @@ def optimum(
     system
         A system, its name in the catalogue, or the path of its file.
     policies
-        Those to hold against it: every push and pull policy unless given.
+        Policies to compare with it; by default every push and pull policy.
     horizon, replications, seed
         Of the simulations; the first tenth of the horizon does not count.
     accuracy
         The error, as a share of the value, at which it is good enough.
+    on
+        The address of a Dask scheduler whose workers run the simulations; here by default.
     progress
         Called with what is done next, and the share done.
 
@@ -169,7 +171,9 @@ def optimum(
     gaps = []
     for number, policy in enumerate(chosen):
         progress(str(policy), 0.5 + 0.5 * number / len(chosen))
-        result = simulate(system, policy, horizon, replications, seed, warmup=WARMUP * horizon)
+        result = simulate(
+            system, policy, horizon, replications, seed, warmup=WARMUP * horizon, on=on
+        )
         above = result.mean_number.mean / found.least - 1
         gaps.append(Gap(result, above if result.stable else np.nan))
     return replace(found, policies=tuple(gaps))
@@ -180,7 +184,7 @@ def _known() -> list[Policy]:
 
 
 def _check(system: System) -> None:
-    """Refuse what the computation would get wrong."""
+    """Refuse systems for which the computation is wrong."""
     name = system.name or "the system"
     mode.check(system, mode.CENTRAL, "the optimum is for push and pull policies")
     if system.failures is not None or any(
@@ -200,7 +204,7 @@ def _check(system: System) -> None:
 def _best(
     kind: type[Preemptive] | type[Pull], system: System, load: float, accuracy: float
 ) -> tuple[Best | None, Any]:
-    """Give a model more and more room, until that hardly matters or the states are too many."""
+    """Give a model more room until that hardly matters or there are too many states."""
     arrivals, rates = system.arrival_rates, np.array(system.effective)
     good = prices(situation(system))
     classes, machines = rates.shape
@@ -229,14 +233,14 @@ def _best(
 
 
 def _missing(before: float, last: float) -> float:
-    """Sum up all rises to come, after the last two."""
+    """Extrapolate the sum of all further rises from the last two."""
     if before == np.inf or last == 0:
         return float(last)
     return float(last / (before / last - 1)) if last < before else np.inf
 
 
 def _tabulated(model: Pull, actions: Any) -> Policy:
-    """Write the actions down for every number of waiting tasks up to the most."""
+    """Tabulate the actions for all numbers of waiting tasks up to the limit."""
     classes = len(model.rates)
     most = len(model.queues.number) - 2
     counts = np.indices((most + 1,) * classes).reshape(classes, -1)
@@ -246,7 +250,7 @@ def _tabulated(model: Pull, actions: Any) -> Policy:
 
 
 def optimal(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -> int:  # noqa: B008
-    """Do what is best, by a table."""
+    """Look up the best action in a table."""
     index = 0
     for i in range(len(view.classes)):
         index = index * (most + 1) + min(view.classes[i].waiting, most)
@@ -256,13 +260,13 @@ def optimal(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -
 
 
 def lower_bound(system: System) -> float:
-    """Return a mean number in system that no policy can be below, times being exponential.
+    """Return a lower bound on the mean number in system of any policy, for exponential times.
 
     Give every class a price y ≥ 0 with Σ y × arrivals = 1. A machine finishes at most z = max y ×
     rate of priced tasks a time unit, all of them together at most Z. Let V be the priced number of
     tasks in the system. In the long run V² stays the same on average, so what arrivals add to it
-    is what finished tasks take away: E[V × (rate of finishing)] = E[V] + Σ arrivals × y². As the
-    rate of finishing is at most Z, E[V] ≥ Σ arrivals × y² / (Z − 1). Besides, every class has at
+    equals what finished tasks take away: E[V × (rate of finishing)] = E[V] + Σ arrivals × y². As
+    the rate of finishing is at most Z, E[V] ≥ Σ arrivals × y² / (Z − 1). Also, every class has at
     least its work at its fastest machine in the system: arrivals / max rate. The number in system
     is then least if whatever V needs beyond that is of the class with the highest price.
 

@@ -1,4 +1,4 @@
-"""A short rehearsal before a policy is used: mistakes show where they are.
+"""Rehearse a policy before it is used, so that a mistake is reported with its line.
 
 A user's policy first runs a few hundred tasks in plain Python, where every error has a line. Then
 it is compiled and runs the same tasks again. Where its decisions differ, it is refused: compiled
@@ -22,13 +22,11 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Delays, Replication, line_of, replicate
 
-__all__ = ["prepare"]
-
 TASKS = 200
 
 
 def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
-    """Try a policy out on a system and compile it; return it as it compiles."""
+    """Rehearse a policy on a system and compile it; return the policy in the form that compiles."""
     short = TASKS / float(system.arrival_rates.sum())
     rehearsal = _Rehearsal(_shortened(system), policy, delays, short)
     if policy.is_shipped:
@@ -40,7 +38,7 @@ def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
 
 
 def _shortened(system: System) -> System:
-    """Return the system with a few tasks, where their number is what ends a run."""
+    """Return the system with few tasks, if a number of tasks ends its runs."""
     if system.batch is None or system.batch.tasks is None:
         return system
     few = min(system.batch.tasks, TASKS)
@@ -62,7 +60,7 @@ class _Rehearsal:
         return replicate(self.system, policy, horizon=horizon, seed=seed, delays=self.delays, **how)
 
     def interpret(self) -> Replication:
-        """Run the policy in plain Python, and refuse what shows itself to be wrong there."""
+        """Run the policy in plain Python; refuse it if its answers are wrong."""
         policy = self.policy
         with _overheard(policy) as no_answers:
             try:
@@ -82,14 +80,14 @@ class _Rehearsal:
             raise InputError(f"{where}: it answered {said!r}; expected a whole number")
         if _first_difference(run, again) is not None:
             raise InputError(
-                f"policy {policy.name} answers otherwise when the same is asked again: the same "
-                "seed would not give the same result; take random numbers from view.rng"
+                f"policy {policy.name} gives another answer to the same question: the same seed "
+                "would not give the same result; take random numbers from view.rng"
             )
         _refuse_impossible(policy, run)
         return run
 
     def compile(self, horizon: float, *, allocating: bool = False) -> tuple[Policy, Replication]:
-        """Compile the policy and run it; return it as it compiles."""
+        """Compile the policy and run it; return the form of it that compiles, and the run."""
         policy = replace(self.policy, allocating=allocating) if allocating else self.policy
         try:
             return policy, self.run(policy, horizon, trace=not policy.is_shipped)
@@ -102,7 +100,7 @@ class _Rehearsal:
 
 
 def _refuse_impossible(policy: Policy, run: Replication) -> None:
-    """Refuse a policy none of whose answers is possible."""
+    """Refuse a policy that gives only impossible answers."""
     idle = not run.responded.sum() and not run.utilisation.any()
     refused = policy.kind.serves_refused and run.refusals == run.asked
     if run.tasks > 0 and run.refusals and (idle or refused):
@@ -138,7 +136,7 @@ def _first_difference(one: Replication, other: Replication) -> float | None:
 
 @contextmanager
 def _overheard(policy: Policy) -> Iterator[list[tuple[int, Any]]]:
-    """Note what a policy returns that is no answer at all, and in which line."""
+    """Record return values of a policy that are not whole numbers, with their lines."""
     code, found = policy.decide.__code__, []
 
     def listen(frame: FrameType, event: str, value: Any) -> None:
@@ -162,17 +160,17 @@ def _where(policy: Policy, lines: list[int]) -> str:
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PLACE = re.compile(r'(?:File "| at )(.+?)(?:", line | \()(\d+)')
 FRAME = ("Failed in nopython", "File ", "During: ")
-"""How lines begin that tell how the compiler went about it, and not what is wrong."""
+"""The beginnings of lines in which the compiler describes its steps, not the error."""
 
 
 def _why_not_compiled(policy: Policy, told: str) -> str:
-    """Pick from what the compiler says, which is long, the line of the policy and the reason."""
+    """Find the line of the policy and the reason in the long message of the compiler."""
     told = COLOUR.sub("", told)
     file = Path(policy.decide.__code__.co_filename).name
     lines = [int(line) for path, line in PLACE.findall(told) if Path(path).name == file]
     said = [line.strip() for line in told.splitlines() if line.strip()]
     reason = next((line for line in said if not line.startswith(FRAME)), said[0])
-    if "Cannot modify" in told:  # deep in what Numba says
+    if "Cannot modify" in told:  # deep in Numba's message
         reason = next(line[line.index("Cannot") :] for line in said if "Cannot modify" in line)
     reason = reason.partition(", defined")[0].rstrip(".:")
     return (

@@ -1,4 +1,4 @@
-"""What a simulation measured: every figure with its interval, and the replications behind them."""
+"""The result of a simulation: every figure with its interval, and the replications."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from ..model import System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
 from ..statistics import EDGE, Estimate, Stability, estimate, stability
-
-__all__ = ["ClassResult", "Result", "in_words"]
+from ..tabular import Tabular
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +23,7 @@ GROWING = ("mean_number", "mean_response")
 
 
 class ClassResult(NamedTuple):
-    """What a class of tasks met with."""
+    """The figures of a class of tasks."""
 
     name: str
     arrivals: float
@@ -35,15 +34,15 @@ class ClassResult(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Tabular):
     """The result of simulating a system under a policy."""
 
     further: ClassVar[tuple[str, ...]] = ()
-    """What this kind of system is measured by besides: numbers in ``Replication.more``."""
+    """Further figures that this kind of system has, from ``Replication.more``."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Those of them, or of the criteria, that a comparison shows; all of them unless given."""
+    """The figures that a comparison shows; by default the criteria and all further figures."""
     criteria: ClassVar[tuple[str, ...]] = ("mean_number", "mean_response")
-    """What policies are compared by; the last one names the winner."""
+    """The figures that policies are compared by; the last one decides the winner."""
     more_is_better: ClassVar[frozenset[str]] = frozenset()
 
     system: System
@@ -65,23 +64,31 @@ class Result:
 
     @cached_property
     def mean_waiting(self) -> Estimate:
-        """The mean time from arrival to being sent to a machine."""
+        """The mean time from arrival until a task is sent to the machine that finishes it.
+
+        Of a job with several applications, the sum over all of them.
+        """
         return estimate(self._over_tasks("waiting"))
 
     @cached_property
+    def mean_queueing(self) -> Estimate:
+        """The mean time in the queue of the machine that ran the task."""
+        return estimate(self._over_tasks("queueing"))
+
+    @cached_property
     def figures(self) -> dict[str, Estimate]:
-        """What this kind of system is measured by besides, by name."""
+        """The further figures of this kind of system, by name."""
         return {name: estimate(self.values(name)) for name in self.further}
 
     def figure(self, name: str) -> Estimate:
-        """Return a figure by its name, one of the criteria or of the further ones."""
+        """Return a criterion or further figure by its name."""
         found = self.figures.get(name)
         if found is None:
             found = estimate(self.values(name))
         return found
 
     def written(self, name: str) -> str:
-        """Write a figure with its interval, or without one where it would mislead.
+        """Write a figure with its interval, or without one if it would mislead.
 
         The number in system and the response of an unstable policy grow with the horizon.
         """
@@ -127,7 +134,7 @@ class Result:
 
     @property
     def by_class(self) -> dict[str, tuple[Estimate, ...]]:
-        """What this kind of system is measured by besides, class by class."""
+        """The further figures of this kind of system, by class."""
         return {}
 
     @cached_property
@@ -237,6 +244,21 @@ class Result:
         """CPU seconds inside the engine."""
         return sum(r.seconds for r in self.replications)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each figure: of all tasks, of each class, of each machine."""
+        whole = ("mean_number", "mean_response", "mean_waiting", "mean_queueing")
+        by_class = ("mean_response", "mean_waiting", "mean_queueing", "throughput")
+        figures = {name: getattr(self, name) for name in whole} | self.figures
+        found = [("all tasks", name, value) for name, value in figures.items()]
+        found += [
+            (f"class {each.name}", name, getattr(each, name))
+            for each in self.classes
+            for name in by_class
+        ]
+        machines = zip(self.system.machines, self.utilisation, strict=True)
+        found += [(f"machine {name}", "utilisation", value) for name, value in machines]
+        return [{"of": of, "figure": name, "value": value} for of, name, value in found]
+
     def as_json(self) -> dict[str, Any]:
         """Return the result as ``--json`` prints it."""
         return {
@@ -255,6 +277,7 @@ class Result:
             "mean_number": self.mean_number.as_json(),
             "mean_response": self.mean_response.as_json(),
             "mean_waiting": self.mean_waiting.as_json(),
+            "mean_queueing": self.mean_queueing.as_json(),
             "classes": [_class_as_json(each) for each in self.classes],
             "machines": [
                 {"name": name, "utilisation": busy.as_json()}
@@ -270,8 +293,8 @@ class Result:
     def __repr__(self) -> str:
         verdict = "" if self.stable else f", {self.stability.word}"
         return (
-            f"Result({self.system.name!r}, {self.policy}: mean number {self.mean_number}, "
-            f"mean response {self.mean_response}{verdict})"
+            f"{type(self).__name__}({self.system.name!r}, {self.policy}: "
+            f"mean number {self.mean_number}, mean response {self.mean_response}{verdict})"
         )
 
     def _stack(self, field: str) -> Floats:
@@ -295,6 +318,31 @@ def in_words(name: str) -> str:
     """
     known = {"mean_number": "mean number in system", "mean_response": "mean response time"}
     return known.get(name, name.replace("_", " "))
+
+
+UNITS = {
+    "mean_number": "tasks",
+    "mean_response": "time units",
+    "makespan": "time units",
+    "wasted_work": "time units",
+    "on_time": "tasks",
+    "late": "tasks",
+    "discarded": "tasks",
+    "unfinished": "tasks",
+    "ok": "jobs",
+    "in_progress": "jobs",
+}
+"""The units of figures; those not named here are shares and have none."""
+
+
+def with_unit(value: Estimate | float, name: str) -> str:
+    """Write an amount of a figure with its unit.
+
+    >>> with_unit(Estimate(2.0, 1.5, 2.5), "mean_response")
+    '2.00 ± 0.50 time units'
+    """
+    number = str(value) if isinstance(value, Estimate) else f"{value:.4g}"
+    return f"{number} {UNITS[name]}" if name in UNITS else number
 
 
 def _class_as_json(result: ClassResult) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,23 +13,12 @@ from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from ..statistics import Estimate, Stability, estimate
 from .result import Floats, Result
 
-__all__ = [
-    "BatchResult",
-    "ChainResult",
-    "CustomerResult",
-    "DeadlineResult",
-    "PeerResult",
-    "batch_result",
-    "check_alike",
-    "result_of",
-]
-
 COUNTS_ITSELF = ("kpb_dec",)
 """Policies for which the source counts the asking machine among those asked."""
 
 
 class PeerResult(Result):
-    """A result with the messages that machines exchanged, and how far they knew each other."""
+    """The result of a peer policy: messages, and how much machines know of each other."""
 
     further: ClassVar[tuple[str, ...]] = (
         "messages_per_task",
@@ -71,7 +59,7 @@ BY_CLASS = ("on_time", "late", "discarded")
 
 
 class BatchResult(Result):
-    """The result of a batch policy; every task that is finished is on time without deadlines."""
+    """The result of a batch policy; without deadlines every finished task is on time."""
 
     further: ClassVar[tuple[str, ...]] = (
         "on_time",
@@ -131,7 +119,7 @@ class BatchResult(Result):
 
 
 class DeadlineResult(BatchResult):
-    """The result of a batch policy where there are deadlines: they are what counts."""
+    """The result of a batch policy on a system with deadlines: it is compared by tasks on time."""
 
     compared: ClassVar[tuple[str, ...]] = (
         "on_time",
@@ -165,7 +153,6 @@ class CustomerResult(NamedTuple):
     """The share of replications in which δ > 0 in every window."""
 
 
-@dataclass(frozen=True, eq=False)
 class ChainResult(Result):
     """The result of simulating chains of applications under a policy.
 
@@ -236,11 +223,11 @@ def result_of(system: System, policy: Policy, *rest: Any) -> Result:
 
 
 def check_alike(policies: Sequence[Policy]) -> None:
-    """Refuse policies of kinds that are measured by different things, on arrivals of their own."""
+    """Refuse policies of kinds that have different figures and different arrivals."""
     first, *others = policies
     for other in others:
         if RESULTS.get(first.kind) is not RESULTS.get(other.kind):
             raise InputError(
                 f"{first.name} is a {first.kind} policy and {other.name} a {other.kind} policy; "
-                "they are measured by different things"
+                "they cannot be compared, since they have different figures"
             )

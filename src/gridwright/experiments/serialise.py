@@ -1,7 +1,7 @@
-"""Systems and policies as bytes that another process can unpack.
+"""Turn systems and policies into bytes that another process can unpack.
 
-What comes from a user's file travels as that file, so that the other machine need not have it; what
-was typed into a session travels as code.
+Code from a user's file is sent as that file, so that the other machine need not have it; code typed
+into a session is sent as it is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,6 @@ from typing import Any
 from ..model import InputError
 from ..model.user_file import contents_of, load_module
 from ..policies import Policy, find
-
-__all__ = [
-    "pack",
-    "unpack",
-]
 
 
 def pack(value: Any) -> bytes:
@@ -54,7 +49,7 @@ def unpack(parcel: bytes) -> Any:
 
 
 def _policy_parts(policy: Policy) -> tuple[Any, ...]:
-    """Say where a policy's function is found, and what was changed of its parameters."""
+    """Return where a policy's function is found, and its settings."""
     module = policy.decide.__module__
     where: Any = policy.decide
     if policy.original.is_shipped:
@@ -88,7 +83,7 @@ def _restored(where: Any, parts: dict[str, Any]) -> Policy:
 
 
 def _named(file: str, contents: bytes, name: str) -> Any:
-    """Return what a user's file calls by a name."""
+    """Return an object of a user's file by its name."""
     value: Any = _module(file, contents)
     for part in name.split("."):
         value = getattr(value, part)
@@ -97,7 +92,7 @@ def _named(file: str, contents: bytes, name: str) -> Any:
 
 @cache
 def _module(file: str, contents: bytes) -> ModuleType:
-    """Load a user's file that came as bytes. It needs a place: compiled code is kept by it."""
+    """Load a user's file from bytes. It is written to disk: compiled code is cached by its path."""
     digest = blake2b(contents, digest_size=12).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"gridwright-{os.getuid()}-{digest}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -107,5 +102,5 @@ def _module(file: str, contents: bytes) -> ModuleType:
     if not path.exists() or path.read_bytes() != contents:
         part = folder / f"{file}.{os.getpid()}"
         part.write_bytes(contents)
-        part.replace(path)  # whole or not at all: others may be at it too
+        part.replace(path)  # atomic: other processes may write it too
     return load_module(path)

@@ -24,28 +24,17 @@ from .result import Result
 from .results_by_kind import result_of
 from .store import Store, key_of
 
-__all__ = [
-    "HORIZON",
-    "PolicyGiven",
-    "Progress",
-    "SystemGiven",
-    "check_numbers",
-    "resolve",
-    "run_in_threads",
-    "simulate",
-]
-
 HORIZON = 20_000.0
 ROUND = 10
-"""Replications of a round, when the number of them is found by precision."""
+"""Replications added at a time until the precision is reached."""
 MOST = 1000
 
 SystemGiven = System | str | PathLike[str]
 PolicyGiven = Policy | str | PathLike[str]
-"""Itself, its name, or the path of its file."""
+"""An object, its name, or the path of its file."""
 
 Progress = Callable[[float, list[Replication]], None]
-"""Called as a simulation goes on, with the share done and the replications so far."""
+"""Called during a simulation with the share done and the replications so far."""
 
 
 def simulate(
@@ -73,8 +62,8 @@ def simulate(
     policy
         A policy, its name with parameters (``"kpb:k=3"``), or the path of its file.
     horizon
-        The length of a run in time units: the published one where the catalogue knows it, else
-        20,000.
+        The length of a run in time units; by default the published one if the catalogue has it,
+        else 20,000.
     replications
         How many independent runs; with one there is no interval.
     seed
@@ -82,23 +71,23 @@ def simulate(
     warmup
         Time at the start of every run that does not count.
     precision
-        In place of replications: go on until the half widths of the mean number and the mean
-        response, or of what else policies of the kind are compared by, are within this share of
-        them (at most 1,000 replications).
+        In place of replications: add replications until the half widths of the mean number and the
+        mean response, or of the figures that policies of the kind are compared by, are within
+        this share of them (at most 1,000 replications).
     threads
-        How many run at once: as many as there are processors unless given.
+        How many run at once; by default one for each processor.
     delays
-        Pull only: what a real grid adds. Time to send a task and to hear that it is done, to
-        notice that a machine has failed, and between reports of CPU availability.
+        Pull policies only: the delays of a real grid. Time to send a task, to hear that it is
+        done, to notice that a machine has failed, and between reports of CPU availability.
     trace
         Keep the event log of every replication.
     on
         The address of a Dask scheduler (``tcp://…``) whose workers run the replications, with the
         same numbers to the last digit.
     store
-        Where replications are kept, so that the same one need not be simulated again.
+        Where replications are kept, so that none is simulated twice.
     progress
-        Called now and then with the share done and the replications so far.
+        Called from time to time with the share done and the replications so far.
 
     Examples
     --------
@@ -148,7 +137,7 @@ class _Work:
     def run(
         self, seeds: list[np.random.SeedSequence], before: list[Replication]
     ) -> list[Replication]:
-        """Return a replication for every seed: what is kept, and the rest simulated."""
+        """Return a replication for every seed: from the store if it is there, else simulated."""
         keys = [self._key(seed) for seed in seeds]
         found = {k: kept for k, key in enumerate(keys) if (kept := self._kept(key)) is not None}
         missing = [k for k in range(len(seeds)) if k not in found]
@@ -203,7 +192,7 @@ def check_numbers(
     precision: float | None = None,
     threads: int | None = None,
 ) -> None:
-    """Refuse numbers with which nothing can be simulated."""
+    """Refuse numbers that cannot be simulated."""
     _check_kind("replications", replications, Integral)
     _check_kind("seed", seed, Integral)
     _check_kind("warmup", warmup, Real)
@@ -229,7 +218,7 @@ def _check_kind(name: str, value: Any, kind: type[Real] | type[Integral]) -> Non
 
 
 def _seeds(seed: int) -> Iterator[np.random.SeedSequence]:
-    """Give every replication a seed of its own, the same however many there are."""
+    """Yield a seed for every replication, the same ones however many there are."""
     number = 0
     while True:
         yield np.random.SeedSequence(seed, spawn_key=(number,))
@@ -244,7 +233,7 @@ def _is_precise(result: Result, precision: float) -> bool:
 
 
 class _StoppedError(Exception):
-    """Raised in a replication that nobody waits for any more."""
+    """Raised in a replication whose result is no longer needed."""
 
 
 def run_in_threads(
@@ -256,7 +245,10 @@ def run_in_threads(
     on_progress: Callable[[float], None],
     threads: int | None,
 ) -> None:
-    """Run a replication for every seed; tell of each as it is done, and of the share done."""
+    """Run a replication for every seed in threads; report each one, and the share done.
+
+    Compiled loops release the interpreter's lock.
+    """
     stop = Event()
     shares = [0.0] * len(seeds)
 

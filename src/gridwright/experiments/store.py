@@ -1,7 +1,7 @@
-"""Replications kept on disk, so that what was simulated once is not simulated again.
+"""Keep replications on disk, so that none is simulated twice.
 
 A replication is found by its content: the system, the policy and its parameters, the run, its seed,
-and the code that simulates. Whatever of these changes, it is simulated anew.
+and the code that simulates. If any of these changes, it is simulated again.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
 
-__all__ = ["Store", "engine", "key_of"]
-
 CODE = ("allocation", "model", "policies", "simulation")
 """The packages that a replication's numbers come from."""
 MORE = "more."
 
 
 class Store:
-    """Replications by their content, in one file; a fresh one uses only what it kept itself.
+    """Replications by their content, in one file; a fresh store uses only its own.
 
     >>> import tempfile
     >>> store = Store(Path(tempfile.mkdtemp()) / "results.sqlite")
@@ -55,10 +53,10 @@ class Store:
                     "CREATE TABLE IF NOT EXISTS replication (key TEXT PRIMARY KEY, data BLOB)"
                 )
         except (OSError, sqlite3.Error) as error:
-            raise InputError(f"results cannot be kept in {self.path}: {error}") from None
+            raise InputError(f"results cannot be stored in {self.path}: {error}") from None
 
     def get(self, key: str) -> Replication | None:
-        """Return a replication that is kept, if it is."""
+        """Return a replication, or None if it is not there."""
         if self.fresh and key not in self.mine:
             return None
         try:
@@ -66,11 +64,11 @@ class Store:
                 rows = database.execute("SELECT data FROM replication WHERE key = ?", (key,))
                 found = rows.fetchone()
             return _read(found[0]) if found else None
-        except Exception:  # a damaged one, whatever is wrong with it, is simulated again
+        except Exception:  # a damaged entry is simulated again
             return None
 
     def put(self, key: str, replication: Replication) -> None:
-        """Keep a replication; a full disk is no reason to lose the run."""
+        """Keep a replication; do nothing if the disk is full."""
         with suppress(OSError, sqlite3.Error), self._open() as database:
             database.execute(
                 "INSERT OR REPLACE INTO replication VALUES (?, ?)", (key, _write(replication))
@@ -86,9 +84,9 @@ class Store:
 def key_of(
     system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
 ) -> str | None:
-    """Name a replication by its content; None where a user's own code has a part in it.
+    """Return the key of a replication: a digest of its content; None if it uses a user's code.
 
-    A user's file may use other files of theirs, so that its own text does not tell all.
+    A user's file may import other files, so its own text is not enough.
     """
     text = _text(system)
     if options["trace"] or ".py:" in text or not policy.is_shipped:
@@ -110,7 +108,7 @@ def key_of(
 
 @lru_cache(maxsize=8)
 def _text(system: System) -> str:
-    """Write a system down, whatever it is called."""
+    """Return a system without its name as text."""
     return system.replace(name="").to_toml()
 
 
@@ -136,11 +134,11 @@ def _python_files(folder: Any) -> list[Any]:
 
 
 LOADED = _digest()
-"""Taken when the code is loaded: what is edited later does not run yet."""
+"""Taken when the code is loaded: later edits do not run yet."""
 
 
 def engine() -> str:
-    """Name the code that simulates, what compiles it, what solves, and the kind of processor."""
+    """Return the digest of the code with the versions of compiler and solvers and the processor."""
     return f"{LOADED} {toolchain()} {numba_settings()} {_solvers()} {platform.machine()}"
 
 

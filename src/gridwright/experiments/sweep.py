@@ -1,4 +1,4 @@
-"""``sweep``: several policies on a system of which one thing is varied."""
+"""``sweep``: several policies on a system while one of its parameters varies."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ from typing import Any, NamedTuple
 from ..model import InputError, System, did_you_mean
 from ..policies import Policy
 from ..policies import find as find_policy
+from ..tabular import Tabular
 from .result import Result
 from .results_by_kind import check_alike
 from .simulate import PolicyGiven, SystemGiven, resolve, simulate
 from .variation import BELIEFS, VARIATIONS, is_variation, varied
 
-__all__ = ["Point", "Sweep", "sweep"]
-
 
 class Point(NamedTuple):
-    """What the policies did at one value of what is varied."""
+    """The results of all policies at one value."""
 
     value: float | str
     results: tuple[Result, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
-    """Results of several policies along the values of one thing."""
+class Sweep(Tabular):
+    """Results of several policies for several values of one parameter."""
 
     system: System
     vary: str
     policies: tuple[str, ...]
-    """As they were given: without the value that is varied."""
+    """Their names, without the value that varies."""
     points: tuple[Point, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each value and policy: what a table, a file or a plot needs."""
+        """Return one row for each value and policy."""
         return [
             {
                 "value": point.value,
@@ -76,16 +75,16 @@ def sweep(
     progress: Callable[[float | str, Policy, float], None] | None = None,
     **options: Any,
 ) -> Sweep:
-    """Simulate policies along the values of one thing; other parameters are simulate's.
+    """Simulate policies for several values of one parameter; other parameters are simulate's.
 
-    What can be varied: ``load`` (arrivals are scaled to this long-run load, failures included),
+    What can vary: ``load`` (arrivals are scaled to this long-run load, failures included),
     ``arrivals`` and ``machines`` (times as many), ``machines.GROUP`` (of a group), ``nodes``
     (machines that are all alike), ``mean_uptime`` and ``mean_repair``, ``mean_interval`` (between
     changes), ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed); for
     batch policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is believed of the pmfs
     (``assumed.shift``, ``.scale``, ``.execution``); for chains ``perturbation.variation``,
     ``.arrivals`` and ``.uptimes``; or a parameter of the policies, in numbers or words. All
-    policies meet the same arrivals.
+    policies have the same arrivals.
 
     >>> found = sweep("2.B", ["mct", "lpas"], "load", [0.3, 0.6], horizon=200, replications=2)
     >>> len(found.points)
@@ -95,12 +94,12 @@ def sweep(
     chosen = [find_policy(policy) for policy in policies]
     names = [str(policy) for policy in chosen]
     if not chosen:
-        raise InputError("there is no policy to simulate; name one or several")
+        raise InputError("there is no policy to simulate; name at least one")
     if len(set(names)) < len(names):
         raise InputError(f"policy {max(names, key=names.count)!r} is named twice")
     check_alike(chosen)
     if not values:
-        raise InputError(f"there is no value of {vary}; name one or several")
+        raise InputError(f"there is no value of {vary}; give at least one")
     _check(chosen, vary)
     about_system = is_variation(vary)
     points: list[Point] = []
@@ -110,7 +109,7 @@ def sweep(
         for k, policy in enumerate(chosen):
             own = not about_system and vary in policy.parameters
             if points and not own and not about_system:
-                results.append(points[0].results[k])  # nothing about it changes
+                results.append(points[0].results[k])  # it does not have this parameter
                 continue
             report = None
             if progress is not None:

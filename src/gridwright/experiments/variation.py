@@ -1,4 +1,4 @@
-"""A system with one thing about it changed to a value."""
+"""Change one parameter of a system."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Callable
 from ..allocation import allocate, long_run_load
 from ..model import Assumed, InputError, Perturbation, System, did_you_mean, mode, scaled_chains
 
-__all__ = ["VARIATIONS", "is_variation", "varied"]
-
 
 def varied(system: System, what: str, value: float | str) -> System:
-    """Return the system with something about it changed.
+    """Return the system with one parameter changed.
 
     >>> from gridwright import allocate
     >>> two = System(arrivals=[5, 8], rates=[[8, 3], [4, 10]])
@@ -28,7 +26,7 @@ def varied(system: System, what: str, value: float | str) -> System:
 
 
 def is_variation(what: str) -> bool:
-    """Tell whether a word names something about a system that can be varied."""
+    """Tell whether a word names a parameter of systems that can vary."""
     return what in VARIATIONS or what in BELIEFS or what.startswith("machines.")
 
 
@@ -39,7 +37,7 @@ def _scaled(system: System, factor: float) -> System:
 
 
 def _with_load(system: System, load: float) -> System:
-    """Scale the arrivals to a long-run load: failures and the CPU availability count."""
+    """Scale the arrivals to a long-run load, with failures and CPU availability."""
     now = long_run_load(system)
     if now is None:
         now = 1 / allocate(system).long_run_capacity
@@ -119,7 +117,7 @@ def _with_belief(system: System, part: str, value: float | str) -> System:
 
 
 BELIEFS = ("assumed.execution", "assumed.scale", "assumed.shift")
-"""What can be believed wrongly of the pmfs of execution times: a shape by its name, numbers."""
+"""Wrong beliefs about the pmfs of execution times: the name of a shape, or a number."""
 
 VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "load": _with_load,
@@ -139,4 +137,4 @@ VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "perturbation.arrivals": lambda system, most: _with_perturbation(system, "arrivals", most),
     "perturbation.uptimes": lambda system, most: _with_perturbation(system, "uptimes", most),
 }
-"""What can be varied about any system; ``machines.GROUP`` besides."""
+"""Parameters that can vary; also ``machines.GROUP``."""

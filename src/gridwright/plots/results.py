@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..experiments import Contest, Result, Sweep
+    from ..experiments import Contest, Optimum, Result, Sweep
     from ..statistics import Estimate
     from ..traces import Replay
-
-__all__ = ["draw_contest", "draw_replays", "draw_results", "draw_sweep"]
 
 MARKS = {False: "o", None: "s"}
 """The shapes around points of a sweep that are unstable, or undecided."""
@@ -197,6 +195,22 @@ def draw_contest(found: Contest, path: Path | None = None) -> Figure:
     by_load.set_xlabel("load")
     by_load.set_ylabel("mean number ÷ least")
     figure.suptitle(f"{len(found.bouts)} systems")
+    return save(figure, path)
+
+
+def draw_optimum(found: Optimum, path: Path | None = None) -> Figure:
+    """Draw the mean number in system of every stable policy, and the least possible one."""
+    figure = new_figure(8, 4)
+    axes = figure.subplots()
+    stable = [gap.result for gap in found.policies if gap.result.stable]
+    means = [result.mean_number.mean for result in stable]
+    errors = [_error(result, "mean_number", result.mean_number) for result in stable]
+    axes.bar([_name(result) for result in stable], means, yerr=errors, capsize=4)
+    axes.axhline(found.least, color="black", linewidth=0.8, linestyle="--", label="least possible")
+    axes.set_ylabel(in_words("mean_number"))
+    axes.tick_params(axis="x", rotation=30)
+    axes.legend(frameon=False)
+    figure.suptitle(literal(found.system.name))
     return save(figure, path)
 
 

@@ -1,7 +1,6 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
-from .central_setup import Delays
-from .driver import Replication, check_run
+from .driver import Delays, Replication, check_run
 from .event_log import KINDS
 from .replicate import check_system, line_of, replicate
 

@@ -1,6 +1,8 @@
 """The loop of a batch system: arrivals, completions, and a mapping event after each.
 
 Tasks wait centrally until a mapping event sends them to the short queues of the machines.
+
+Names as in ``central_state``; also ``v`` the view of the policy, ``w`` a waiting task in it.
 """
 
 from math import floor
@@ -16,16 +18,6 @@ from .batch_state import State
 from .event_log import ARRIVE, ASSIGN, DISCARD, FINISH, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
 
-__all__ = [
-    "arrive",
-    "complete_task",
-    "forget_expired",
-    "join",
-    "loop",
-    "take_next",
-    "trace_needs",
-]
-
 ALLOCATES_NOTHING = True
 
 
@@ -39,9 +31,10 @@ def loop(
     discard: int,
     own: Generator,
 ) -> int:
-    """Go on until a time, or until something is needed; return the reason.
+    """Run until a time, or until something is needed; return the reason (see ``interrupts``).
 
-    The limit is 0 in immediate mode; discard: 0 never, 1 from the batch, 2 from queues too.
+    The limit is that of a queue, 0 in immediate mode. Discard 0: never, 1: from the batch, 2: also
+    from queues.
     """
     c = s.count[0]
     tracing = len(s.trace) > 0
@@ -58,7 +51,7 @@ def loop(
             break
         if c.free < 0:
             return POOL
-        if tracing and c.traced + trace_needs(s) > len(s.trace):
+        if tracing and c.traced + events_per_step(s) > len(s.trace):
             return TRACE
         c.area += c.inside * (t - c.now)
         c.now = t
@@ -68,7 +61,7 @@ def loop(
             complete_task(s, j, t, warmup)
             take_next(s, j, t, warmup, discard)
         if c.coming < c.known and s.arrival[c.coming].time == t:
-            continue  # those that come together are mapped together
+            continue  # tasks that arrive together are mapped together
         if discard > 0:
             forget_expired(s, t, warmup)
         if c.waiting > 0 and (limit == 0 or has_room(s, limit)):
@@ -82,8 +75,8 @@ def loop(
     return SLICE
 
 
-def trace_needs(s: State) -> int:
-    """Return how many events one step of the loop may note."""
+def events_per_step(s: State) -> int:
+    """Return how many events one step of the loop may log."""
     return 3 * s.count[0].inside + 8
 
 
@@ -96,7 +89,7 @@ def has_room(s: State, limit: int) -> bool:
 
 
 def show(s: State, v: BatchView, t: float, limit: int) -> None:
-    """Write down for the policy what machines hold, and which tasks of each class wait."""
+    """Show the policy what machines hold, and which tasks of each class wait."""
     for j in range(len(s.server)):
         show_machine(s, v, j, t, limit)
     for i in range(len(v.classes)):
@@ -112,7 +105,7 @@ def show(s: State, v: BatchView, t: float, limit: int) -> None:
 
 
 def show_machine(s: State, v: BatchView, j: int, t: float, limit: int) -> None:
-    """Write down what a machine holds, and when it is expected to have done it."""
+    """Show what a machine holds, and when it is expected to finish it."""
     o, m = s.server[j], v.machines[j]
     m.queued = o.queued
     m.free = limit - o.queued if limit > 0 else len(s.waiting)
@@ -161,7 +154,7 @@ def at_time(v: BatchView, t: float, own: Generator) -> BatchView:
 
 
 def send(s: State, chosen: Any, t: float, count: int, limit: int) -> None:
-    """Send tasks where the policy says; what is impossible is refused, and counted."""
+    """Send tasks where the policy says; refuse and count impossible answers."""
     c = s.count[0]
     waiting, machines = c.waiting, len(s.server)
     for n in range(count if count <= len(chosen) else 0):
@@ -218,7 +211,7 @@ def arrive(s: State, t: float, warmup: float) -> None:
 
 
 def complete_task(s: State, j: int, t: float, warmup: float) -> None:
-    """Let the task go that a machine has done."""
+    """Count and remove the task that a machine has finished."""
     c, o = s.count[0], s.server[j]
     x = o.head
     ticket = s.ticket[x]
@@ -231,7 +224,7 @@ def complete_task(s: State, j: int, t: float, warmup: float) -> None:
         q.responded += 1
         q.response += t - ticket.born
         q.waited += ticket.sent - ticket.born
-        q.queueing += o.begun - ticket.sent
+        q.queued += o.begun - ticket.sent
         q.late += late
         q.on_time += not late
         c.wasted += t - o.begun if late else 0.0
@@ -243,7 +236,7 @@ def complete_task(s: State, j: int, t: float, warmup: float) -> None:
 
 
 def take_next(s: State, j: int, t: float, warmup: float, discard: int) -> None:
-    """Let an idle machine begin the next task of its queue, without those that are too late."""
+    """Let an idle machine begin the next task of its queue; discard those that are too late."""
     o = s.server[j]
     while o.head >= 0:
         x = o.head

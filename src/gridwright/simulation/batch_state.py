@@ -1,4 +1,4 @@
-"""The state of a system of batches: plain arrays, so that the loop can stop anywhere and go on."""
+"""The state of a batch system: plain arrays, so that the loop can stop and continue anywhere."""
 
 from __future__ import annotations
 
@@ -8,26 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler.link import shared
-from ..model import InputError, System
+from ..model import System
 from ..policies.view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, TALLIES, WAITING, BatchView, records
 from .batch_tables import Tables
-from .central_state import EVENT
-
-__all__ = [
-    "ARRIVAL",
-    "COUNT",
-    "SERVER",
-    "STREAM",
-    "TICKET",
-    "State",
-    "grow",
-    "make_state",
-    "make_view",
-]
+from .driver import free_pool
+from .event_log import EVENT
 
 POOL = 512
-MOST_TASKS = 1 << 22
-"""Tasks in the system at once for which there is room."""
 
 ARRIVAL = np.dtype([("time", "f8"), ("quantile", "f8"), ("task_class", "i8")], align=True)
 """The quantile says how long the task takes: the inverse of the cdf of any machine's pmf."""
@@ -62,7 +49,7 @@ STREAM = np.dtype(
         ("responded", "i8"),
         ("response", "f8"),
         ("waited", "f8"),
-        ("queueing", "f8"),
+        ("queued", "f8"),
         ("finished", "i8"),
         ("on_time", "i8"),
         ("late", "i8"),
@@ -119,14 +106,12 @@ def make_state(
     server["finish"] = np.inf
     server["head"] = server["tail"] = -1
     count["width"] = truth.width
-    ticket = records(POOL, TICKET)
-    ticket["next"] = np.append(np.arange(1, POOL), -1)
     return State(
         waiting=records(POOL, WAITING),
         place=np.zeros(POOL, np.int64),
         server=server,
         stream=stream,
-        ticket=ticket,
+        ticket=free_pool(POOL, TICKET),
         arrival=records(0, ARRIVAL),
         count=count,
         mean=believed.mean,
@@ -166,24 +151,4 @@ def make_view(believed: Tables, allowance: NDArray[np.float64], limit: int) -> B
         memory=np.zeros((classes, machines)),
         tally=np.zeros(TALLIES),
         rng=None,  # type: ignore[arg-type]
-    )
-
-
-def grow(state: State, view: BatchView) -> tuple[State, BatchView]:
-    """Return the same with room for twice as many tasks."""
-    old = len(state.ticket)
-    if old >= MOST_TASKS:
-        raise InputError(
-            f"more than {MOST_TASKS:,} tasks are in the system at time {state.count[0].now:g}: "
-            "it is unstable; a shorter horizon shows that too"
-        )
-    ticket, place = records(2 * old, TICKET), np.zeros(2 * old, np.int64)
-    ticket[:old], place[:old] = state.ticket, state.place
-    ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
-    ticket["next"][-1] = state.count[0].free
-    state.count[0].free = old
-    chance = np.zeros((2 * old, len(state.server)))
-    return (
-        state._replace(ticket=ticket, place=place, waiting=records(2 * old, WAITING)),
-        view._replace(chosen=records(2 * old, CHOSEN), chance=chance),
     )

@@ -12,15 +12,6 @@ from numpy.typing import NDArray
 from ..model import Distribution, GridPmf, InputError, Pmf, System
 from ..model.pmf import moved
 
-__all__ = [
-    "Tables",
-    "allowances",
-    "believed_pmfs",
-    "table_of",
-    "true_pmfs",
-    "width_of",
-]
-
 LARGEST = 50_000_000
 """Entries of a table at most: 400 MB."""
 

@@ -1,154 +1,99 @@
-"""A replication of a central system, push or pull: its loop driven slice by slice, and read off."""
+"""The mechanism of push and pull policies: one scheduler decides about single tasks."""
 
 from __future__ import annotations
 
-from time import thread_time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import System
 from ..policies import Policy
-from .central_setup import (
-    Delays,
-    Streams,
-    choose_loop,
-    choose_planner,
-    is_static,
-    make_plan,
-    make_state,
-)
-from .central_state import State, grow
-from .driver import Conditions, Replication, slice_ends
-from .interrupts import ASK, DRAWS, HELD, PLAN, POOL, SLICE, TRACE
-from .sampling import refill
-
-__all__ = ["read_off", "run", "turn_page"]
+from . import event_loop, pull, push
+from .central_setup import is_static, make_plan, make_state, situation_of
+from .central_state import State
+from .driver import Conditions, Delays, Mechanism, linked
+from .interrupts import ASK
+from .planning import choose_planner
 
 Floats = NDArray[np.float64]
 
 
-def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
-    """Simulate one replication of a push or pull system."""
-    lazy = not policy.kind.pulls and is_static(system) and conditions.delays is None
-    result = _run(system, policy, conditions, lazy=lazy)
-    if result is None:  # the policy holds tasks back, which needs an event list
-        result = _run(system, policy, conditions, lazy=False)
-    assert result is not None
-    return result
+class Central(Mechanism):
+    """A push or pull system.
+
+    Push systems whose machines neither fail nor change start with the loop that has no event list.
+    If the policy holds a task back there, the replication starts again with the other loop.
+    """
+
+    most: ClassVar[int] = 1 << 25  # tickets take about 2 GB then
+    events_per_step = staticmethod(event_loop.events_per_step)
+
+    def __init__(
+        self,
+        system: System,
+        policy: Policy,
+        conditions: Conditions,
+        *,
+        event_list: bool | None = None,
+    ) -> None:
+        super().__init__(system, policy, conditions)
+        if event_list is None:
+            event_list = policy.kind.pulls or not is_static(system) or conditions.delays is not None
+        self.counts_at_once = not event_list
+        self.plans: dict[bytes, Floats] = {}
+        self.delays = conditions.delays or Delays()
+        self.state, self.distributions = make_state(system, policy, self.streams, self.delays)
+        self.go, self.rest = self._with_event_list() if event_list else self._without_event_list()
+
+    def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
+        conditions, streams = self.conditions, self.streams
+        go = linked(
+            push.loop,
+            self.policy,
+            interpreted=conditions.interpreted,
+            shapes=self.state.shapes,
+        )
+        return go, (conditions.warmup, conditions.horizon, streams.tasks, streams.policy)
+
+    def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
+        state, policy, interpreted = self.state, self.policy, self.conditions.interpreted
+        hooks = pull.ORDERS[policy.options["idle"]] if policy.kind.pulls else push.HOOKS
+        go = linked(event_loop.loop, policy, interpreted=interpreted, shapes=state.shapes, **hooks)
+        planner = choose_planner(
+            policy,
+            situation_of(state),
+            state.plan,
+            np.zeros(len(state.classes)),
+            compiled=self.system.failures is not None or bool(np.max(self.delays.reporting) > 0),
+            interpreted=interpreted,
+        )
+        return go, (self.conditions.warmup, *planner, *self.streams[:4])
+
+    def fallback(self) -> Mechanism:
+        """Start again with an event list: the policy holds a task back."""
+        return Central(self.system, self.policy, self.conditions, event_list=True)
+
+    def plan(self) -> None:
+        """Make the plan that the loop asks for, or take it from an equal situation before."""
+        key = self.state.present.tobytes()
+        if key not in self.plans:
+            self.plans[key] = make_plan(self.policy, self.state)
+        self.state.plan[:] = self.plans[key]
+        self.state.count[0].pending = ASK
+
+    def measured(self) -> dict[str, Any]:
+        """Return the fields of ``Replication`` that only this kind measures."""
+        return central_figures(self.state)
 
 
-def _run(
-    system: System, policy: Policy, conditions: Conditions, *, lazy: bool
-) -> Replication | None:
-    horizon, warmup, trace = conditions.horizon, conditions.warmup, conditions.trace
-    interpreted, delays = conditions.interpreted, conditions.delays or Delays()
-    streams = Streams.spawn(conditions.seed)
-    state, distributions = make_state(system, policy, streams, delays, trace=trace)
-    loop = choose_loop(policy, state, lazy=lazy, interpreted=interpreted)
-    rest: tuple[Any, ...] = (warmup, horizon, streams.tasks, streams.policy)
-    if not lazy:
-        changing = system.failures is not None or bool(np.max(delays.reporting) > 0)
-        plan = choose_planner(policy, state, changing=changing, interpreted=interpreted)
-        rest = (warmup, *plan, *streams[:4])
-    arguments = policy.arguments(system.shape)
-    plans: dict[bytes, Floats] = {}
-    pages: list[Any] = []
-    times, number = [0.0], [0.0]
-    seconds = 0.0
-    for until, is_sample in slice_ends(system, horizon, warmup):
-        reason = -1
-        while reason != SLICE:
-            before = thread_time()
-            reason = loop(state, arguments, until, *rest)
-            seconds += thread_time() - before if until > 0 else 0.0
-            if reason == POOL:
-                state = grow(state)
-            elif reason == DRAWS:
-                refill(distributions, state.shapes, state.table, streams)
-            elif reason == TRACE:
-                turn_page(state, pages)
-            elif reason == PLAN:
-                _plan_in_python(state, policy, plans)
-            elif reason == HELD:
-                return None
-        if until == warmup and until > 0 and not lazy:
-            _forget(state)
-        if until > 0 and is_sample:
-            times.append(until)
-            number.append(float(state.count[0].inside))
-        conditions.on_slice(until / horizon)
-    if trace:
-        turn_page(state, pages)
-    return read_off(
-        state, horizon, warmup, np.array(times), np.array(number), seconds, pages if trace else None
-    )
-
-
-def _plan_in_python(state: State, policy: Policy, plans: dict[bytes, Floats]) -> None:
-    """Make the plan that the loop asks for, or recall it: situations come back."""
-    key = state.present.tobytes()
-    if key not in plans:
-        plans[key] = make_plan(policy, state)
-    state.plan[:] = plans[key]
-    state.count[0].pending = ASK
-
-
-def turn_page(state: State, pages: list[Any]) -> None:
-    """Keep a full page of the event log, and start another."""
-    pages.append(state.trace[: state.count[0].traced].copy())
-    state.count[0].traced = 0
-
-
-def _forget(state: State) -> None:
-    """Start the statistics anew at the end of the warm-up."""
-    state.count[0].area = 0.0
-    state.stream["finished"] = 0
-    state.server["busy"] = 0.0
-    serving = state.server["ticket"] >= 0
-    state.server["busy"][serving] = state.server["begun"][serving] - state.count[0].now
-
-
-def read_off(
-    state: State,
-    horizon: float,
-    warmup: float,
-    times: Floats,
-    number: Floats,
-    seconds: float,
-    pages: list[Any] | None,
-) -> Replication:
-    """Return what was measured, at the end of a run."""
-    length = horizon - warmup
-    stream, server, count = state.stream, state.server, state.count[0]
-    busy = server["busy"].copy()
-    serving = server["ticket"] >= 0
-    busy[serving] += horizon - server["begun"][serving]
-    responded = stream["responded"].copy()
-
-    def mean(total: Floats) -> Floats:
-        return np.divide(total, responded, out=np.full(len(total), np.nan), where=responded > 0)
-
-    return Replication(
-        mean_number=float(count.area) / length,
-        response=mean(stream["response"]),
-        waiting=mean(stream["waited"]),
-        queueing=mean(stream["queued"]),
-        responded=responded,
-        throughput=stream["finished"] / length,
-        utilisation=busy / length,
-        lost=int(stream["lost"].sum()),
-        tasks=int(count.tasks),
-        refusals=int(count.refusals),
-        held=int(count.held),
-        asked=int(count.asked),
-        replans=int(count.replans),
-        tally=state.tally.copy(),
-        permitted=np.count_nonzero(state.plan, axis=1).astype(float),
-        memory=state.memory.copy(),
-        times=times,
-        number=number,
-        seconds=seconds,
-        trace=None if pages is None else np.concatenate(pages).view(np.recarray),
-    )
+def central_figures(state: State) -> dict[str, Any]:
+    """Return what is counted in the state of a central system, as fields of ``Replication``."""
+    count = state.count[0]
+    return {
+        "lost": int(state.stream["lost"].sum()),
+        **{name: int(count[name]) for name in ("held", "asked", "replans")},
+        "tally": state.tally.copy(),
+        "permitted": np.count_nonzero(state.plan, axis=1).astype(float),
+        "memory": state.memory.copy(),
+    }

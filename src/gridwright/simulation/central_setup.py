@@ -1,75 +1,26 @@
-"""From a system and a policy to the state at time 0, and the loop that goes on from there."""
+"""Build the state of a central system at time 0: what is true, and what the policy believes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..allocation import Situation, groups_of, make_workspace
-from ..compiler.link import bind, link, point
+from ..allocation import Situation, groups_of
 from ..model import Distribution, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
-from . import event_loop as event
-from . import pull, push
-from . import push as push_event
-from .central_state import COUNT, EVENT, SERVER, STREAM, TICKET, State
-from .planning import PLANS, Planning, plan_in_python
-from .pull import ORDERS
-from .sampling import BUFFERED, Shapes, draw, draw_exponential, is_low, never_low
-
-__all__ = [
-    "Delays",
-    "Streams",
-    "choose_loop",
-    "choose_planner",
-    "is_static",
-    "make_plan",
-    "make_state",
-]
+from .central_state import COUNT, SERVER, STREAM, TICKET, State
+from .driver import Delays, Streams, free_pool
+from .event_log import EVENT
+from .sampling import Shapes
 
 POOL = 1024
-TRACE = 65536
 MOST_CLASSES = 62
 
 Floats = NDArray[np.float64]
-
-
-class Streams(NamedTuple):
-    """The random streams of a replication, so that policies meet the same arrivals and failures."""
-
-    tasks: Generator
-    faults: Generator
-    repeats: Generator
-    policy: Generator
-    beliefs: Generator
-
-    @classmethod
-    def spawn(cls, seed: np.random.SeedSequence) -> Streams:
-        """Make the streams of one replication, the same ones however often it is asked."""
-        own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
-        return cls(*(np.random.Generator(np.random.PCG64(s)) for s in own.spawn(5)))
-
-
-class Delays(NamedTuple):
-    """What a real grid adds; every delay may be one number, or one a machine.
-
-    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
-    stuck until the failure is noticed, or the machine comes back.
-    """
-
-    before: float | Sequence[float] = 0.0
-    """Between sending a task and its start."""
-    after: float | Sequence[float] = 0.0
-    """Between its finish and the scheduler's knowing of it."""
-    detection: float | Sequence[float] = 0.0
-    """Between a failure and the scheduler's knowing of it."""
-    reporting: float | Sequence[float] = 0.0
-    """Between reports of CPU availability; 0: planners know its long-run mean."""
 
 
 def is_static(system: System) -> bool:
@@ -80,7 +31,7 @@ def is_static(system: System) -> bool:
 
 
 def make_state(
-    system: System, policy: Policy, streams: Streams, delays: Delays, *, trace: bool
+    system: System, policy: Policy, streams: Streams, delays: Delays
 ) -> tuple[State, list[tuple[str, Distribution]]]:
     """Build the state at time 0; also the distributions that its shapes stand for."""
     classes, machines = system.shape
@@ -105,8 +56,6 @@ def make_state(
     tree[size:] = np.arange(size)
     for k in range(size - 1, 0, -1):
         tree[k] = tree[2 * k]
-    ticket = records(POOL, TICKET)
-    ticket["next"] = np.append(np.arange(1, POOL), -1)
     count = records(1, COUNT)
     count["oldest"] = count["newest"] = -1
     count["planned"] = policy.planner is not None
@@ -124,7 +73,7 @@ def make_state(
         tally=np.zeros(TALLIES),
         server=server,
         stream=stream,
-        ticket=ticket,
+        ticket=free_pool(POOL, TICKET),
         count=count,
         truth=_truth(system),
         due=np.full(size, np.inf),
@@ -136,7 +85,7 @@ def make_state(
         shapes=kinds,
         table=table,
         chain=chain,
-        trace=records(TRACE + 8 * machines if trace else 0, EVENT),
+        trace=records(0, EVENT),
     )
     state.plan[:] = make_plan(policy, state)
     _start_idle(state)
@@ -153,54 +102,6 @@ def make_plan(policy: Policy, state: State) -> Floats:
 def situation_of(state: State) -> Situation:
     """Describe the state to a planner."""
     return Situation(state.nominal, state.classes["arrival"].copy(), state.present, state.group)
-
-
-def choose_loop(
-    policy: Policy, state: State, *, lazy: bool, interpreted: bool
-) -> Callable[..., int]:
-    """Link the loop for a policy: lazy push, or with an event list."""
-    kinds = state.shapes["kind"]
-    hooks: dict[str, Any] = {
-        "decide": policy.decide,
-        "shape_draw": draw if kinds.any() else draw_exponential,
-        "low": is_low if (kinds == BUFFERED).any() else never_low,
-    }
-    if lazy:
-        return _made(push.loop, policy, interpreted, hooks)
-    if policy.kind.pulls:
-        hooks |= {"returned": pull.returned, **ORDERS[policy.options["idle"]]}
-    else:
-        for name in ("placed", "freed", "returned", "recalled"):
-            hooks[name] = getattr(push_event, name)
-    return _made(event.loop, policy, interpreted, hooks)
-
-
-def _made(
-    loop: Callable[..., int], policy: Policy, interpreted: bool, hooks: dict[str, Any]
-) -> Callable[..., int]:
-    if interpreted:
-        return bind(loop, **hooks)
-    return link(loop, allocating=policy.allocating, inlined=True, **hooks)
-
-
-def choose_planner(
-    policy: Policy, state: State, *, changing: bool, interpreted: bool
-) -> tuple[Any, Planning]:
-    """Return what the loop calls for a new plan, or word that Python must do it; and its room."""
-    plan: Callable[[Situation, Planning, Floats], bool] = plan_in_python
-    numbers = np.zeros(0)
-    if changing and policy.planner in PLANS:
-        plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
-    now = situation_of(state)
-    planning = Planning(make_workspace(now), numbers, np.zeros(len(state.classes)))
-    if interpreted:
-        return plan, planning
-    import numba
-
-    typeof: Any = numba.typeof
-    return point(
-        plan, numba.types.boolean, typeof(now), typeof(planning), typeof(state.plan)
-    ), planning
 
 
 def _truth(system: System) -> Floats:
@@ -241,13 +142,19 @@ def _servers(system: System, shapes: Shapes, rng: Generator, delays: Delays) -> 
             )
         server[field] = delay
     server["mean_uptime"] = np.inf
-    if system.failures is not None:
-        for field in ("mean_uptime", "mean_repair"):
-            server[field] = system.per_machine(getattr(system.failures, field))
-        for field in ("uptime", "repair"):
-            spread = system.per_machine(getattr(system.failures, field))
-            server[field] = [shapes.number("faults", each) for each in spread]
+    set_failures(server, system, shapes)
     return server, _chains(system, server, rng)
+
+
+def set_failures(server: Any, system: System, shapes: Shapes) -> None:
+    """Write down how long machines stay up and how long repairs take."""
+    if system.failures is None:
+        return
+    for field in ("mean_uptime", "mean_repair"):
+        server[field] = system.per_machine(getattr(system.failures, field))
+    for field in ("uptime", "repair"):
+        spread = system.per_machine(getattr(system.failures, field))
+        server[field] = [shapes.number("faults", each) for each in spread]
 
 
 def _chains(system: System, server: Any, rng: Generator) -> Floats:

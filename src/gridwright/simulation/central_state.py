@@ -1,4 +1,10 @@
-"""The state of a simulated system: plain arrays, so that a loop can stop anywhere and go on."""
+"""The state of a push or pull system: plain arrays, so that a loop can stop and continue anywhere.
+
+Names in all loops: ``s`` state, ``c`` its count, ``i`` class, ``j`` machine, ``k`` the policy's
+answer, ``x`` ticket (a task in the system), ``q`` stream of a class, ``o`` server (what the engine
+knows of a machine), ``m`` machine (what the policy is shown of it), ``t`` time, ``own`` the random
+numbers of the policy.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +14,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..compiler.link import shared
+from ..compiler.link import rare, shared
 from ..compiler.readonly import readonly
-from ..model import InputError
 from ..policies.view import View
+from .sampling import shape_draw
 
-__all__ = [
-    "COUNT",
-    "EVENT",
-    "SERVER",
-    "STREAM",
-    "TICKET",
-    "State",
-    "grow",
-    "shown",
-]
-
-ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
-
-MOST_TASKS = 1 << 25
-"""Tasks in the system at once for which there is room, about 2 GB."""
+ALLOCATES_NOTHING = True
 
 SERVER = np.dtype(
     [
@@ -37,8 +29,8 @@ SERVER = np.dtype(
         ("ticket", "i8"),  # the task in service, −1 for none
         ("begun", "f8"),  # when the task in service was sent to it
         ("busy", "f8"),  # time spent busy
-        ("last", "f8"),  # lazy push: when the last task there leaves; else: work counted up to here
-        ("left", "f8"),  # standardised work left of the task in service
+        ("left", "f8"),  # standardised work left of the task in service, at this time:
+        ("left_at", "f8"),
         ("speed", "f8"),  # true CPU availability now
         ("before", "f8"),  # delay between sending and starting
         ("after", "f8"),  # delay between finishing and being known to have finished
@@ -52,8 +44,9 @@ SERVER = np.dtype(
         ("change", "f8"),  # when it changes
         ("report", "f8"),  # when it is reported
         ("back", "f8"),  # of a machine that is silent: when it is repaired
-        ("head", "i8"),  # its own queue (push): first ticket, −1 for none
+        ("head", "i8"),  # its own queue (push, peers): first ticket, −1 for none
         ("tail", "i8"),
+        ("free_at", "f8"),  # push without an event list: when the last task there leaves
         ("uptime", "i8"),  # shapes
         ("repair", "i8"),
         ("mean_uptime", "f8"),
@@ -92,17 +85,14 @@ TICKET = np.dtype(
     [
         ("born", "f8"),
         ("work", "f8"),  # standardised
-        ("due", "f8"),  # when it leaves: lazy push, peers (inf until begun); else: when sent
-        ("begun", "f8"),  # peers: when its execution begins
         ("expected", "f8"),  # what it adds to the machine's expected work
         ("next", "i8"),
         ("task_class", "i8"),
         ("number", "i8"),
+        ("leaves", "f8"),  # without an event list: when it leaves; peers: inf until begun
+        ("sent", "f8"),  # with an event list: when it was sent to its machine
+        ("begun", "f8"),  # peers: when its execution begins
     ],
-    align=True,
-)
-EVENT = np.dtype(
-    [("time", "f8"), ("kind", "i8"), ("task", "i8"), ("task_class", "i8"), ("machine", "i8")],
     align=True,
 )
 COUNT = np.dtype(
@@ -178,17 +168,9 @@ def shown(s: State, now: float, own: Generator) -> View:
     )
 
 
-def grow(state: State) -> State:
-    """Return the same state with room for twice as many tasks."""
-    old = len(state.ticket)
-    if old >= MOST_TASKS:
-        raise InputError(
-            f"more than {MOST_TASKS:,} tasks are in the system at time {state.count[0].now:g}: "
-            "it is unstable; a shorter horizon shows that too"
-        )
-    ticket = np.zeros(2 * old, TICKET).view(np.recarray)
-    ticket[:old] = state.ticket
-    ticket["next"][old:] = np.arange(old + 1, 2 * old + 1)
-    ticket["next"][-1] = state.count[0].free
-    state.count[0].free = old
-    return state._replace(ticket=ticket)
+@rare
+def draw_first_arrivals(s: State, tasks: Generator) -> None:
+    """Draw when the first task of every class arrives."""
+    for i in range(len(s.stream)):
+        q = s.stream[i]
+        q.next = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap

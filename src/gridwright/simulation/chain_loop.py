@@ -3,6 +3,9 @@
 At a tick applications that end free their nodes, in the order of the nodes; nodes fail or are
 repaired; jobs arrive; then idle nodes start what waits for them. Every application that becomes
 ready is put to the policy.
+
+Names: ``s`` state, ``c`` its count, ``j`` node, ``i`` template, ``k`` source of jobs, ``o`` server
+(what the engine knows of a node), ``own`` the random numbers of the policy.
 """
 
 from math import ceil, floor
@@ -17,16 +20,6 @@ from .chain_state import ChainState, shown
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
-
-__all__ = [
-    "enqueue",
-    "loop",
-    "merged",
-    "perturbed",
-    "pop",
-    "release",
-    "take",
-]
 
 ALLOCATES_NOTHING = True
 
@@ -45,7 +38,7 @@ def loop(
     repeats: Generator,
     own: Generator,
 ) -> int:
-    """Go on until a time, or until something is needed; return the reason."""
+    """Run until a time, or until something is needed; return the reason (see ``interrupts``)."""
     c = s.count[0]
     if low(s.shapes):
         return DRAWS
@@ -63,7 +56,7 @@ def loop(
             return POOL
         if low(s.shapes):
             return DRAWS
-        if len(s.trace) > 0 and c.traced + 4 * (machines + len(s.source)) + c.inside > len(s.trace):
+        if len(s.trace) > 0 and c.traced + events_per_step(s) > len(s.trace):
             return TRACE
         c.area += c.inside * (t - c.now)
         c.now = t
@@ -84,6 +77,11 @@ def loop(
             if s.server[j].job < 0 and s.machines[j].up:
                 _serve(s, j)
         c.stirred = 0
+
+
+def events_per_step(s: ChainState) -> int:
+    """Return how many events one step of the loop may log."""
+    return 4 * (len(s.machines) + len(s.source)) + s.count[0].inside
 
 
 def _start(s: ChainState, tasks: Generator, faults: Generator) -> None:
@@ -126,13 +124,13 @@ def _arrive(
     source.next += 1.0 + floor(tasks.standard_exponential() * source.gap)
     job = take(s)
     j = s.jobs[job]
-    j.number, j.template, j.arrived, j.stage, j.machine = c.jobs, i, c.now, 0, -1
-    s.ticket[job].ran = 0.0
+    j.number, j.template, j.arrived, j.stage, j.machine = c.tasks, i, c.now, 0, -1
+    s.ticket[job].ran = s.ticket[job].queued = 0.0
     if c.reading > 0:
         for stage in range(s.templates[i].applications):
             s.draws[job, stage, 0] = _bounded_normal(repeats)
             s.draws[job, stage, 1] = 2.0 * repeats.random() - 1.0
-    c.jobs += 1
+    c.tasks += 1
     c.inside += 1
     s.templates[i].arrived += 1
     if c.now >= warmup:
@@ -172,6 +170,7 @@ def _ask(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
         enqueue(s, machines, job)
         return
     s.jobs[job].machine = answer
+    s.ticket[job].sent = c.now
     s.machines[answer].backlog += 1
     s.machines[answer].work += _estimate(s, job, answer)
     enqueue(s, answer, job)
@@ -194,6 +193,7 @@ def _serve(s: ChainState, j: int) -> None:
     else:
         job = pop(s, len(s.machines))
         s.jobs[job].machine = j
+        s.ticket[job].sent = s.count[0].now
         s.machines[j].backlog += 1
         s.machines[j].work += _estimate(s, job, j)
     c, o = s.count[0], s.server[j]
@@ -223,7 +223,7 @@ def perturbed(reading: int, v: float, g: float, u: float) -> float:
 
 
 def _leave(s: ChainState, j: int) -> int:
-    """Take the application off a node, whatever became of it."""
+    """Take the application off a node, finished or lost."""
     o = s.server[j]
     job = o.job
     o.job, o.finish = -1, np.inf
@@ -248,6 +248,7 @@ def _finish(s: ChainState, j: int, warmup: float, arguments: Any, own: Generator
     job = _leave(s, j)
     it = s.jobs[job]
     s.ticket[job].ran += c.now - begun
+    s.ticket[job].queued += begun - s.ticket[job].sent
     if len(s.trace) > 0:
         note(s, c.now, FINISH, it.number, it.template, j)
     it.stage += 1
@@ -260,7 +261,8 @@ def _finish(s: ChainState, j: int, warmup: float, arguments: Any, own: Generator
     stream.finished += 1
     if it.arrived >= warmup:
         stream.response += latency
-        stream.waited += latency - s.ticket[job].ran
+        stream.waited += latency - s.ticket[job].ran - s.ticket[job].queued
+        stream.queued += s.ticket[job].queued
         if latency <= template.latency:
             stream.ok += 1
         else:
@@ -290,7 +292,7 @@ def _change(s: ChainState, faults: Generator, arguments: Any, own: Generator) ->
 
 
 def _fail(s: ChainState, j: int, arguments: Any, own: Generator) -> None:
-    """Take a node out: its application is lost and begins again, what waits there moves on."""
+    """Let a node fail: its application begins again elsewhere, and its queue moves on."""
     c, o = s.count[0], s.server[j]
     s.machines[j].up = False
     if len(s.trace) > 0:

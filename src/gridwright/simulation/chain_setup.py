@@ -11,26 +11,19 @@ from numpy.typing import NDArray
 from ..model import Distribution, Exponential, InputError, RandomTemplates, System
 from ..policies import Policy
 from ..policies.view import JOB, NODE, TALLIES, TEMPLATE, records
-from .central_setup import Streams
-from .central_state import EVENT
+from .central_setup import set_failures
 from .chain_state import COUNT, SERVER, SOURCE, STREAM, TICKET, ChainState
+from .driver import Streams, free_pool
+from .event_log import EVENT
 from .sampling import Shapes
 
-__all__ = [
-    "Templates",
-    "make_state",
-    "room_for_a_step",
-    "templates_of",
-]
-
 POOL = 256
-TRACE = 65536
 MOST_WINDOWS = 10_000_000
 READINGS = ("printed", "halved", "mixture")
 
 
 def make_state(
-    system: System, policy: Policy, streams: Streams, horizon: float, *, trace: bool
+    system: System, policy: Policy, streams: Streams, horizon: float
 ) -> tuple[ChainState, list[tuple[str, Distribution]]]:
     """Build the state at time 0; also the distributions that its shapes stand for."""
     machines = system.shape[1]
@@ -39,8 +32,6 @@ def make_state(
     server = _servers(system, shapes, streams.beliefs)
     rates = _true_rates(system, templates, streams.beliefs)
     kinds, table = shapes.tables()
-    ticket = records(POOL, TICKET)
-    ticket["left"] = np.append(np.arange(1, POOL), -1)
     window, size = _windows(system, horizon)
     count = records(1, COUNT)
     count["by_age"], count["spare"] = policy.options["order"] == "oldest_job", POOL
@@ -61,7 +52,7 @@ def make_state(
         server=server,
         source=_sources(system, rates),
         stream=_streams(rates),
-        ticket=ticket,
+        ticket=free_pool(POOL, TICKET, "left"),
         draws=np.zeros((POOL, stages, 2)),
         root=np.full(machines + 2, -1, np.int64),  # the last is for moving a queue
         window=window,
@@ -72,14 +63,7 @@ def make_state(
         table=table,
         trace=records(0, EVENT),
     )
-    if trace:
-        state = state._replace(trace=records(TRACE + room_for_a_step(state), EVENT))
     return state, shapes.distributions
-
-
-def room_for_a_step(state: ChainState) -> int:
-    """Return how many events one step of the loop may write down."""
-    return 4 * (len(state.machines) + len(state.source)) + int(state.count[0].inside)
 
 
 def _servers(system: System, shapes: Shapes, rng: Generator) -> Any:
@@ -89,11 +73,7 @@ def _servers(system: System, shapes: Shapes, rng: Generator) -> Any:
     if system.failures is None:
         shapes.number("faults", Exponential())  # so that the tables are not empty
         return server
-    for field in ("mean_uptime", "mean_repair"):
-        server[field] = system.per_machine(getattr(system.failures, field))
-    for field in ("uptime", "repair"):
-        spread = system.per_machine(getattr(system.failures, field))
-        server[field] = [shapes.number("faults", each) for each in spread]
+    set_failures(server, system, shapes)
     wrong = 0.0 if system.perturbation is None else system.perturbation.uptimes
     server["mean_uptime"] *= 1 + rng.uniform(-wrong, wrong, len(server))
     return server

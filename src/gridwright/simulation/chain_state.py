@@ -1,4 +1,4 @@
-"""The state of a simulated grid of chains: plain arrays, so that its loop can stop and go on."""
+"""The state of a grid of chains: plain arrays, so that its loop can stop and continue anywhere."""
 
 from __future__ import annotations
 
@@ -10,24 +10,9 @@ from numpy.typing import NDArray
 
 from ..compiler.link import shared
 from ..compiler.readonly import readonly
-from ..model import InputError
-from ..policies.view import JOB, ChainView, records
+from ..policies.view import ChainView
 
-__all__ = [
-    "COUNT",
-    "SERVER",
-    "SOURCE",
-    "STREAM",
-    "TICKET",
-    "ChainState",
-    "grow",
-    "shown",
-]
-
-ALLOCATES_NOTHING = True  # what is compiled; grow is for Python
-
-MOST_JOBS = 1 << 23
-"""Jobs in the system at once for which there is room."""
+ALLOCATES_NOTHING = True
 
 SERVER = np.dtype(
     [
@@ -58,7 +43,8 @@ STREAM = np.dtype(
         ("ok", "i8"),
         ("late", "i8"),
         ("response", "f8"),
-        ("waited", "f8"),
+        ("waited", "f8"),  # from ready until sent to the node, over all applications of a job
+        ("queued", "f8"),  # from sent until begun there
         ("finished", "i8"),
     ],
     align=True,
@@ -69,7 +55,9 @@ TICKET = np.dtype(
         ("key", "i8"),  # who comes first where it queues
         ("left", "i8"),  # heap of those who queue there; left: the next free ticket
         ("right", "i8"),
-        ("ran", "f8"),  # time that its applications ran, those interrupted not counted
+        ("sent", "f8"),  # when its application was sent to the node where it is
+        ("queued", "f8"),  # time that its applications queued at the nodes where they ran
+        ("ran", "f8"),  # time that its applications ran, without interrupted ones
     ],
     align=True,
 )
@@ -78,9 +66,9 @@ COUNT = np.dtype(
         ("now", "f8"),
         ("area", "f8"),  # integral of the number of jobs in the system
         ("started", "i8"),
-        ("stirred", "i8"),  # something happened at this tick, and nodes may have work to start
+        ("stirred", "i8"),  # whether something happened at this tick, so that nodes may start
         ("inside", "i8"),
-        ("jobs", "i8"),
+        ("tasks", "i8"),  # jobs that have arrived
         ("ready", "i8"),  # applications that have become ready
         ("free", "i8"),  # first free ticket, −1 for none
         ("spare", "i8"),  # how many are free
@@ -134,22 +122,3 @@ def shown(s: ChainState, own: Generator) -> ChainView:
         s.tally,
         own,
     )
-
-
-def grow(state: ChainState) -> ChainState:
-    """Return the same state with room for twice as many jobs."""
-    old = len(state.ticket)
-    if old >= MOST_JOBS:
-        raise InputError(
-            f"more than {MOST_JOBS:,} jobs are in the system at tick {state.count[0].now:g}: "
-            "it is unstable; a shorter horizon shows that too"
-        )
-    ticket, jobs = records(2 * old, TICKET), records(2 * old, JOB)
-    ticket[:old], jobs[:old] = state.ticket, state.jobs
-    ticket["left"][old:] = np.arange(old + 1, 2 * old + 1)
-    ticket["left"][-1] = state.count[0].free
-    state.count[0].free = old
-    state.count[0].spare += old
-    draws = np.zeros((2 * len(state.draws), *state.draws.shape[1:]))
-    draws[: len(state.draws)] = state.draws
-    return state._replace(ticket=ticket, jobs=jobs, draws=draws)

@@ -1,20 +1,41 @@
-"""What one replication measured, and the slices that its loop is driven by."""
+"""The driver of all loops: one replication, slice by slice, whatever the kind of policy.
+
+A loop runs until the end of a slice or until it needs something, and returns the reason. The driver
+makes room, fills draws, keeps pages of the event log, notes the number in system, forgets what was
+counted before the end of the warm-up, and reads off what was measured. Each kind of policy has a
+``Mechanism``, which prepares the state, calls the loop, and adds what only its kind needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import thread_time
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..model import InputError, System
+from ..compiler.link import bind, link
+from ..model import Distribution, InputError, System
+from ..policies import Policy
+from ..policies.view import records
+from .event_log import EVENT
+from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
+from .sampling import refill, samplers
 
 __all__ = [
     "Conditions",
+    "Delays",
+    "Mechanism",
     "Replication",
+    "Streams",
     "check_run",
+    "doubled",
+    "drive",
+    "free_pool",
+    "linked",
     "slice_ends",
 ]
 
@@ -24,9 +45,29 @@ TASKS_PER_SLICE = 200_000
 """A slice is at most about this many tasks, so that a run can be stopped and shows progress."""
 MOST_PARTS = 1 << 40
 LONGEST = 1e15
-"""Time units that a run may have: times are exact to some tenths of one then."""
+"""The longest horizon in time units: times are exact to some tenths of one then."""
+PAGE = 65536
+"""Events on a page of the event log."""
 
 Floats = NDArray[np.float64]
+Loop = Callable[..., int]
+
+
+class Delays(NamedTuple):
+    """What a real grid adds; every delay is one number, or one for each machine.
+
+    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
+    stuck until the failure is noticed, or the machine comes back.
+    """
+
+    before: float | Sequence[float] = 0.0
+    """Between sending a task and its start."""
+    after: float | Sequence[float] = 0.0
+    """Between its finish and the scheduler's knowing of it."""
+    detection: float | Sequence[float] = 0.0
+    """Between a failure and the scheduler's knowing of it."""
+    reporting: float | Sequence[float] = 0.0
+    """Between reports of CPU availability; 0: planners know its long-run mean."""
 
 
 class Conditions(NamedTuple):
@@ -35,10 +76,26 @@ class Conditions(NamedTuple):
     horizon: float
     seed: np.random.SeedSequence
     warmup: float = 0.0
-    delays: Any = None  # what a real grid adds
+    delays: Delays | None = None
     trace: bool = False
     interpreted: bool = False
-    on_slice: Callable[[float], None] = lambda done: None  # told of the share done
+    on_slice: Callable[[float], None] = lambda done: None  # called with the share done
+
+
+class Streams(NamedTuple):
+    """The random streams of a replication, so that policies meet the same arrivals and failures."""
+
+    tasks: Generator
+    faults: Generator
+    repeats: Generator
+    policy: Generator
+    beliefs: Generator
+
+    @classmethod
+    def spawn(cls, seed: np.random.SeedSequence) -> Streams:
+        """Make the streams of one replication, always the same ones for a seed."""
+        own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+        return cls(*(np.random.Generator(np.random.PCG64(s)) for s in own.spawn(5)))
 
 
 class Replication(NamedTuple):
@@ -46,9 +103,9 @@ class Replication(NamedTuple):
 
     mean_number: float
     response: Floats  # [class], mean over tasks that arrived after the warm-up and finished
-    waiting: Floats
-    queueing: Floats
-    responded: NDArray[np.int64]  # [class], how many those are
+    waiting: Floats  # [class], mean time from arrival until sent to the machine that finished it
+    queueing: Floats  # [class], mean time in the queue of that machine
+    responded: NDArray[np.int64]  # [class], how many tasks these means are over
     throughput: Floats  # [class]
     utilisation: Floats  # [machine]
     tasks: int
@@ -67,16 +124,259 @@ class Replication(NamedTuple):
     more: Mapping[str, Any] = MappingProxyType({})  # what only some kinds of systems have
 
 
+class Mechanism:
+    """One replication of a system under a policy of some kind, as the driver sees it.
+
+    A subclass prepares the state and calls the loop. It overrides what is different for its kind.
+    """
+
+    link_field: ClassVar[str] = "next"
+    """The field of a ticket that names the next free one."""
+    serving_field: ClassVar[str] = "ticket"
+    """The field of a server that names the task in service, −1 for none."""
+    tasks: ClassVar[str] = "tasks"
+    """What a ticket stands for, in messages."""
+    most: ClassVar[int]
+    """The most tickets that there is room for."""
+    events_per_step: Callable[[Any], int]
+    """How many events one step of the loop may log, given the arrays of ``core``."""
+    go: Loop
+    rest: tuple[Any, ...]
+    """The linked loop, and its arguments after state, policy's arguments and time."""
+    distributions: Sequence[tuple[str, Distribution]] = ()
+    """The distributions that the shapes of the state stand for."""
+    counts_at_once = False
+    """Whether the loop counts a task when it is assigned, so that nothing must be forgotten."""
+    effort, fewest = 1.0, 32
+    """For ``slice_ends``."""
+
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse a system of the right mode that policies of this kind still cannot run."""
+
+    def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
+        self.system, self.policy, self.conditions = system, policy, conditions
+        self.streams = Streams.spawn(conditions.seed)
+        self.arguments = policy.arguments(system.shape)
+        self.state: Any = None
+
+    def loop(self, until: float) -> int:
+        """Run the loop until a time; return the reason why it stopped."""
+        return int(self.go(self.state, self.arguments, until, *self.rest))
+
+    @property
+    def serving(self) -> NDArray[np.bool_]:
+        """Whether each machine is serving a task now, so that its busy time is not yet counted."""
+        return np.asarray(self.core.server[self.serving_field] >= 0)
+
+    def measured(self) -> dict[str, Any]:
+        """Return the fields of ``Replication`` that only this kind measures."""
+        raise NotImplementedError
+
+    def plan(self) -> None:
+        """Make the plan that the loop asks for."""
+        raise NotImplementedError
+
+    def fallback(self) -> Mechanism:
+        """Return the mechanism that can do what this one's loop cannot."""
+        raise NotImplementedError
+
+    @property
+    def core(self) -> Any:
+        """The arrays that all loops have: count, server, stream, ticket and trace."""
+        return self.state
+
+    def replace(self, **arrays: Any) -> None:
+        """Put other arrays into the state."""
+        self.state = self.state._replace(**arrays)
+
+    def more_room(self, size: int) -> None:
+        """Make room for so many tickets in what lies beside them."""
+
+    def refill(self) -> None:
+        """Draw what the loop has used up."""
+        refill(self.distributions, self.core.shapes, self.core.table, self.streams)
+
+    def slices(self) -> Iterator[tuple[float, bool, float]]:
+        """Cut the run into slices: the end, whether to take a sample, and the share done."""
+        horizon, warmup = self.conditions.horizon, self.conditions.warmup
+        for until, is_sample in slice_ends(self.system, horizon, warmup, self.effort, self.fewest):
+            yield until, is_sample, until / horizon
+
+    def sample(self, now: float) -> None:
+        """Note what only this kind measures at the times of samples."""
+
+    def log_unfinished(self) -> None:
+        """Log the events of tasks in the system that are logged when a task leaves."""
+
+    def forget(self) -> None:
+        """Start the statistics again at the end of the warm-up."""
+        count, server = self.core.count[0], self.core.server
+        count.area = 0.0
+        self.core.stream["finished"] = 0
+        server["busy"] = np.where(self.serving, server["begun"] - count.now, 0.0)
+
+    @property
+    def end(self) -> float:
+        """The time until which figures count."""
+        return self.conditions.horizon
+
+    @property
+    def responded(self) -> NDArray[np.int64]:
+        """Tasks of each class whose response counts."""
+        return np.array(self.core.stream["responded"])
+
+    def samples(self, times: list[float], number: list[float]) -> tuple[Floats, Floats]:
+        """Return the times of the samples, and the number in system then."""
+        return np.array(times), np.array(number)
+
+
+def drive(mechanism: Mechanism) -> Replication:
+    """Run a replication to its end and read off what it measured."""
+    conditions = mechanism.conditions
+    if conditions.trace:
+        mechanism.replace(
+            trace=records(PAGE + 2 * mechanism.events_per_step(mechanism.core), EVENT)
+        )
+    pages: list[Any] = []
+    times, number, seconds = [0.0], [0.0], 0.0
+    for until, is_sample, done in mechanism.slices():
+        reason = -1
+        while reason != SLICE:
+            before = thread_time()
+            reason = mechanism.loop(until)
+            seconds += thread_time() - before if until > 0 else 0.0
+            if reason == HELD:
+                return drive(mechanism.fallback())
+            _provide(mechanism, reason, pages)
+        if until == conditions.warmup and until > 0 and not mechanism.counts_at_once:
+            mechanism.forget()
+        if until > 0 and is_sample:
+            times.append(until)
+            number.append(float(mechanism.core.count[0].inside))
+            mechanism.sample(until)
+        conditions.on_slice(done)
+    if conditions.trace:
+        _turn_page(mechanism, pages)
+        mechanism.log_unfinished()
+        _turn_page(mechanism, pages)
+    log = np.concatenate(pages).view(np.recarray) if conditions.trace else None
+    return _read_off(mechanism, mechanism.samples(times, number), seconds, log)
+
+
+def _provide(mechanism: Mechanism, reason: int, pages: list[Any]) -> None:
+    """Do what a loop needs before it can continue."""
+    if reason == POOL:
+        _grow(mechanism)
+    elif reason == DRAWS:
+        mechanism.refill()
+    elif reason == TRACE:
+        _turn_page(mechanism, pages)
+    elif reason == PLAN:
+        mechanism.plan()
+
+
+def _grow(mechanism: Mechanism) -> None:
+    """Double the room for tasks."""
+    core = mechanism.core
+    count, old = core.count[0], len(core.ticket)
+    if old >= mechanism.most:
+        raise InputError(
+            f"more than {mechanism.most:,} {mechanism.tasks} are in the system at time "
+            f"{count.now:g}: it is unstable; a shorter horizon shows that too"
+        )
+    ticket = doubled(core.ticket)
+    ticket[mechanism.link_field][old:] = np.arange(old + 1, 2 * old + 1)
+    ticket[mechanism.link_field][-1] = count.free
+    count.free = old
+    mechanism.replace(ticket=ticket)
+    mechanism.more_room(2 * old)
+
+
+def _turn_page(mechanism: Mechanism, pages: list[Any]) -> None:
+    """Keep a page of the event log, and make sure that the next one has room for a step."""
+    core = mechanism.core
+    pages.append(core.trace[: core.count[0].traced].copy())
+    core.count[0].traced = 0
+    needed = 2 * mechanism.events_per_step(mechanism.core)
+    if needed > len(core.trace):
+        mechanism.replace(trace=records(needed, EVENT))
+
+
+def _read_off(
+    mechanism: Mechanism, samples: tuple[Floats, Floats], seconds: float, log: Any
+) -> Replication:
+    """Return what was measured, at the end of a run."""
+    core, end = mechanism.core, mechanism.end
+    stream, server, count = core.stream, core.server, core.count[0]
+    length = end - mechanism.conditions.warmup
+    busy, serving = server["busy"].copy(), mechanism.serving
+    busy[serving] += end - server["begun"][serving]
+    area = float(count.area) - float(count.inside) * max(float(count.now) - end, 0.0)
+    responded = mechanism.responded
+
+    def mean(total: Floats) -> Floats:
+        return np.divide(total, responded, out=np.full(len(total), np.nan), where=responded > 0)
+
+    return Replication(
+        mean_number=area / length,
+        response=mean(stream["response"]),
+        waiting=mean(stream["waited"]),
+        queueing=mean(stream["queued"]),
+        responded=responded,
+        throughput=stream["finished"] / length,
+        utilisation=busy / length,
+        tasks=int(count.tasks),
+        refusals=int(count.refusals),
+        times=samples[0],
+        number=samples[1],
+        seconds=seconds,
+        trace=log,
+        **mechanism.measured(),
+    )
+
+
+def linked(
+    loop: Loop,
+    policy: Policy,
+    *,
+    interpreted: bool,
+    shapes: Any = None,
+    inlined: bool = True,
+    **hooks: Any,
+) -> Loop:
+    """Put a policy, samplers and further hooks into a loop, compiled or in plain Python."""
+    if shapes is not None:
+        hooks |= samplers(shapes)
+    if interpreted:
+        return bind(loop, decide=policy.decide, **hooks)
+    return link(loop, allocating=policy.allocating, inlined=inlined, decide=policy.decide, **hooks)
+
+
+def free_pool(size: int, ticket: np.dtype[Any], link_field: str = "next") -> Any:
+    """Return tickets that are all free, each naming the next one."""
+    pool = records(size, ticket)
+    pool[link_field] = np.append(np.arange(1, size), -1)
+    return pool
+
+
+def doubled(array: Any) -> Any:
+    """Return an array twice as long, with zeros in its second half."""
+    wide = np.zeros((2 * len(array), *array.shape[1:]), array.dtype).view(type(array))
+    wide[: len(array)] = array
+    return wide
+
+
 def slice_ends(
     system: System, horizon: float, warmup: float, effort: float = 1.0, fewest: int = 32
 ) -> Iterator[tuple[float, bool]]:
     """Cut the run into slices, and say at which ends the number in system is noted.
 
-    The effort is how many times as long as usual a task takes to simulate; it is noted at least
-    the fewest times.
+    The effort is how many times as long as usual a task takes to simulate. The number is noted at
+    least the fewest times.
 
     An empty slice comes first: it compiles the loop, so that the time of the others is the time
-    of running. One ends with the warm-up.
+    of running. One slice ends with the warm-up.
     """
     expected = horizon * float(system.arrival_rates.sum())
     samples = int(min(max(expected / 100, fewest), SAMPLES))

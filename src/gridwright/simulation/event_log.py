@@ -2,22 +2,9 @@
 
 from typing import Any
 
-from ..compiler.link import rare
+import numpy as np
 
-__all__ = [
-    "ARRIVE",
-    "ASSIGN",
-    "DISCARD",
-    "FAIL",
-    "FINISH",
-    "KINDS",
-    "LOSE",
-    "REPAIR",
-    "REPLAN",
-    "SHIFT",
-    "START",
-    "note",
-]
+from ..compiler.link import rare
 
 ALLOCATES_NOTHING = True
 
@@ -34,6 +21,12 @@ KINDS = (
     "discard",
 )
 ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
+
+
+EVENT = np.dtype(
+    [("time", "f8"), ("kind", "i8"), ("task", "i8"), ("task_class", "i8"), ("machine", "i8")],
+    align=True,
+)
 
 
 @rare

@@ -12,23 +12,11 @@ import numpy as np
 from numpy.random import Generator
 
 from ..compiler.link import hook, rare
-from .central_state import State
-from .event_log import ARRIVE, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
+from .central_state import State, draw_first_arrivals
+from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .planning import situation
 from .sampling import low, shape_draw
-
-__all__ = [
-    "append",
-    "begin",
-    "insert",
-    "interrupt",
-    "loop",
-    "pop",
-    "release",
-    "settle",
-    "take",
-]
 
 ALLOCATES_NOTHING = True
 
@@ -45,9 +33,9 @@ def loop(
     repeats: Generator,
     own: Generator,
 ) -> int:
-    """Go on until a time, or until something is needed; return the reason.
+    """Run until a time, or until something is needed; return the reason (see ``interrupts``).
 
-    ``make_plan`` makes a plan, in the room for it, or returns False where only Python can.
+    ``make_plan`` makes a plan in the arrays of ``room``, or returns False if only Python can.
     """
     c = s.count[0]
     tracing = len(s.trace) > 0
@@ -82,7 +70,7 @@ def loop(
             return POOL
         if low(s.shapes):
             return DRAWS
-        if tracing and c.traced + 4 * len(s.machines) + 16 > len(s.trace):
+        if tracing and c.traced + events_per_step(s) > len(s.trace):
             return TRACE
         c.area += c.inside * (t - c.now)
         c.now = t
@@ -105,6 +93,25 @@ def loop(
             _shift(s, j, faults)
 
 
+def events_per_step(s: State) -> int:
+    """Return how many events one step of the loop may log."""
+    return 4 * len(s.machines) + 16
+
+
+def hand_over(s: State, i: int, j: int) -> int:
+    """Take the first waiting task of a class for a machine; return its ticket."""
+    x = pop(s, i)
+    m, ticket = s.machines[j], s.ticket[x]
+    ticket.sent = s.count[0].now
+    ticket.expected = 1.0 / s.rate[i, j] if s.rate[i, j] > 0.0 else 0.0
+    m.backlog += 1
+    m.work += ticket.expected
+    s.assigned[i, j] += 1
+    if len(s.trace) > 0:
+        note(s, s.count[0].now, ASSIGN, ticket.number, i, j)
+    return x
+
+
 def begin(s: State, j: int, x: int) -> None:
     """Start a task on a machine."""
     c, o, ticket = s.count[0], s.server[j], s.ticket[x]
@@ -112,9 +119,9 @@ def begin(s: State, j: int, x: int) -> None:
     o.ticket = x
     o.begun = c.now
     o.left = ticket.work
-    o.last = c.now + o.before
+    o.left_at = c.now + o.before
     rate = s.truth[ticket.task_class, j] * o.speed
-    o.finish = o.last + o.left / rate + o.after if not o.silent else np.inf
+    o.finish = o.left_at + o.left / rate + o.after if not o.silent else np.inf
     settle(s, j)
     if len(s.trace) > 0:
         note(s, c.now + o.before, START, ticket.number, ticket.task_class, j)
@@ -139,9 +146,7 @@ def interrupt(s: State, j: int, repeats: Generator) -> int:
 
 @rare
 def _start(s: State, tasks: Generator, faults: Generator) -> None:
-    for i in range(len(s.stream)):
-        gap = shape_draw(s.shapes, s.table, s.stream[i].gap_shape, tasks)
-        s.stream[i].next = gap * s.stream[i].gap
+    draw_first_arrivals(s, tasks)
     for j in range(len(s.server)):
         o = s.server[j]
         o.fault = np.inf
@@ -180,8 +185,8 @@ def _finish(s: State, j: int, warmup: float) -> None:
     if ticket.born >= warmup:
         q.responded += 1
         q.response += c.now - ticket.born
-        q.waited += ticket.due - ticket.born
-        q.queued += o.begun - ticket.due
+        q.waited += ticket.sent - ticket.born
+        q.queued += o.begun - ticket.sent
     o.busy += c.now - o.begun
     o.finish = np.inf
     m.serving = -1
@@ -213,7 +218,7 @@ def _fail(
 
 @rare
 def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
-    """Do what a scheduler does when it knows that a machine has failed."""
+    """Let the scheduler know that a machine has failed."""
     c, o, m = s.count[0], s.server[j], s.machines[j]
     m.up = False
     o.silent = False
@@ -248,7 +253,7 @@ def _repair(s: State, j: int, faults: Generator, arguments: Any, own: Generator)
 
 @rare
 def _believe(s: State, j: int, availability: float) -> None:
-    """Let the scheduler believe in an availability of a machine."""
+    """Set the availability that the scheduler believes a machine to have."""
     m = s.machines[j]
     if m.availability != availability:
         m.availability = availability
@@ -261,7 +266,7 @@ def _believe(s: State, j: int, availability: float) -> None:
 
 @rare
 def _expect(s: State, j: int) -> None:
-    """Work out how long tasks are expected to take on a machine."""
+    """Compute how long tasks are expected to take on a machine."""
     for i in range(len(s.classes)):
         possible = s.machines[j].up and s.rate[i, j] > 0.0
         s.expected[i, j] = 1.0 / s.rate[i, j] if possible else np.inf
@@ -285,7 +290,7 @@ def _shift(s: State, j: int, faults: Generator) -> None:
 
 @rare
 def _change(s: State, j: int, faults: Generator) -> None:
-    """Move a machine's chain on; a running task keeps the work that is left of it."""
+    """Move a machine's chain to its next state; a running task keeps the work that it has left."""
     c, o = s.count[0], s.server[j]
     row = o.chain + o.stage
     u = faults.random()
@@ -294,11 +299,11 @@ def _change(s: State, j: int, faults: Generator) -> None:
         k += 1
     if o.ticket >= 0 and not o.silent:
         rate = s.truth[s.machines[j].serving, j]
-        if c.now > o.last:
-            o.left -= (c.now - o.last) * rate * o.speed
-            o.last = c.now
+        if c.now > o.left_at:
+            o.left -= (c.now - o.left_at) * rate * o.speed
+            o.left_at = c.now
         if o.left > 0.0:
-            o.finish = o.last + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
+            o.finish = o.left_at + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
     o.stage = k
     o.speed = s.chain[o.chain + k, 0]
     o.change = c.now + _sojourn(s, j, faults)
@@ -325,22 +330,22 @@ def _sojourn(s: State, j: int, faults: Generator) -> float:
 
 @hook
 def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Do what follows when a task of a class waits centrally."""
+    """React to a task that waits centrally."""
 
 
 @hook
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
-    """Do what follows when a machine has nothing to do; settle its next event."""
+    """React to a machine that has nothing to do; settle its next event."""
 
 
 @hook
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
-    """Do what follows when a machine has failed: its tasks come back."""
+    """React to a failure: the tasks of the machine come back."""
 
 
 @hook
 def recalled(s: State, arguments: Any, own: Generator) -> None:
-    """Do what follows when there is a new plan."""
+    """React to a new plan."""
 
 
 def settle(s: State, j: int) -> None:
@@ -363,7 +368,7 @@ def settle(s: State, j: int) -> None:
 
 
 def take(s: State) -> int:
-    """Take a free ticket; the loop has made sure that there is one."""
+    """Take a free ticket; the loop has checked that there is one."""
     x = s.count[0].free
     s.count[0].free = s.ticket[x].next
     s.ticket[x].next = -1
@@ -390,7 +395,7 @@ def append(s: State, x: int) -> None:
 
 @rare
 def insert(s: State, x: int) -> None:
-    """Put a task that comes back where its arrival time belongs in its class's queue."""
+    """Put a task that comes back into the queue of its class, in the order of arrival times."""
     ticket = s.ticket[x]
     q = s.stream[ticket.task_class]
     previous, following = -1, q.head

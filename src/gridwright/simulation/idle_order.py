@@ -9,14 +9,6 @@ import numpy as np
 from ..compiler.link import rare
 from .central_state import State
 
-__all__ = [
-    "fastest_idle",
-    "leave",
-    "longest_idle",
-    "rejoin",
-    "relist",
-]
-
 ALLOCATES_NOTHING = True
 
 

@@ -1,36 +1,25 @@
-"""A replication of a decentralised system: its state at time 0, its loop driven, and read off."""
+"""The mechanism of peer policies: every machine decides for the tasks that arrive at it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import thread_time
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import groups_of, make_workspace
-from ..compiler.link import bind, link, point
+from ..allocation import groups_of
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, records
-from .central import read_off, turn_page
-from .central_setup import Delays, Streams, is_static, make_state
-from .central_state import EVENT, State, grow
-from .driver import Conditions, Replication, slice_ends
+from .central import Central, central_figures
+from .central_setup import is_static, make_state
+from .central_state import State
+from .driver import Conditions, Delays, Mechanism, Streams, linked
 from .event_log import START, note
-from .interrupts import DRAWS, PLAN, POOL, SLICE, TRACE
-from .peer_loop import loop
+from .peer_loop import events_per_step, loop
 from .peer_state import DIARY, PeerState, situation
-from .planning import PLANS, Planning, plan_in_python
-from .sampling import BUFFERED, draw, draw_exponential, is_low, never_low, refill
-
-__all__ = [
-    "check",
-    "make_peers",
-    "run",
-]
+from .planning import choose_planner
 
 MOST_MACHINES = 1000
 """What every machine knows of every other takes room with the square of their number."""
@@ -38,123 +27,93 @@ MOST_MACHINES = 1000
 Floats = NDArray[np.float64]
 
 
-def check(system: System, policy: Policy) -> None:
-    """Refuse a system in which no peer policy can run."""
-    name = system.name or "the system"
-    if not is_static(system):
-        raise InputError(
-            f"{name} has machines that fail or whose availability is a chain; peer policies know "
-            "only changes at times, as [changes]"
+class Peers(Mechanism):
+    """A decentralised system."""
+
+    most: ClassVar[int] = Central.most
+    events_per_step = staticmethod(events_per_step)
+    counts_at_once = True
+
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse a system in which no peer policy can run."""
+        name = system.name or "the system"
+        if not is_static(system):
+            raise InputError(
+                f"{name} has machines that fail or whose availability is a chain; peer policies "
+                "know only changes at times, as [changes]"
+            )
+        if system.shape[1] > MOST_MACHINES:
+            raise InputError(
+                f"{name} has {system.shape[1]} machines; expected at most {MOST_MACHINES}"
+            )
+        if system.assumed is not None and system.assumed.inaccuracy.availability:
+            raise InputError(
+                f"{name}: peer policies know inaccurate arrivals and rates, not shares"
+            )
+
+    def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
+        super().__init__(system, policy, conditions)
+        central, self.distributions = make_state(system, policy, self.streams, Delays())
+        self.state = make_peers(system, central, self.streams)
+        self.ages: list[Floats] = []
+        self.disputes: list[float] = []
+        interpreted = conditions.interpreted
+        self.go = linked(loop, policy, interpreted=interpreted, shapes=central.shapes)
+        planner = choose_planner(
+            policy,
+            situation(self.state, 0),
+            self.state.plan[0],
+            self.state.load,
+            compiled=True,
+            interpreted=interpreted,
         )
-    if system.shape[1] > MOST_MACHINES:
-        raise InputError(f"{name} has {system.shape[1]} machines; expected at most {MOST_MACHINES}")
-    if system.assumed is not None and system.assumed.inaccuracy.availability:
-        raise InputError(f"{name}: peer policies know inaccurate arrivals and rates, not shares")
+        self.rest = (conditions.warmup, conditions.horizon, *planner, *self.streams[:4])
 
+    @property
+    def core(self) -> State:
+        """The machines, their queues and the tasks."""
+        central: State = self.state.central
+        return central
 
-def run(system: System, policy: Policy, conditions: Conditions) -> Replication:
-    """Simulate one replication of a decentralised system."""
-    horizon, warmup, trace = conditions.horizon, conditions.warmup, conditions.trace
-    streams = Streams.spawn(conditions.seed)
-    central, distributions = make_state(system, policy, streams, Delays(), trace=trace)
-    p = make_peers(system, central, streams)
-    go = _linked(policy, central, conditions.interpreted)
-    make_plan, planning = _planner(policy, p, conditions.interpreted)
-    own = (streams.tasks, streams.faults, streams.repeats, streams.policy)
-    rest = (warmup, horizon, make_plan, planning, *own)
-    arguments = policy.arguments(system.shape)
-    pages: list[Any] = []
-    times, number, ages, disputes = [0.0], [0.0], [], []
-    seconds = 0.0
-    for until, is_sample in slice_ends(system, horizon, warmup):
-        reason = -1
-        while reason != SLICE:
-            before = thread_time()
-            reason = go(p, arguments, until, *rest)
-            seconds += thread_time() - before if until > 0 else 0.0
-            if reason == POOL:
-                p = p._replace(central=grow(p.central))
-            elif reason == DRAWS:
-                refill(distributions, p.central.shapes, p.central.table, streams)
-            elif reason == TRACE:
-                p = p._replace(central=_next_page(p.central, pages))
-            elif reason == PLAN:
-                _plan_in_python(p, policy)
-        if until > 0 and is_sample:
-            times.append(until)
-            number.append(float(p.central.count[0].inside))
-            ages.append(_ages(p, until))
-            disputes.append(_disagreement(p.plan))
-        conditions.on_slice(until / horizon)
-    if trace:
-        _note_running(p.central, pages)
-    found = read_off(
-        p.central,
-        horizon,
-        warmup,
-        np.array(times),
-        np.array(number),
-        seconds,
-        pages if trace else None,
-    )
-    return found._replace(
-        memory=p.memory.sum(axis=0), more=_measured(p, np.array(ages), np.array(disputes))
-    )
+    def replace(self, **arrays: Any) -> None:
+        """Put other arrays into the state of machines and tasks."""
+        self.state = self.state._replace(central=self.core._replace(**arrays))
 
+    def plan(self) -> None:
+        """Make the plan of the machine at which a task arrives."""
+        home = int(self.state.diary[0].home)
+        self.state.plan[home] = self.policy.plan(situation(self.state, home))
+        self.state.outdated[home] = False
+        self.core.count[0].replans += 1
 
-def _linked(policy: Policy, central: State, interpreted: bool) -> Callable[..., int]:
-    kinds = central.shapes["kind"]
-    hooks: dict[str, Any] = {
-        "decide": policy.decide,
-        "shape_draw": draw if kinds.any() else draw_exponential,
-        "low": is_low if (kinds == BUFFERED).any() else never_low,
-    }
-    if interpreted:
-        return bind(loop, **hooks)
-    return link(loop, allocating=policy.allocating, inlined=True, **hooks)
+    def sample(self, now: float) -> None:
+        """Note how old the machines' knowledge is, and how far their plans differ."""
+        self.ages.append(_ages(self.state, now))
+        self.disputes.append(_disagreement(self.state.plan))
 
+    def log_unfinished(self) -> None:
+        """Log that the tasks now in service have begun."""
+        for j, server in enumerate(self.core.server):
+            if server.head >= 0:
+                ticket = self.core.ticket[server.head]
+                note(self.core, ticket.begun, START, ticket.number, ticket.task_class, j)
 
-def _planner(policy: Policy, p: PeerState, interpreted: bool) -> tuple[Any, Planning]:
-    plan: Any = plan_in_python
-    numbers = np.zeros(0)
-    if policy.planner in PLANS:
-        plan, numbers = PLANS[policy.planner], np.array([*policy.planning.values()], dtype=float)
-    now = situation(p, 0)
-    planning = Planning(make_workspace(now), numbers, p.load)
-    if interpreted:
-        return plan, planning
-    import numba
-
-    typeof: Any = numba.typeof
-    takes = (typeof(now), typeof(planning), typeof(p.plan[0]))
-    return point(plan, numba.types.boolean, *takes), planning
-
-
-def _plan_in_python(p: PeerState, policy: Policy) -> None:
-    q = int(p.diary[0].home)
-    p.plan[q] = policy.plan(situation(p, q))
-    p.outdated[q] = False
-    p.central.count[0].replans += 1
-
-
-def _next_page(central: State, pages: list[Any]) -> State:
-    """Turn a page of the log; a longer one where many tasks may leave at once."""
-    turn_page(central, pages)
-    needed = 4 * int(central.count[0].inside) + 64
-    return (
-        central if len(central.trace) >= needed else central._replace(trace=records(needed, EVENT))
-    )
-
-
-def _note_running(central: State, pages: list[Any]) -> None:
-    """Write down that the tasks now in service have begun."""
-    for j, server in enumerate(central.server):
-        if server.head >= 0:
-            if central.count[0].traced == len(central.trace):
-                turn_page(central, pages)
-            ticket = central.ticket[server.head]
-            note(central, ticket.begun, START, ticket.number, ticket.task_class, j)
-    turn_page(central, pages)
+    def measured(self) -> dict[str, Any]:
+        """Return the fields of ``Replication`` that only this kind measures."""
+        diary, ages, disputes = self.state.diary[0], np.array(self.ages), np.array(self.disputes)
+        more = {
+            **{name: int(diary[name]) for name in ("met", "considered", "changes")},
+            "view_age": float(ages.mean()),
+            "disagreement": float(disputes.mean()),
+            "view_ages": ages,  # [sample, machine]
+            "disagreements": disputes,  # [sample]
+        }
+        return {
+            **central_figures(self.core),
+            "memory": self.state.memory.sum(axis=0),
+            "more": MappingProxyType(more),
+        }
 
 
 def _ages(p: PeerState, now: float) -> Floats:
@@ -172,21 +131,6 @@ def _disagreement(plan: Floats) -> float:
         return 0.0
     share = np.count_nonzero(plan, axis=0) / machines
     return float(np.mean(2 * share * (1 - share)) * machines / (machines - 1))
-
-
-def _measured(p: PeerState, ages: Floats, disputes: Floats) -> MappingProxyType[str, Any]:
-    d = p.diary[0]
-    return MappingProxyType(
-        {
-            "met": int(d.met),
-            "considered": int(d.considered),
-            "changes": int(d.changes),
-            "view_age": float(ages.mean()),
-            "disagreement": float(disputes.mean()),
-            "view_ages": ages,  # [sample, machine]
-            "disagreements": disputes,  # [sample]
-        }
-    )
 
 
 def make_peers(system: System, central: State, streams: Streams) -> PeerState:

@@ -2,6 +2,9 @@
 
 The time that a task takes is settled when it begins, at the rate then in force. When rates change,
 a task in service continues as it began.
+
+Names as in ``central_state``; also ``p`` state of the peers, ``d`` its diary, ``home`` the machine
+that a task arrives at.
 """
 
 from typing import Any
@@ -11,20 +14,12 @@ from numpy.random import Generator
 
 from ..compiler.link import hook
 from ..policies.view import View
-from .central_state import State
+from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
 from .interrupts import DRAWS, PLAN, POOL, SLICE, TRACE
 from .peer_state import PeerState, known, learn, meet, replan
 from .push import account
 from .sampling import low, shape_draw
-
-__all__ = [
-    "alter",
-    "join",
-    "leave",
-    "loop",
-    "settle",
-]
 
 ALLOCATES_NOTHING = True
 
@@ -42,7 +37,7 @@ def loop(
     homes: Generator,
     own: Generator,
 ) -> int:
-    """Go on until a time, or until something is needed; return the reason."""
+    """Run until a time, or until something is needed; return the reason (see ``interrupts``)."""
     s = p.central
     c, d = s.count[0], p.diary[0]
     classes, machines = s.rate.shape
@@ -50,9 +45,7 @@ def loop(
         if low(s.shapes):
             return DRAWS
         c.started = 1
-        for i in range(classes):
-            gap = shape_draw(s.shapes, s.table, s.stream[i].gap_shape, tasks)
-            s.stream[i].next = gap * s.stream[i].gap
+        draw_first_arrivals(s, tasks)
         d.change = events.standard_exponential() * d.interval
     tracing = len(s.trace) > 0
     reason = SLICE
@@ -61,7 +54,7 @@ def loop(
         for k in range(1, classes):
             if s.stream[k].next < t:
                 i, t = k, s.stream[k].next
-        if tracing and c.traced + 2 * c.inside + 8 > len(s.trace):
+        if tracing and c.traced + events_per_step(s) > len(s.trace):
             reason = TRACE
             break
         if d.change < t and d.change < until:
@@ -109,6 +102,11 @@ def loop(
         if until >= horizon:
             settle(p, warmup, horizon)
     return reason
+
+
+def events_per_step(s: State) -> int:
+    """Return how many events one step of the loop may log."""
+    return 2 * s.count[0].inside + 8
 
 
 def _home(p: PeerState, i: int, homes: Generator) -> int:
@@ -190,7 +188,7 @@ def _change_rate(p: PeerState, i: int, j: int, events: Generator) -> None:
 
 
 def _tell(p: PeerState, j: int) -> None:
-    """Let a machine know its own rates; the tasks that wait there will take another time."""
+    """Let a machine know its own rates, which change the expected work of the tasks there."""
     s = p.central
     p.version[j] += 1
     learn(p, j, j)
@@ -214,7 +212,7 @@ def join(p: PeerState, i: int, j: int, now: float, work: float) -> None:
     ticket.born = now
     ticket.work = work
     ticket.begun = np.inf
-    ticket.due = np.inf
+    ticket.leaves = np.inf
     ticket.task_class = i
     ticket.number = c.tasks
     if m.backlog == 0:
@@ -237,7 +235,7 @@ def leave(p: PeerState, j: int, now: float, warmup: float, horizon: float) -> No
     while s.due[j] <= now:
         x = o.head
         ticket = s.ticket[x]
-        i, end = ticket.task_class, ticket.due
+        i, end = ticket.task_class, ticket.leaves
         c.area += account(s, i, j, ticket.born, ticket.begun, end, warmup, horizon)
         if len(s.trace) > 0:
             note(s, ticket.begun, START, ticket.number, i, j)
@@ -265,13 +263,13 @@ def settle(p: PeerState, warmup: float, horizon: float) -> None:
         while x >= 0:
             ticket = s.ticket[x]
             i, born = ticket.task_class, ticket.born
-            s.count[0].area += account(s, i, j, born, ticket.begun, ticket.due, warmup, horizon)
+            s.count[0].area += account(s, i, j, born, ticket.begun, ticket.leaves, warmup, horizon)
             x = ticket.next
 
 
 def _begin(s: State, x: int, j: int, now: float) -> None:
     ticket = s.ticket[x]
     ticket.begun = now
-    ticket.due = now + ticket.work / s.truth[ticket.task_class, j]
-    s.due[j] = ticket.due
+    ticket.leaves = now + ticket.work / s.truth[ticket.task_class, j]
+    s.due[j] = ticket.leaves
     s.machines[j].serving = ticket.task_class

@@ -14,16 +14,6 @@ from ..compiler.readonly import readonly
 from ..policies.view import View
 from .central_state import State
 
-__all__ = [
-    "DIARY",
-    "PeerState",
-    "known",
-    "learn",
-    "meet",
-    "replan",
-    "situation",
-]
-
 ALLOCATES_NOTHING = True
 
 DIARY = np.dtype(

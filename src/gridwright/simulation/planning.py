@@ -6,20 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, Workspace, grouped, prices, vertex, weights
+from ..allocation import Situation, Workspace, grouped, make_workspace, prices, vertex, weights
 from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
-from ..compiler.link import rare, shared
+from ..compiler.link import point, rare, shared
+from ..policies import Policy
 from ..policies.choice import fastest, mark_fastest
 from .central_state import State
-
-__all__ = [
-    "PLANS",
-    "Planning",
-    "plan_in_python",
-    "situation",
-]
 
 ALLOCATES_NOTHING = True
 
@@ -91,3 +85,31 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
     weights: plan_prices,
 }
 """Planners that run compiled inside the loop; any other is called in Python."""
+
+
+def choose_planner(
+    policy: Policy,
+    now: Situation,
+    plan: Floats,
+    arrivals: Floats,
+    *,
+    compiled: bool,
+    interpreted: bool,
+) -> tuple[Any, Planning]:
+    """Return the function that a loop calls for a new plan, and the arrays that it works with.
+
+    Where the planner cannot be compiled, the function tells the loop to ask Python.
+    """
+    make_plan: Any = plan_in_python
+    numbers = np.zeros(0)
+    if compiled and policy.planner in PLANS:
+        make_plan = PLANS[policy.planner]
+        numbers = np.array([*policy.planning.values()], dtype=float)
+    planning = Planning(make_workspace(now), numbers, arrivals)
+    if interpreted:
+        return make_plan, planning
+    import numba
+
+    typeof: Any = numba.typeof
+    takes = (typeof(now), typeof(planning), typeof(plan))
+    return point(make_plan, numba.types.boolean, *takes), planning

@@ -11,23 +11,14 @@ from numpy.random import Generator
 from ..compiler.link import hook, rare
 from ..policies.view import View
 from .central_state import State, shown
-from .event_log import ASSIGN, note
-from .event_loop import begin, insert, interrupt, placed, pop, settle
+from .event_loop import begin, hand_over, insert, interrupt, placed, settle
 from .idle_order import fastest_idle, leave, longest_idle, rejoin, relist
-
-__all__ = [
-    "ORDERS",
-    "answer",
-    "assign",
-    "freed",
-    "returned",
-]
 
 ALLOCATES_NOTHING = True
 
 
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
-    """Let a free machine ask; with nothing for it, it is idle."""
+    """Let a free machine ask; without a task for it, it becomes idle."""
     k = answer(s, j, arguments, own)
     if k >= 0:
         assign(s, j, k)
@@ -65,17 +56,8 @@ def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
 
 
 def assign(s: State, j: int, i: int) -> None:
-    """Give the first task of a class to a machine."""
-    x = pop(s, i)
-    m, ticket = s.machines[j], s.ticket[x]
-    ticket.due = s.count[0].now
-    ticket.expected = 1.0 / s.rate[i, j] if s.rate[i, j] > 0.0 else 0.0
-    m.backlog = 1
-    m.work = ticket.expected
-    s.assigned[i, j] += 1
-    if len(s.trace) > 0:
-        note(s, s.count[0].now, ASSIGN, ticket.number, i, j)
-    begin(s, j, x)
+    """Give the first task of a class to a machine, which starts it."""
+    begin(s, j, hand_over(s, i, j))
 
 
 @hook
@@ -127,9 +109,9 @@ def ask_every(s: State, i: int, arguments: Any, own: Generator) -> None:
 
 
 def ask_in_turn(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Let the head of the queue of machines ask; if there is nothing for it, it goes to the back.
+    """Let the head of the queue of machines ask; without a task for it, it goes to the back.
 
-    Every machine has one turn an event.
+    Every machine has one turn for each event.
     """
     c = s.count[0]
     first = c.order
@@ -141,7 +123,7 @@ def ask_in_turn(s: State, i: int, arguments: Any, own: Generator) -> None:
 
 
 def ask_head(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Let the head of the queue of machines ask; with nothing for it, the others wait behind it."""
+    """Let the head of the queue of machines ask; without a task for it, the others wait behind."""
     c = s.count[0]
     served = True
     while served and c.oldest >= 0 and c.waiting != 0:
@@ -163,7 +145,7 @@ def recall_queue(s: State, arguments: Any, own: Generator) -> None:
 
 
 def asks(s: State, j: int, arguments: Any, own: Generator) -> bool:
-    """Let an idle machine ask, and start what it is given; tell whether there is something."""
+    """Let an idle machine ask, and start the task it is given; tell whether there is one."""
     k = answer(s, j, arguments, own)
     if k >= 0:
         leave(s, j)
@@ -171,8 +153,8 @@ def asks(s: State, j: int, arguments: Any, own: Generator) -> bool:
     return k >= 0
 
 
-FIRST = {"placed": ask_first, "freed": freed}
-QUEUE = {"freed": free_to_queue, "recalled": recall_queue}
+FIRST = {"placed": ask_first, "freed": freed, "returned": returned}
+QUEUE = {"freed": free_to_queue, "returned": returned, "recalled": recall_queue}
 
 ORDERS: dict[str, dict[str, Any]] = {
     "longest": {**FIRST, "next_idle": longest_idle, "recalled": recall_longest},
@@ -181,4 +163,4 @@ ORDERS: dict[str, dict[str, Any]] = {
     "rotate": {**QUEUE, "placed": ask_in_turn},
     "blocking": {**QUEUE, "placed": ask_head},
 }
-"""What the loop does when a task waits, a machine is free, or there is a new plan."""
+"""What the loop does when a task waits, a machine is free or has failed, or there is a new plan."""

@@ -16,20 +16,11 @@ from numpy.random import Generator
 
 from ..compiler.link import hook, rare
 from ..policies.view import View
-from .central_state import State, shown
+from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
-from .event_loop import begin, insert, interrupt, pop, settle
+from .event_loop import begin, hand_over, insert, interrupt, settle
 from .interrupts import DRAWS, HELD, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
-
-__all__ = [
-    "account",
-    "freed",
-    "loop",
-    "placed",
-    "recalled",
-    "returned",
-]
 
 ALLOCATES_NOTHING = True
 
@@ -43,16 +34,14 @@ def loop(
     tasks: Generator,
     own: Generator,
 ) -> int:
-    """Go on until a time, or until something is needed; return the reason."""
+    """Run until a time, or until something is needed; return the reason (see ``interrupts``)."""
     classes, machines = s.rate.shape
     c = s.count[0]
     if c.started == 0:
         if low(s.shapes):
             return DRAWS
         c.started = 1
-        for i in range(classes):
-            gap = shape_draw(s.shapes, s.table, s.stream[i].gap_shape, tasks)
-            s.stream[i].next = gap * s.stream[i].gap
+        draw_first_arrivals(s, tasks)
     tracing = len(s.trace) > 0
     area, inside = 0.0, c.inside
     while True:
@@ -104,19 +93,20 @@ def loop(
 def place(
     s: State, i: int, k: int, t: float, work: float, warmup: float, horizon: float
 ) -> tuple[float, float, float]:
-    """Put a task at the end of a machine's queue; return its begin, its end, and what it counts.
+    """Put a task at the end of a machine's queue; return its begin, its end, and its area.
 
-    Its response is known at once, so it is counted at once.
+    The area is what it adds to the integral of the number in system. The response is known at
+    once, so the task is counted at once.
     """
     m, o = s.machines[k], s.server[k]
-    begin = o.last if o.last > t else t
+    begin = o.free_at if o.free_at > t else t
     end = begin + work / s.truth[i, k]
-    o.last = end
+    o.free_at = end
     x = s.count[0].free
     ticket = s.ticket[x]
     s.count[0].free = ticket.next
     ticket.next = -1
-    ticket.due = end
+    ticket.leaves = end
     ticket.expected = s.expected[i, k]
     if m.backlog == 0:
         o.head = x
@@ -136,7 +126,10 @@ def place(
 def account(
     s: State, i: int, k: int, t: float, begin: float, end: float, warmup: float, horizon: float
 ) -> float:
-    """Count a task; return what it adds to the integral of the number in system."""
+    """Count a task; return what it adds to the integral of the number in system.
+
+    Its arrival, begin and end are known; only what lies between warm-up and horizon counts.
+    """
     q, o = s.stream[i], s.server[k]
     if t >= warmup and end <= horizon:  # as nearly always
         q.responded += 1
@@ -154,11 +147,11 @@ def account(
 
 
 def retire(s: State, j: int, t: float) -> int:
-    """Let the tasks go that have left a machine by now; return how many."""
+    """Remove the tasks that have left a machine by now; return how many."""
     m = s.machines[j]
     o = s.server[j]
     x, gone = o.head, 0
-    while x >= 0 and s.ticket[x].due <= t:
+    while x >= 0 and s.ticket[x].leaves <= t:
         ticket = s.ticket[x]
         m.work -= ticket.expected
         following = ticket.next
@@ -174,14 +167,8 @@ def retire(s: State, j: int, t: float) -> int:
         s.due[j] = np.inf
     else:
         m.serving = s.ticket[x].task_class
-        s.due[j] = s.ticket[x].due
+        s.due[j] = s.ticket[x].leaves
     return gone
-
-
-@hook
-def decide(task_class: int, view: View) -> int:
-    """Stand in for the policy."""
-    return -1
 
 
 def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
@@ -223,7 +210,7 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
 
 @rare
 def recalled(s: State, arguments: Any, own: Generator) -> None:
-    """Offer what waits: the plan may permit more now."""
+    """Offer the tasks that wait: the new plan may permit more."""
     offer(s, arguments, own)
 
 
@@ -252,15 +239,8 @@ def offer(s: State, arguments: Any, own: Generator) -> None:
 
 def send(s: State, i: int, j: int) -> None:
     """Put the first task of a class into a machine's queue."""
-    x = pop(s, i)
-    o, m, ticket = s.server[j], s.machines[j], s.ticket[x]
-    ticket.due = s.count[0].now
-    ticket.expected = 1.0 / s.rate[i, j] if s.rate[i, j] > 0.0 else 0.0
-    m.backlog += 1
-    m.work += ticket.expected
-    s.assigned[i, j] += 1
-    if len(s.trace) > 0:
-        note(s, s.count[0].now, ASSIGN, ticket.number, i, j)
+    x = hand_over(s, i, j)
+    o = s.server[j]
     if o.ticket < 0:
         begin(s, j, x)
     elif o.head < 0:
@@ -269,3 +249,19 @@ def send(s: State, i: int, j: int) -> None:
     else:
         s.ticket[o.tail].next = x
         o.tail = x
+
+
+@hook
+def decide(task_class: int, view: View) -> int:
+    """Stand in for the policy."""
+    return -1
+
+
+HOOKS: dict[str, Any] = {
+    "placed": placed,
+    "freed": freed,
+    "returned": returned,
+    "recalled": recalled,
+}
+"""What the loop with an event list does when a task waits, a machine is free or has failed, or
+there is a new plan."""

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..model import InputError, System, mode
-from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Policy
+from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from . import batch, central, chain, peer
-from .driver import Conditions, Replication
+from .driver import Conditions, Mechanism, Replication, drive
 
 __all__ = ["check_system", "line_of", "replicate"]
 
 
-class Mechanism(NamedTuple):
-    """How the simulator runs policies of a kind."""
-
-    run: Callable[[System, Policy, Conditions], Replication]
-    check: Callable[[System, Policy], None] = lambda system, policy: None
-    """Refuse a system of the right mode that it cannot run all the same."""
-
-
-MECHANISMS = {
-    PUSH: Mechanism(central.run),
-    PULL: Mechanism(central.run),
-    PEER: Mechanism(peer.run, peer.check),
-    BATCH: Mechanism(batch.run, batch.check),
-    CHAIN: Mechanism(chain.run),
+MECHANISMS: dict[Kind, type[Mechanism]] = {
+    PUSH: central.Central,
+    PULL: central.Central,
+    PEER: peer.Peers,
+    BATCH: batch.Batch,
+    CHAIN: chain.Chains,
 }
 OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]
 NUMBA = INSTALLED / "numba"
@@ -60,7 +51,7 @@ def replicate(
     """
     chosen = Conditions(float(horizon), seed, float(warmup), **conditions)
     try:
-        return MECHANISMS[policy.kind].run(system, policy, chosen)
+        return drive(MECHANISMS[policy.kind](system, policy, chosen))
     except InputError:
         raise
     except Exception as error:

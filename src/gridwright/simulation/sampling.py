@@ -24,20 +24,6 @@ from ..model import (
     Weibull,
 )
 
-__all__ = [
-    "BUFFER",
-    "BUFFERED",
-    "SHAPE",
-    "Shapes",
-    "draw",
-    "draw_exponential",
-    "is_low",
-    "low",
-    "never_low",
-    "refill",
-    "shape_draw",
-]
-
 SHAPE = np.dtype(
     [
         ("kind", "i8"),
@@ -126,6 +112,15 @@ def is_low(shapes: Any) -> bool:
 def never_low(shapes: Any) -> bool:
     """Stand in for ``is_low`` where nothing is buffered."""
     return False
+
+
+def samplers(shapes: Any) -> dict[str, Any]:
+    """Return the functions for the hooks of a loop: simpler ones where the shapes allow it."""
+    kinds = shapes["kind"]
+    return {
+        "shape_draw": draw if kinds.any() else draw_exponential,
+        "low": is_low if (kinds == BUFFERED).any() else never_low,
+    }
 
 
 @hook

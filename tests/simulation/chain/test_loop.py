@@ -161,9 +161,24 @@ def test_one_node_is_a_discrete_time_queue(time: float) -> None:
     found = simulate(system, "chain_mct", 20_000, 20, threads=2)
     p = 1 - exp(-rate)
     wait = p * ticks * (ticks - 1) / (2 * (1 - p * ticks))
-    half = found.mean_waiting.half_width * 4.8 / 2.093  # 1 in 10,000, not 1 in 20
-    assert abs(found.mean_waiting.mean - wait) < half
-    assert found.mean_response.mean == pytest.approx(found.mean_waiting.mean + ticks)
+    half = found.mean_queueing.half_width * 4.8 / 2.093  # 1 in 10,000, not 1 in 20
+    assert abs(found.mean_queueing.mean - wait) < half
+    assert found.mean_waiting.mean == 0
+    assert found.mean_response.mean == pytest.approx(found.mean_queueing.mean + ticks)
+
+
+@pytest.mark.parametrize("broken", [None, {"mean_uptime": 300, "mean_repair": 40}])
+def test_a_response_is_waiting_queueing_and_running(broken: dict[str, float] | None) -> None:
+    """Waiting ends when an application is sent to a node, queueing when it starts there."""
+    template = {"name": "a", "rate": 0.1, "times": [[4, 4], [3, 3]], "latency": 40}
+    system = System(templates=[template], failures=broken)
+    central, sent = (run(system, policy, 3000) for policy in ("chain_fcfs", "chain_mct"))
+    for found in (central, sent):
+        assert found.response[0] == pytest.approx(found.waiting[0] + found.queueing[0] + 7)
+    assert central.queueing[0] == 0
+    assert central.waiting[0] > 0
+    assert sent.queueing[0] > 0
+    assert (sent.waiting[0] > 0) == (broken is not None)
 
 
 def test_arrivals_are_the_same_under_every_policy() -> None:
@@ -203,4 +218,4 @@ def test_a_node_that_fails_loses_its_application_and_others_go_on() -> None:
 def test_a_share_of_the_cpu_makes_times_longer() -> None:
     template = {"name": "a", "rate": 0.01, "times": [[4]], "latency": 100}
     found = run(System(templates=[template], availability=[0.5]), "chain_mct", 5000)
-    assert found.response[0] - found.waiting[0] == pytest.approx(8)
+    assert found.response[0] - found.waiting[0] - found.queueing[0] == pytest.approx(8)

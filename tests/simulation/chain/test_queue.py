@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from gridwright import System
 from gridwright.policies import find
-from gridwright.simulation.central_setup import Streams
+from gridwright.simulation.chain import Chains
 from gridwright.simulation.chain_loop import enqueue, pop, release, take
-from gridwright.simulation.chain_setup import make_state
-from gridwright.simulation.chain_state import ChainState, grow
+from gridwright.simulation.driver import Conditions, _grow
 
 
-def state() -> ChainState:
+def chains() -> Chains:
     template = {"name": "a", "rate": 0.1, "times": [[1]], "latency": 4}
-    streams = Streams.spawn(np.random.SeedSequence(1))
     system = System(templates=[template])
-    return make_state(system, find("chain_mct"), streams, 100, trace=False)[0]
+    return Chains(
+        system, find("chain_mct"), Conditions(100, np.random.SeedSequence(1), interpreted=True)
+    )
 
 
 @given(st.permutations(range(40)), st.integers(0, 39))
 def test_in_order(keys: list[int], early: int) -> None:
-    s = state()
+    s = chains().state
     out = []
     for key in keys:
         job = take(s)
@@ -36,11 +36,13 @@ def test_in_order(keys: list[int], early: int) -> None:
 
 
 def test_room_grows_and_is_given_back() -> None:
-    s = state()
+    mechanism = chains()
+    s = mechanism.state
     size = len(s.ticket)
     taken = [take(s) for _ in range(size)]
     assert s.count[0].spare == 0
-    s = grow(s)
+    _grow(mechanism)
+    s = mechanism.state
     taken += [take(s) for _ in range(size)]
     assert sorted(taken) == list(range(2 * size))
     for job in taken:

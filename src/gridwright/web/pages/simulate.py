@@ -7,15 +7,14 @@ from typing import Any
 from nicegui import run as background
 from nicegui import ui
 
-from ...experiments import in_words
 from ...model import InputError
 from ..documents import document_of, plain
 from ..fields import fields_of, validated
+from ..saved import OWN
 from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
 from .frame import (
-    OWN,
     figure,
     frame,
     model_input,
@@ -25,8 +24,6 @@ from .frame import (
     tell,
 )
 from .policy_form import CodeField, PolicyForm
-
-__all__ = ["simulate_page"]
 
 FIELDS = fields_of(Wanted)
 NUMBERS = ("horizon", "replications", "seed")
@@ -147,9 +144,7 @@ class Simulator:
                 ui.label(f"{found.state} after {tasks:,} tasks")
                 return
             for each in found.comparison.ranked_differences:
-                gap = each.difference
-                said = f"{each.winner} is better" if each.winner else "no difference beyond noise"
-                ui.label(f"{in_words(each.metric)}, {each.second} − {each.first}: {gap}; {said}")
+                ui.label(each.sentence)
             for line in found.comparison.conclusions:
                 ui.label(line).classes("font-bold")
 
