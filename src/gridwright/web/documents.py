@@ -14,22 +14,6 @@ from ..model.record import Mistake, explain, mistakes
 from ..model.toml import parse_toml
 from ..testbed import Experiment, Fault, draw_faults, parse_rates
 
-__all__ = [
-    "check_failures",
-    "check_policy",
-    "definition_of",
-    "document_of",
-    "drawn_faults",
-    "experiment_from",
-    "experiment_mistakes",
-    "find_mistakes",
-    "fits_a_testbed",
-    "plain",
-    "read_definition",
-    "read_text",
-    "system_of",
-]
-
 MOST_MACHINES = 10_000
 MOST_CLASSES = 1_000
 MOST_PAIRS = 500_000

@@ -11,8 +11,6 @@ from ..testbed import Experiment, Fault, Listed
 from .fields import as_number, as_text, fields_of
 from .sheet import Sheet
 
-__all__ = ["FaultCells", "Form", "MachineCells", "Place"]
-
 Place = tuple[int, int]
 """A machine by its column and its number in it: names may be typed at any time."""
 

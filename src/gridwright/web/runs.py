@@ -33,19 +33,6 @@ from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
 from .documents import check_failures, check_policy, system_of
 from .saved import load_own
 
-__all__ = [
-    "CLUSTERS",
-    "Available",
-    "Runs",
-    "available_machines",
-    "check_cluster",
-    "check_size",
-    "experiment_of",
-    "open_journal",
-    "path_of",
-    "zipped",
-]
-
 MOST_AT_ONCE = 4
 MOST_JOBS = 200_000
 MOST_MACHINES = 100

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from .services import Services
 
-__all__ = ["guarded", "serve"]
-
 
 def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
     """Serve the page until Ctrl-C; beyond this computer only to who has the token."""

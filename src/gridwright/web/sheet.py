@@ -7,8 +7,6 @@ from typing import Any
 
 from .fields import as_number, as_text, as_whole
 
-__all__ = ["Sheet"]
-
 MEANS = ("mean_uptime", "mean_repair")
 MOST_ALIKE = 10_000
 CHAINS = {"template", "templates", "random_templates"}

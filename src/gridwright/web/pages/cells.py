@@ -18,8 +18,6 @@ from ..fields import FormField, with_labels
 from ..form import Form, Place
 from .frame import tell
 
-__all__ = ["Cells", "Part", "Step"]
-
 Step = tuple[int | str, ...]
 """Where a cell stands in the document."""
 MOST_SHOWN = 300

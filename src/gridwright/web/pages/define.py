@@ -24,8 +24,6 @@ from .frame import frame, system_choices, system_named, tell
 from .machine_part import MachinePart, pick_file
 from .system_part import SystemPart
 
-__all__ = ["define_page"]
-
 BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
 """Columns whose widths do not depend on what is in them: nothing jumps from part to part."""
 PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")

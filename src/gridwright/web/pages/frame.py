@@ -14,17 +14,6 @@ from ..documents import system_of
 from ..fields import FormField
 from ..saved import OWN, load_saved, saved_names
 
-__all__ = [
-    "OWN",
-    "figure",
-    "frame",
-    "model_input",
-    "read_input",
-    "system_choices",
-    "system_named",
-    "tell",
-]
-
 PAGES = {
     "Define": "/",
     "Simulate": "/simulate",

@@ -13,11 +13,6 @@ from ...policies import find, policies
 from ..api.systems import describe_policy
 from ..pasted_policy import line_of
 
-__all__ = [
-    "CodeField",
-    "PolicyForm",
-]
-
 
 class PolicyForm:
     """Policies to choose from, and a field for every parameter of those that are chosen."""

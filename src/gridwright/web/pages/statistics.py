@@ -19,14 +19,6 @@ from ..tasks import report_of
 from .frame import figure, frame, tell
 from .runs import RunList
 
-__all__ = [
-    "Table",
-    "one_page",
-    "show_gap",
-    "statistics_page",
-    "table",
-]
-
 MOST_COMPARED = 8
 FIGURES = ("waiting", "communication", "execution", "notification", "response")
 

@@ -10,8 +10,6 @@ from nicegui import ui
 from ..sheet import Sheet
 from .cells import Cells, Step
 
-__all__ = ["SystemPart", "head", "table_row"]
-
 WIDEST = 60
 """Columns beyond which a system is edited as a file."""
 LONGEST = 60
