@@ -168,7 +168,10 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "told"),
     [
         (["traces", "characterise", "none.swf"], "none.swf: there is no such file"),
-        (["traces", "characterise", "lab.swf", "--classes", "colour"], "no classes by 'colour'"),
+        (
+            ["traces", "characterise", "lab.swf", "--classes", "colour"],
+            "cannot form classes by 'colour'",
+        ),
         (
             ["traces", "characterise", "event_trace.tab", "-o", "x.toml"],
             "alone does not make a system",
@@ -180,7 +183,7 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
             [*REPLAY, "--policy", "mm"],
             "traces are replayed under push and pull",
         ),
-        ([*REPLAY, "--from", "soon"], "'soon' is no moment"),
+        ([*REPLAY, "--from", "soon"], "'soon' must be a date such as"),
         ([*REPLAY, "--to", "0"], "an end after the start"),
         ([*REPLAY, "--failures", "lab.swf"], "expected a failure trace"),
         (
@@ -206,7 +209,7 @@ def test_a_trace_on_real_processes(capsys: pytest.CaptureFixture[str]) -> None:
         ([*REPLAY, "--machines", "nowhere"], "nowhere"),
         (
             [*REPLAY, "--machines", "3"],
-            "3 machines, or one of speed 3? write 3x1, or",
+            "3 is ambiguous: write 3x1 for 3 machines, or",
         ),
         ([*REPLAY, "--on", "local"], "one policy at a time"),
         ([*REPLAY, "--save", "x"], "one policy at a time"),

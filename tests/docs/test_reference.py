@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -35,9 +36,41 @@ def test_every_page_is_in_the_navigation(page: str) -> None:
     assert f": {page}\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
 
 
-def test_every_command() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) <= words("reference/command-line.md")
+def commands() -> dict[str, Any]:
+    """Return every command by its full name, those of groups too."""
+    found: dict[str, Any] = {}
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        inside = getattr(command, "commands", None)
+        found |= (
+            {name: command} if inside is None else {f"{name} {k}": c for k, c in inside.items()}
+        )
+    return found
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_in_the_reference_and_explains_itself(name: str) -> None:
+    page = (DOCS / "reference/command-line.md").read_text("utf-8")
+    assert re.search(rf"`(gridwright )?{name}\b", page)
+    command = commands()[name]
+    options = [option for option in command.params if not option.hidden]
+    for sentence in (command.help, *(option.help for option in options)):
+        assert sentence
+        assert sentence[0].isupper() or sentence.startswith("trace:N")
+        assert sentence.rstrip().endswith("."), sentence
+    for option in options:
+        long = [word for word in option.opts if word.startswith("--")]
+        assert not long or any(f"`{word}" in page for word in long), long
+
+
+def test_every_command_of_the_reference_exists() -> None:
+    page = (DOCS / "reference/command-line.md").read_text("utf-8")
+    groups = {name.split()[0] for name in commands() if " " in name}
+    for line in re.findall(r"`gridwright ([a-z][^`]*)`", page):
+        first, *more = re.findall(r"^[a-z]+|(?<= )[a-z]+\b", line)
+        if first in groups and more:
+            assert f"{first} {more[0]}" in commands(), line
+        else:
+            assert first in {*commands(), *groups, "replay"}, line
 
 
 @pytest.mark.parametrize("record", [Experiment, Prediction, Corrections])

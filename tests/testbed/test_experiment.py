@@ -79,8 +79,8 @@ def test_what_is_wrong_is_told_in_one_line(line: str, wrong: str, tmp_path: Path
     ("parts", "wrong"),
     [
         ({"system": "2.B", "policy": "lpas_dec"}, "a testbed runs push and pull policies"),
-        ({"system": "Wisnesky:text:4", "policy": "fcfs"}, "a testbed runs systems of push"),
-        ({"system": "Smith", "policy": "fcfs"}, "a testbed runs systems of push"),
+        ({"system": "Wisnesky:text:4", "policy": "fcfs"}, "a testbed runs push and pull"),
+        ({"system": "Smith", "policy": "fcfs"}, "a testbed runs push and pull"),
         ({"system": "3.G1:alpha1:1", "policy": "fcfs"}, "availabilities that stay the same"),
         ({"system": "2.Z", "policy": "fcfs"}, "2.Z"),
         ({"system": "2.B", "policy": "fcsf"}, "fcsf"),

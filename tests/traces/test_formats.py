@@ -293,5 +293,5 @@ def test_what_cannot_be_written_is_told(tmp_path: Path, samples: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         write_swf(tmp_path / "none" / "x.swf", read_swf(samples / "lab.swf"))
     far = FailureTrace(["a"], [0.0], [1e12], [False])
-    with pytest.raises(InputError, match="no date of the years"):
+    with pytest.raises(InputError, match="not a date in the years"):
         write_lanl(tmp_path / "x.csv", far)

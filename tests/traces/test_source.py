@@ -29,8 +29,8 @@ def test_nothing_is_dropped_silently(pack: Pack, tmp_path: Path) -> None:
     file = tmp_path / "trace"
     whole = pack(b"one two three")
     for data, why in (
-        (whole + b"garbage", "7 bytes after its end are not packed"),
-        (whole + bytes(4) + b"garbage", "7 bytes after its end are not packed"),
+        (whole + b"garbage", "the last 7 bytes are not packed"),
+        (whole + bytes(4) + b"garbage", "the last 7 bytes are not packed"),
         (whole + whole[:-5], "it ends too early"),
         (whole[:-1], "it ends too early"),
         (whole[: len(whole) // 2] + bytes(40), "trace cannot be unpacked: "),
@@ -44,7 +44,7 @@ def test_nothing_is_dropped_silently(pack: Pack, tmp_path: Path) -> None:
 def test_little_may_not_stand_for_too_much(
     pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "LARGEST", 1000)
+    monkeypatch.setattr(source, "LARGEST_FILE", 1000)
     file = tmp_path / "trace"
     file.write_bytes(pack(bytes(600)) + pack(bytes(400)))
     assert len(read_bytes(file)) == 1000

@@ -16,6 +16,7 @@ from .toml import parse_toml
 if TYPE_CHECKING:
     from .system import System
 
+MOST_MACHINES = 100_000
 _SINGULAR = {many: one for one, many in PLURAL.items()}
 
 
@@ -45,11 +46,11 @@ def document(system: System, folder: Path | None = None, *, named: bool = True) 
         return describe(distribution, folder) if named else (type(distribution), repr(distribution))
 
     words = _words(system, name)
-    omitted = unsaid(system)
+    omitted = default_parts(system)
     return {_SINGULAR.get(key, key): value for key, value in words.items() if key not in omitted}
 
 
-def unsaid(system: System) -> set[str]:
+def default_parts(system: System) -> set[str]:
     """Return the names of the parts that have the values they would have by default."""
     parts: dict[str, Any] = {"rates": system.rates.tolist()}
     if system.mode is CHAINS:
@@ -79,9 +80,6 @@ def _words(value: Any, name: Callable[[Distribution], Any]) -> Any:
 
 def _differs(item: Any, default: Any) -> bool:
     return item is not None and not (type(item) is type(default) and item == default)
-
-
-MOST_MACHINES = 100_000
 
 
 def numbered(count: int) -> tuple[str, ...]:

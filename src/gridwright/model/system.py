@@ -14,7 +14,7 @@ from .batch import BatchTables
 from .chain import ChainTables
 from .distribution import AnyDistribution, Exponential
 from .error import InputError
-from .file import check_fit, document, numbered, read, unsaid, with_defaults
+from .file import check_fit, default_parts, document, numbered, read, with_defaults
 from .mode import Mode, mode_of
 from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
@@ -173,7 +173,8 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         >>> System(arrivals=[5], rates=[[8, 3]]).replace(arrivals=[6]).arrivals
         array([6.])
         """
-        given = {key: value for key, value in self.parts().items() if key not in unsaid(self)}
+        omitted = default_parts(self)
+        given = {key: value for key, value in self.parts().items() if key not in omitted}
         return type(self)(**{**given, **changes})
 
     def __eq__(self, other: object) -> bool:

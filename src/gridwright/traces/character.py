@@ -1,4 +1,4 @@
-"""What a trace is like: how jobs arrive, how long they are, who sends them, how machines fail."""
+"""Describe traces: arrivals and lengths of jobs, task classes, failures; make systems of them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,16 @@ from .throughput import Throughputs
 from .trace_file import Account
 from .workload import Workload, workload
 
-__all__ = [
-    "Character",
-    "ClassCharacter",
-    "FailureCharacter",
-    "characterise",
-    "characterise_failures",
-    "throughput_system",
-]
-
 HOUR = 3600.0
 
 
 class ClassCharacter(NamedTuple):
-    """The jobs of one class."""
+    """Describe the jobs of one class."""
 
     name: str
     jobs: int
     share: float
-    """Their share of all work."""
+    """Share of all work."""
     rate: float
     """Jobs a second."""
     interarrival: Fitted
@@ -45,7 +36,7 @@ class ClassCharacter(NamedTuple):
 
 @dataclass(frozen=True)
 class Character:
-    """What a trace of jobs is like."""
+    """Describe a trace of jobs."""
 
     read: Account
     """Rows of the file."""
@@ -53,9 +44,9 @@ class Character:
     """Jobs of the trace."""
     length: float
     demand: float
-    """How many machines of speed 1 it would keep busy."""
+    """Number of machines of speed 1 that the jobs keep busy."""
     serial: float
-    """The share of those jobs that ran on one processor."""
+    """Share of jobs that ran on one processor."""
     interarrival: Fitted
     work: Fitted
     peak: float
@@ -72,7 +63,7 @@ class Character:
         return allocate(self.system).load
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as ``--json`` prints it."""
+        """Return the description as ``--json`` prints it."""
         return {
             "rows": self.read.as_json(),
             "jobs": self.used.as_json(),
@@ -110,7 +101,7 @@ def characterise(
     failures: Failures | None = None,
     name: str = "",
 ) -> Character:
-    """Say what a trace of jobs is like, and make a system of it.
+    """Describe a trace of jobs, and make a system of it.
 
     The options are those of `workload`, `machines_for` and `system_of`.
 
@@ -171,26 +162,26 @@ def _hours(work: Workload) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class FailureCharacter:
-    """What a failure trace is like."""
+    """Describe a failure trace."""
 
     read: Account
     nodes: int
     down: int
-    """Times that a node was down, overlapping ones as one."""
+    """Number of times down; overlapping ones count once."""
     mean_uptime: float
-    """Time up ÷ the failures that ended it, of nodes that never failed too; nan if none failed."""
+    """Time up of all nodes ÷ number of failures; nan if none failed."""
     up: Fitted
     """The times up between two failures of a node."""
     repair: Fitted
     availability: float
-    """The share of time up, of all the time that nodes are known of."""
+    """Time up ÷ all time that the trace covers."""
     most: int
-    """Times down of the node that was down most often."""
+    """Number of times down of the node with most."""
 
     def failures(self) -> Failures:
-        """Return the failures of a system with such machines; its time unit is a second."""
+        """Return failures for a system whose time unit is a second."""
         if not self.mean_uptime > 0:
-            raise InputError("no node of the failure trace fails after it was up")
+            raise InputError("the failure trace has no failure of a node that was up before")
         return Failures(
             mean_uptime=self.mean_uptime,
             mean_repair=self.repair.mean,
@@ -199,7 +190,7 @@ class FailureCharacter:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as ``--json`` prints it."""
+        """Return the description as ``--json`` prints it."""
         return {
             "rows": self.read.as_json(),
             "nodes": self.nodes,
@@ -213,7 +204,7 @@ class FailureCharacter:
 
 
 def characterise_failures(trace: FailureTrace) -> FailureCharacter:
-    """Say what a failure trace is like.
+    """Describe a failure trace.
 
     >>> trace = FailureTrace(["a"] * 3, [0, 100, 200], [10, 110, 210], [False] * 3)
     >>> characterise_failures(trace).availability
@@ -238,10 +229,10 @@ def characterise_failures(trace: FailureTrace) -> FailureCharacter:
 def throughput_system(
     found: Throughputs, *, devices: int | None = None, load: float | None = None, name: str = ""
 ) -> System:
-    """Return a system with such rates, a machine of each kind, and as much of every job type.
+    """Return a system with measured rates, one machine of each kind, and equal shares of job types.
 
-    A job of any type takes an hour on average on a machine that is faster than none and slower
-    than none: rates are relative to their mean. The load is 0.8 unless given.
+    Rates are divided by their mean over the machines; a job takes an hour at the mean rate. The
+    load is 0.8 by default.
     """
     own = found.on(devices)
     steps: NDArray[np.float64] = own.steps

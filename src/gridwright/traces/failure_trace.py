@@ -1,8 +1,7 @@
-"""A failure trace: when the machines of a place were up, and when they were not."""
+"""Failure traces: when nodes were up and down, from the Failure Trace Archive or Los Alamos."""
 
 from __future__ import annotations
 
-import csv
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from itertools import chain
@@ -15,24 +14,22 @@ from numpy.typing import NDArray
 from ..model import InputError
 from ..model.spreadsheet import unquoted, write_table
 from .job_trace import number_of, shortest
-from .trace_file import LARGEST, Account, fields, read_bytes, read_lines, write_text
-
-__all__ = [
-    "FIELDS",
-    "FailureTrace",
-    "parse_fta",
-    "parse_lanl",
-    "read_fta",
-    "read_lanl",
-    "write_fta",
-    "write_lanl",
-]
+from .trace_file import (
+    LARGEST,
+    Account,
+    fields,
+    parse_file,
+    read_bytes,
+    read_lines,
+    read_table,
+    write_text,
+)
 
 Floats = NDArray[np.float64]
 
 
 class FailureTrace:
-    """Periods of nodes, up or down, in the order of their rows. Times are in seconds since 1970.
+    """Periods in which nodes were up or down. Times are in seconds since 1970.
 
     >>> trace = FailureTrace(["a", "b", "a"], [0, 5, 60], [60, 9, 70], [True, False, False])
     >>> trace, trace.nodes
@@ -58,11 +55,11 @@ class FailureTrace:
         self.end: Floats = np.asarray(end, dtype=float)
         self.up = np.asarray(up, dtype=bool)
         self.columns = {} if columns is None else columns
-        """What else its file says, as it stands there."""
+        """All columns of the file, as text."""
         self.account = Account(len(self)) if account is None else account
         self.lines = np.asarray(lines, dtype=int) if len(lines) else np.zeros(len(self), int)
         self.seen = self._seen(list(names) if places is None else list(places))
-        """From when to when each node is known of [node, 2]: up, whenever it is not down."""
+        """First and last time that the trace covers of each node [node, 2]."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -83,7 +80,7 @@ class FailureTrace:
         return f"FailureTrace({len(self.nodes):,} nodes, {int((~self.up).sum()):,} times down)"
 
     def _seen(self, places: list[str]) -> Floats:
-        """Return from when to when something is known of each node's place: of itself, usually."""
+        """Return the first and last time of each node's place, which is usually the node itself."""
         first: dict[str, float] = {}
         last: dict[str, float] = {}
         where: dict[int, str] = {}
@@ -97,7 +94,7 @@ class FailureTrace:
         return np.array(spans, dtype=float).reshape(-1, 2)
 
     def down(self) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Return node, start and end of every time that one was down, overlapping ones as one."""
+        """Return node, start and end of every time down; overlapping times are joined."""
         chosen = ~self.up & (self.end > self.start)
         order = np.lexsort((self.start[chosen], self.node[chosen]))
         rows = zip(
@@ -116,16 +113,16 @@ class FailureTrace:
         return table[:, 0].astype(int), table[:, 1], table[:, 2]
 
     def spells(self) -> tuple[Floats, Floats]:
-        """Return how long nodes were up between two times down, and how long they were down."""
+        """Return the lengths of the times up between two failures, and of the times down."""
         node, start, end = self.down()
         same = node[1:] == node[:-1]
         return (start[1:] - end[:-1])[same], end - start
 
     def time_up(self) -> tuple[float, int]:
-        """Return how long all nodes were up together, and how often a failure ended that.
+        """Return the total time up of all nodes, and the number of failures.
 
-        Time up before a node's first failure and after its last counts, and that of nodes that
-        never failed; a node that is down when it is first known of has not been seen to fail.
+        The time before the first failure of a node and after its last counts too. A node that is
+        down at the start of its record has not failed then.
         """
         node, start, end = self.down()
         known = self.seen[:, 1] - self.seen[:, 0]
@@ -147,12 +144,12 @@ TYPES = {"0": False, "1": True}
 
 
 def read_fta(path: str | PathLike[str]) -> FailureTrace:
-    """Read an ``event_trace.tab``; odd rows are accounted for, not guessed at."""
+    """Read an ``event_trace.tab`` of the Failure Trace Archive; wrong rows are left out."""
     return parse_fta(read_bytes(path))
 
 
 def parse_fta(data: bytes) -> FailureTrace:
-    r"""Read the text of an event trace. A machine is a node, whatever component failed.
+    r"""Parse an event trace. A machine is a node, whichever of its components failed.
 
     >>> trace = parse_fta(b"0 0 7 1 n7 0 100 160 hw\n1 0 7 1 n7 2 160 200 -\n")
     >>> print(trace.account)
@@ -185,7 +182,7 @@ def parse_fta(data: bytes) -> FailureTrace:
 
 
 def _wrong(words: list[str]) -> tuple[str, str]:
-    """Say what is wrong with a row, and what exactly, if something is."""
+    """Return the reason why a row is wrong, and the detail; both empty if it is right."""
     if len(words) != len(FIELDS):
         return f"not {len(FIELDS)} fields", fields(len(words))
     if words[5] not in TYPES:
@@ -204,7 +201,7 @@ def _wrong(words: list[str]) -> tuple[str, str]:
 def write_fta(path: str | PathLike[str], trace: FailureTrace) -> None:
     """Write a trace in the event format; reading it gives an equal one.
 
-    What a trace read from elsewhere does not know is 0, or ``-``.
+    Unknown fields of a trace from another format are 0 or ``-``.
     """
     size = len(trace)
     nodes = [_word(trace.nodes[k]) for k in trace.node.tolist()]
@@ -234,48 +231,39 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_lanl(path: str | PathLike[str]) -> FailureTrace:
-    """Read the failure records (CSV); odd rows are accounted for, not guessed at."""
-    try:
-        return parse_lanl(read_bytes(path))
-    except InputError as error:
-        where = "" if str(error).startswith(str(path)) else f"{path}: "
-        raise InputError(f"{where}{error}") from None
+    """Read failure records of Los Alamos (CSV); wrong rows are left out and accounted for."""
+    return parse_file(path, parse_lanl)
 
 
 def parse_lanl(data: bytes) -> FailureTrace:
-    r"""Read the text of the records. A machine is a node of a system: ``system.node``.
+    r"""Parse failure records. A machine is a node of a system: ``system.node``.
 
-    Times are the laboratory's own, to the minute, read as if they were UTC. A node is taken to be
-    there as long as its system has failures at all.
+    Times are local, to the minute, and read as UTC. A node counts as present from the first to the
+    last failure of its system.
 
     >>> trace = parse_lanl(b"System,nodenumz,Prob Started,Prob Fixed\n2,0,6/21/2005 10:54,\n")
     >>> print(trace.account)
     1 row: 0 kept, 1 left out
       1 × no time (line 2: Prob Fixed is '')
     """
-    table = csv.reader(StringIO(data.decode("utf-8-sig", "replace").replace("\0", ""), newline=""))
+    table = read_table(data)
+    names = [name.strip() for name in unquoted(next(table, (0, []))[1])]
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        raise InputError(f"column {missing[0]!r} is missing in the first line")
+    at = {name: names.index(name) for name in NEEDED}
     account = Account()
-    try:
-        names = [name.strip() for name in unquoted(next(table, []))]
-        missing = [name for name in NEEDED if name not in names]
-        if missing:
-            raise InputError(f"no column {missing[0]!r} in the first line")
-        at = {name: names.index(name) for name in NEEDED}
-        rows: list[list[str]] = []
-        times: list[tuple[float, float]] = []
-        lines = []
-        for row in table:
-            if not "".join(row).strip():
-                continue
-            why, what, span = _look_at(row, at, len(names))
-            if why:
-                account.skip(why, table.line_num, what)
-            else:
-                rows.append(unquoted(row))
-                times.append(span)
-                lines.append(table.line_num)
-    except csv.Error as error:
-        raise InputError(f"line {table.line_num}: {error}") from None
+    rows: list[list[str]] = []
+    times: list[tuple[float, float]] = []
+    lines = []
+    for line, row in table:
+        why, what, span = _look_at(row, at, len(names))
+        if why:
+            account.skip(why, line, what)
+        else:
+            rows.append(unquoted(row))
+            times.append(span)
+            lines.append(line)
     account.kept = len(rows)
     return FailureTrace(
         [f"{row[at[SYSTEM]].strip()}.{row[at[NODE]].strip()}" for row in rows],
@@ -292,7 +280,7 @@ def parse_lanl(data: bytes) -> FailureTrace:
 def _look_at(
     row: list[str], at: dict[str, int], width: int
 ) -> tuple[str, str, tuple[float, float]]:
-    """Say what is wrong with a row, if something is, and from when to when it is."""
+    """Return the reason why a row is wrong, the detail, and start and end of the failure."""
     none = (0.0, 0.0)
     if len(row) != width:
         return f"not {width} fields", fields(len(row)), none
@@ -320,15 +308,14 @@ def _written(seconds: float) -> str:
     try:
         time = EPOCH + timedelta(minutes=round(seconds / 60))
     except OverflowError:
-        raise InputError(f"{seconds:g} s is no date of the years 1 to 9999") from None
+        raise InputError(f"{seconds:g} s is not a date in the years 1 to 9999") from None
     return f"{time.month}/{time.day}/{time.year} {time.hour}:{time.minute:02}"
 
 
 def write_lanl(path: str | PathLike[str], trace: FailureTrace) -> None:
-    """Write the times down of a trace as such records, to the minute.
+    """Write the times down of a trace as failure records, to the minute.
 
-    Columns that its file had besides are written as they were. Times up have no place in this
-    format.
+    Other columns of its file are written unchanged. The format has no times up.
     """
     chosen = [k for k, up in enumerate(trace.up.tolist()) if not up]
     nodes = [trace.nodes[k].partition(".") for k in trace.node.tolist()]

@@ -1,8 +1,8 @@
-"""Distributions for measured times: with their mean and variability, of the family closest to them.
+"""Fit a distribution to measured times: the family that is closest to them.
 
-Mean and coefficient of variation are what waiting times depend on first, so every candidate has
-those of the data (the exponential, the latter within a tenth), and the distance of Kolmogorov and
-Smirnov chooses among families.
+Waiting times depend first on the mean and the coefficient of variation, so every candidate has
+those of the data (the exponential, the latter within a tenth). The Kolmogorov–Smirnov distance
+chooses among families.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ from ..model import (
 )
 from ..model.distribution import describe
 
-__all__ = ["Fitted", "fit"]
-
 Floats = NDArray[np.float64]
 CONSTANT = 1e-6
-"""A squared coefficient of variation below this is none."""
+"""Times with a squared coefficient of variation below this count as constant."""
 NEAR = 0.1
-"""How far from 1 a coefficient of variation may be for the times to be exponential,"""
+"""Largest distance of the coefficient of variation from 1 for times to be exponential."""
 ALIKE = 0.02
-"""and by how much another family must be closer to them."""
+"""By how much another family must be closer than the exponential to be preferred."""
 FEWEST = 3
-"""Times below which nothing is fitted: they are taken to be exponential."""
+"""With fewer times than this, an exponential distribution is assumed."""
 
 
 class Fitted(NamedTuple):
@@ -47,24 +45,24 @@ class Fitted(NamedTuple):
     median: float
     largest: float
     distribution: Distribution
-    """Its shape; the mean is to be put to it."""
+    """Its shape; the mean is given separately."""
     distance: float
-    """The largest gap between its cumulative distribution and that of the data; nan for none."""
+    """The largest gap between its cumulative distribution and that of the data; nan if unknown."""
 
     @property
     def name(self) -> str:
-        """The distribution in words."""
+        """The name of the distribution."""
         return type(self.distribution).__name__.lower()
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as ``--json`` prints it."""
+        """Return the fit as ``--json`` prints it."""
         words = self._asdict()
         words["distribution"] = describe(self.distribution, None)
         return words
 
 
 def fit(times: Floats) -> Fitted:
-    """Fit a distribution to times, none of them negative.
+    """Fit a distribution to times that are not negative.
 
     >>> rng = np.random.default_rng(1)
     >>> fit(rng.weibull(0.6, 4000)).distribution
@@ -96,7 +94,7 @@ def fit(times: Floats) -> Fitted:
 
 
 def _distance(x: Floats, shares: Floats) -> float:
-    """Return the largest gap between cumulative distributions, given one's values at the data."""
+    """Return the Kolmogorov–Smirnov distance, from the fitted cumulative values at the data."""
     size = len(x)
     below = np.searchsorted(x, x, side="left") / size
     upto = np.searchsorted(x, x, side="right") / size
@@ -104,10 +102,10 @@ def _distance(x: Floats, shares: Floats) -> float:
 
 
 def _candidates(x: Floats, scv: float) -> Iterator[tuple[Distribution, Floats]]:
-    """Yield distributions of this variability, and their cumulative values at the data."""
+    """Yield distributions with this variability, and their cumulative values at the data."""
     from scipy.special import gammainc, ndtr
 
-    if 1 / scv > 1e-6 and 0.01 <= 1 / scv <= 1e9:
+    if 0.01 <= 1 / scv <= 1e9:
         yield Gamma(shape=1 / scv), gammainc(1 / scv, x / scv)
     shape = _weibull_shape(scv)
     if shape is not None:

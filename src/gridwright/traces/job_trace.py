@@ -1,4 +1,4 @@
-"""A job trace: who submitted what and when, as a log of a cluster or a grid has it."""
+"""Job traces: logs of jobs in the Standard Workload Format or the Grid Workloads Format."""
 
 from __future__ import annotations
 
@@ -11,36 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
-from .trace_file import Account, Line, fields, read_bytes, read_lines, with_newlines, write_text
-
-__all__ = [
-    "COLUMNS",
-    "FIELDS",
-    "LABELS",
-    "JobTrace",
-    "parse_gwf",
-    "parse_swf",
-    "read_gwf",
-    "read_swf",
-    "shortest",
-    "write_gwf",
-    "write_swf",
-]
+from .trace_file import (
+    Account,
+    Line,
+    fields,
+    parse_file,
+    read_bytes,
+    read_lines,
+    with_newlines,
+    write_text,
+)
 
 Floats = NDArray[np.float64]
 LABELS = ("user", "group", "executable", "queue", "partition")
-"""What jobs may be told apart by, besides their run times."""
+"""Columns that tell jobs apart."""
 UNKNOWN = ("-1", "")
 
 
 class JobTrace:
-    """Jobs in the order of their rows, a column for everything that is known of them.
+    """Jobs in the order of their rows, with a column for everything that is known of them.
 
-    Columns hold numbers, −1 where something is unknown, or text. They have the same names whatever
-    format they were read from: ``job``, ``submit``, ``wait``, ``run_time``, ``processors``,
+    Columns hold numbers, −1 for unknown ones, or text. Their names are the same for all formats:
+    ``job``, ``submit``, ``wait``, ``run_time``, ``processors``,
     ``cpu_time``, ``memory``, ``requested_processors``, ``requested_time``, ``requested_memory``,
     ``status``, ``user``, ``group``, ``executable``, ``queue``, ``partition``, ``preceding``,
-    ``think_time``. What only one format has is called as there. Times are in seconds.
+    ``think_time``. Columns of one format only keep their names. Times are in seconds.
 
     >>> trace = JobTrace({"submit": [0, 60], "run_time": [30, 45], "user": ["ann", "bob"]})
     >>> len(trace), trace.label("user").tolist(), trace.knows("partition")
@@ -59,11 +54,11 @@ class JobTrace:
             for name, values in columns.items()
         }
         self.header = header
-        """The comments, without the mark they begin with."""
+        """The comments, without the character that starts them."""
         self.account = Account(len(self)) if account is None else account
-        """Which rows were kept."""
+        """Which rows were kept, and which were left out."""
         self.lines = np.asarray(lines, dtype=int) if len(lines) else np.zeros(len(self), int)
-        """Where each job stands in its file, 0 if it never stood in one."""
+        """The line of each job in its file; 0 if it comes from no file."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -82,14 +77,14 @@ class JobTrace:
         return f"JobTrace({len(self):,} jobs)"
 
     def numbers(self, name: str) -> Floats:
-        """Return a column of numbers, −1 throughout where there is none."""
+        """Return a column of numbers; all are −1 if it is missing."""
         found = self.columns.get(name)
         return np.full(len(self), -1.0) if found is None or found.dtype == object else found
 
     def coded(self, name: str) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the texts that a column has, and which of them each job has.
+        """Return the different texts of a column, and the number of the text of each job.
 
-        A grid's jobs are in the partition of the site that ran them.
+        The partition of a job of a grid is the site that ran it.
         """
         found = self.columns.get(name)
         if name == "partition" and "LastRunSiteID" in self.columns and not _says_something(found):
@@ -109,19 +104,19 @@ class JobTrace:
         return np.array(texts, dtype=object)[codes] if len(self) else np.zeros(0, object)
 
     def knows(self, name: str) -> bool:
-        """Tell whether a label is known of some job."""
+        """Tell whether a label is known for any job."""
         return bool(set(self.coded(name)[0]) - set(UNKNOWN))
 
     @property
     def first_submission(self) -> float:
-        """When the first job was submitted, whether it can be replayed or not; 0 if none was."""
+        """When the first job was submitted, even if it cannot be replayed; 0 if unknown."""
         known = self.numbers("submit")
         known = known[known >= 0]
         return float(known.min()) if len(known) else 0.0
 
     @property
     def about(self) -> dict[str, str]:
-        """What the comments say in the form ``Key: value``; the first of several."""
+        """The comments of the form ``Key: value``; the first one for each key."""
         pairs = (line.partition(":") for line in self.header)
         found: dict[str, str] = {}
         for key, colon, value in pairs:
@@ -130,7 +125,7 @@ class JobTrace:
         return found
 
     def partition_names(self) -> dict[str, str]:
-        """Return the names of partitions, where the comments have them."""
+        """Return the names of partitions that the comments give."""
         found = {}
         for line in self.header:
             key, _, rest = line.partition(":")
@@ -145,7 +140,7 @@ def _says_something(column: Any) -> bool:
 
 
 def shortest(value: float) -> str:
-    """Write a number so that reading it gives the same.
+    """Write a number in the shortest form that reads back as the same number.
 
     >>> shortest(3.0), shortest(0.25)
     ('3', '0.25')
@@ -181,17 +176,17 @@ COLUMNS = (
 )
 WIDTH = len(COLUMNS)
 HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\n]*)?\n)*")
-"""The comments and blank lines at the top."""
+"""Matches the comments and blank lines at the top."""
 NEWLINE, SPACE = ord("\n"), ord(" ")
 
 
 def read_swf(path: str | PathLike[str]) -> JobTrace:
-    """Read a log in the Standard Workload Format; odd rows are accounted for, not guessed at."""
+    """Read a log in the Standard Workload Format; wrong rows are left out and accounted for."""
     return parse_swf(read_bytes(path))
 
 
 def parse_swf(data: bytes) -> JobTrace:
-    r"""Read the text of a log.
+    r"""Parse a log in the Standard Workload Format: 18 numbers for each job.
 
     >>> trace = parse_swf(b"; Computer: ours\n1 0 5 60 1" + b" -1" * 13 + b"\n2 3 4\n")
     >>> trace, trace.about["Computer"]
@@ -218,16 +213,16 @@ def parse_swf(data: bytes) -> JobTrace:
 
 
 class _Whole(NamedTuple):
-    """The rows of a log in which nothing is odd."""
+    """The rows of a log without wrong rows."""
 
     begin: int
-    """Where they begin: behind the comments."""
+    """Position of the first row, after the comments."""
     lines: Any
     flat: Any
 
 
 def _all_at_once(data: bytes) -> _Whole | None:
-    """Read all rows in one go, where all are as they should be: five times as fast."""
+    """Parse all rows at once, five times as fast, or return None if one is wrong."""
     head = HEAD.match(data)
     begin = head.end() if head else 0
     body = data[begin:]
@@ -272,7 +267,7 @@ def _one_by_one(body: list[Line], account: Account) -> tuple[list[int], Any]:
 
 
 def number_of(word: bytes | str) -> float | None:
-    """Return the number that a word stands for, if it does for a finite one."""
+    """Return the finite number that a word stands for, or None."""
     try:
         value = float(word)
     except ValueError:
@@ -284,8 +279,8 @@ def number_of(word: bytes | str) -> float | None:
 def write_swf(path: str | PathLike[str], trace: JobTrace) -> None:
     """Write a trace in the Standard Workload Format; reading it gives an equal one.
 
-    The format has numbers only and no more than its columns: text is numbered in the order in
-    which it comes, and comments say which number is what, and what was left out.
+    The format has 18 columns of numbers. Text is numbered in order of appearance; comments give the
+    text of each number, and the columns that were left out.
     """
     notes: list[str] = []
     columns = []
@@ -332,7 +327,7 @@ OURS = {
     "QueueID": "queue",
     "PartitionID": "partition",
 }
-"""What the format calls the columns that others have too."""
+"""Names of the format for the usual columns."""
 FIELDS = (
     *OURS,
     "OrigSiteID",
@@ -354,16 +349,12 @@ THEIRS = {ours: theirs for theirs, ours in OURS.items()}
 
 
 def read_gwf(path: str | PathLike[str]) -> JobTrace:
-    """Read a log in the Grid Workloads Format; odd rows are accounted for, not guessed at."""
-    try:
-        return parse_gwf(read_bytes(path))
-    except InputError as error:
-        where = "" if str(error).startswith(str(path)) else f"{path}: "
-        raise InputError(f"{where}{error}") from None
+    """Read a log in the Grid Workloads Format; wrong rows are left out and accounted for."""
+    return parse_file(path, parse_gwf)
 
 
 def parse_gwf(data: bytes) -> JobTrace:
-    r"""Read the text of a log: 29 fields in a row, or a first line that names fields by commas.
+    r"""Parse a log in the Grid Workloads Format: 29 fields, or fields named by the first line.
 
     >>> trace = parse_gwf(b"JobID, SubmitTime, RunTime\n1, 0, 60\n2, soon, 60\n")
     >>> print(trace.account)
@@ -393,7 +384,7 @@ def parse_gwf(data: bytes) -> JobTrace:
                 column.append(value)
     account.kept = len(lines)
     if "Dependencies" in names:
-        account.notes.append("every job comes at its own time: Dependencies are not waited for")
+        account.notes.append("Dependencies are ignored: every job arrives at its submission time")
     found = {
         OURS.get(name, name): np.array(column, dtype=float if name in NUMERIC else object)
         for name, column in zip(names, columns, strict=True)
@@ -404,10 +395,10 @@ def parse_gwf(data: bytes) -> JobTrace:
 def _check(names: list[str]) -> None:
     for needed in ("SubmitTime", "RunTime"):
         if needed not in names:
-            raise InputError(f"no field {needed} among {', '.join(names)}")
+            raise InputError(f"field {needed} is missing; fields are {', '.join(names)}")
     for name in names:
         if not name or names.count(name) > 1:
-            raise InputError(f"field {name!r} has no name, or not one of its own")
+            raise InputError(f"field {name!r} is empty or there twice")
 
 
 def _row(
@@ -434,8 +425,7 @@ def _row(
 def write_gwf(path: str | PathLike[str], trace: JobTrace) -> None:
     """Write a trace in the Grid Workloads Format; reading it gives an equal one.
 
-    A trace with columns besides the 29 of the format, or without some of them that are text, is
-    written with a first line that names its fields.
+    The first line names the fields unless they are exactly the 29 of the format.
     """
     theirs = {THEIRS.get(name, name): values for name, values in trace.columns.items()}
     named = set(theirs) != set(FIELDS)

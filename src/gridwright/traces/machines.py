@@ -1,4 +1,4 @@
-"""The machines that a trace is replayed on, and the system they and its jobs are."""
+"""Choose the machines for a trace, and make a system of them and its jobs."""
 
 from __future__ import annotations
 
@@ -17,41 +17,39 @@ from .read import read_trace
 from .throughput import Throughputs
 from .workload import Workload, apart
 
-__all__ = ["Machines", "machines_for", "system_of"]
-
 Floats = NDArray[np.float64]
 USUAL = 10
-"""Partitions of a trace that are machines, unless so many are asked for."""
+"""Number of partitions that become machines by default."""
 USUAL_LOAD = 0.8
-"""The load, where speeds are relative and no load is given."""
+"""The load if speeds are relative and no load is given."""
 PRIOR = 10.0
-"""Jobs that a class must have run on a partition for its speed there to be half believed."""
+"""Number of jobs of a class on a partition that gives their measured speed half the weight."""
 SPEEDS = re.compile(r"(?:(\d{1,6})\s*x\s*)?(\d+(?:\.\d*)?(?:e[+-]?\d+)?)")
 
 
 class Machines(NamedTuple):
-    """Kinds of machines, how many there are of each, and how fast each runs each class."""
+    """Kinds of machines, the number of each, and the speed of each for each class."""
 
     groups: tuple[str, ...]
     counts: tuple[int, ...]
     speeds: Floats
-    """[class, kind]: 1 takes as long as the trace says; 0: it cannot run it."""
+    """[class, kind]: at speed 1 a job takes as long as in the trace; 0 if it cannot run there."""
     relative: bool = False
-    """Whether they say only how fast machines are compared with each other."""
+    """Whether the speeds only compare the machines with each other."""
 
 
 def machines_for(work: Workload, text: str = "") -> Machines:
-    """Return the machines that a text names.
+    """Return the machines that a text describes.
 
-    - ``trace``, ``trace:20``: the partitions of the trace with most of the work, each one machine.
-      Its speed is its share of the work; how much faster or slower it is for a class is told by
-      how long jobs of the class ran there;
+    - ``trace``, ``trace:20``: the partitions of the trace with most work, one machine for each. The
+      speed of a machine is its share of the work, adapted for each class to how long its jobs ran
+      there;
     - ``4x1,2x2.5``: four machines of speed 1 and two of speed 2.5;
-    - a system, by name or file, or a table of throughputs: its matrix of rates, row by row for the
-      classes in their order.
+    - a system, by name or file, or a table of throughputs: its matrix of rates, one row for each
+      class in order.
 
-    Without a text, those of the trace where it has partitions; else so many of speed 1 that they
-    are busy for some 80 % of the time.
+    By default, the partitions of the trace; if it has none, as many machines of speed 1 as are busy
+    for about 80 % of the time.
     """
     text = text or _usual(work)
     head, _, count = text.partition(":")
@@ -62,8 +60,8 @@ def machines_for(work: Workload, text: str = "") -> Machines:
     names, counts, matrix = _matrix(text)
     if len(matrix) < len(work.classes):
         raise InputError(
-            f"{text} has {len(matrix)} classes, and the trace {len(work.classes)}; ask for fewer, "
-            f"such as --classes user:{len(matrix)}"
+            f"{text} has {len(matrix)} classes, but the trace {len(work.classes)}; form fewer, "
+            f"for example with --classes user:{len(matrix)}"
         )
     rates = matrix[: len(work.classes)]
     able = np.any(rates > 0, axis=0)
@@ -71,7 +69,7 @@ def machines_for(work: Workload, text: str = "") -> Machines:
     mean = np.average(rates, axis=1, weights=counts)[:, None]
     kinds = tuple(name for name, runs in zip(names, able.tolist(), strict=True) if runs)
     if (mean <= 0).any():
-        raise InputError(f"{text}: a class of the trace can run nowhere")
+        raise InputError(f"{text}: no machine can run one of the classes of the trace")
     return Machines(kinds, counts, rates / mean, relative=True)
 
 
@@ -96,7 +94,8 @@ def _of_speeds(work: Workload, text: str) -> Machines:
         assert match is not None
         if match[1] is None and text.isdigit() and int(text) > 1:
             raise InputError(
-                f"{text} machines, or one of speed {text}? write {text}x1, or 1x{text}"
+                f"{text} is ambiguous: write {text}x1 for {text} machines, or 1x{text} for one of "
+                f"speed {text}"
             )
         count, speed = int(match[1] or 1), float(match[2])
         if not (0 < count <= 100_000 and 1e-9 < speed < 1e9):
@@ -117,7 +116,7 @@ def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
         return one.kinds, (1,) * len(one.kinds), one.steps
     system = load(text)
     if system.mode is mode.CHAINS:
-        raise InputError(f"{text}: jobs of a trace are no chains of applications")
+        raise InputError(f"{text}: jobs of a trace cannot run as chains of applications")
     return system.groups, system.counts, np.array(system.rates)
 
 
@@ -127,7 +126,7 @@ def _of_trace(work: Workload, most: int) -> Machines:
     codes = np.array([number[place] for place in work.partitions.tolist()])
     if len(values) < 2:
         raise InputError(
-            "the trace does not say on which machines its jobs ran; give some: --machines 4x1,2x2.5"
+            "the trace does not say on which machines its jobs ran; add --machines 4x1,2x2.5"
         )
     carried = np.bincount(codes, work.works)
     chosen = np.lexsort((np.arange(len(values)), -carried))[:most]
@@ -139,7 +138,7 @@ def _of_trace(work: Workload, most: int) -> Machines:
 def _affinity(work: Workload, place: NDArray[np.int64]) -> Floats:
     """Return how much faster than elsewhere each class ran in each place [class, place].
 
-    It is the ratio of geometric means, drawn towards 1 where few jobs tell of it.
+    This is the ratio of geometric means, closer to 1 where there are few jobs.
     """
     shape = len(work.classes), int(place.max()) + 1
     pair = work.task_classes * shape[1] + place
@@ -150,7 +149,7 @@ def _affinity(work: Workload, place: NDArray[np.int64]) -> Floats:
     mean = total.sum(axis=1) / count.sum(axis=1)
     gap = mean[:, None] - total / np.maximum(count, 1)
     found = np.exp(np.where(count > 0, gap, 0.0) * count / (count + PRIOR))
-    return found.round(12)  # processors differ in what follows, and that may decide between plans
+    return found.round(12)  # later digits depend on the processor, and could change a plan
 
 
 def system_of(
@@ -163,11 +162,10 @@ def system_of(
     execution: Any = "exponential",
     interarrival: Any = "exponential",
 ) -> System:
-    """Return the system that a workload and machines make; its time unit is a second.
+    """Return the system of a workload and machines; its time unit is a second.
 
-    Given a ``load``, all machines are made faster or slower alike, so that the best allocation
-    would just keep them busy for that share of the time. Machines of which only relative speeds are
-    known have a load of 0.8 unless one is given.
+    Given a ``load``, the speeds of all machines are scaled so that the best allocation keeps them
+    busy for that share of the time. The default for relative speeds is 0.8.
     """
     if load is None and machines.relative:
         load = USUAL_LOAD

@@ -1,4 +1,4 @@
-"""Times down of real nodes, for the machines of a replay."""
+"""Give the machines of a replay the failures of real nodes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ from ..testbed import Fault
 from .duration import check_scale, in_words
 from .failure_trace import FailureTrace
 
-__all__ = ["NODES", "Outages", "outages"]
-
 NODES = ("spread", "worst")
-"""Which nodes are taken: evenly spread over all, or those that failed most."""
+"""Which nodes to take: spread evenly over all, or those that failed most."""
 
 YEAR = 365 * 86_400.0
 
 
 class Outages(NamedTuple):
-    """What happens to the machines of a replay, and where that comes from."""
+    """The failures of the machines of a replay, and the nodes that they come from."""
 
     faults: tuple[Fault, ...]
     nodes: tuple[str, ...]
-    """The node whose history each machine has."""
+    """The node whose failures each machine has."""
     start: float
-    """When it begins, in the time of the failure trace."""
+    """Start of the window, in the time of the failure trace."""
     span: float
-    """How much of the failure trace it is, in seconds."""
+    """Length of the window in the failure trace, in seconds."""
     known: int
-    """Nodes that the trace knows of throughout that time."""
+    """Number of nodes that the trace covers throughout the window."""
 
     def __str__(self) -> str:
         count = "1 failure" if len(self.faults) == 1 else f"{len(self.faults)} failures"
@@ -43,7 +41,7 @@ class Outages(NamedTuple):
 
 
 def date(time: float) -> str:
-    """Write a moment, in UTC; a trace that does not count from 1970 has a clock of its own.
+    """Write a moment in UTC, or in seconds if the trace does not count from 1970.
 
     >>> date(1.7e9), date(1000)
     ('2023-11-14 22:13', '1000 s on its clock')
@@ -65,22 +63,21 @@ def outages(
     scale: float = 1.0,
     nodes: str = "spread",
 ) -> Outages:
-    """Give every machine the history of a node.
+    """Give every machine the failures of a node.
 
     Parameters
     ----------
     machines
-        How many machines there are.
+        Number of machines.
     length
-        Seconds of the replay. What is down at its end comes back when it did.
+        Length of the replay in seconds. A machine that is down at its end is repaired later.
     start
-        When in the failure trace it begins. Without it, the time of that length in which most
-        failures begin.
+        Start in the failure trace; by default that of the window with most failures.
     scale
-        The trace's times are multiplied by this: below 1 it fails more often, and for less long.
+        Factor for the times of the trace: below 1, failures are more frequent and shorter.
     nodes
-        ``spread``: nodes evenly spread over those known throughout; ``worst``: those that fail
-        most often in that time.
+        ``spread``: nodes spread evenly over those that the trace covers throughout the window;
+        ``worst``: those that fail most often in it.
 
     Examples
     --------
@@ -96,11 +93,11 @@ def outages(
     if start is None:
         start = _busiest(begin, span)
     known = np.flatnonzero((trace.seen[:, 0] <= start) & (trace.seen[:, 1] >= start + span))
-    if len(known) < machines:  # those of whom only a part of the time is known
+    if len(known) < machines:  # also take those that it covers in part
         known = np.flatnonzero((trace.seen[:, 0] < start + span) & (trace.seen[:, 1] > start))
     if len(known) < machines:
         raise InputError(
-            f"the failure trace knows {len(known)} nodes in the {in_words(span)} from "
+            f"the failure trace covers {len(known)} nodes in the {in_words(span)} from "
             f"{date(start)}, for {machines} machines; choose another time or fewer machines"
         )
     inside = (begin < start + span) & (end > start)
@@ -121,7 +118,7 @@ def outages(
 
 
 def _busiest(begin: np.ndarray[tuple[int], np.dtype[np.float64]], span: float) -> float:
-    """Return the start of the time of this length in which most failures begin."""
+    """Return the start of the window of this length in which most failures begin."""
     if not len(begin):
         return 0.0
     times = np.sort(begin)

@@ -1,4 +1,4 @@
-"""Any trace: which format a file is in is told by its first lines."""
+"""Read a trace of any format; the first lines of the file tell which."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from .job_trace import JobTrace, parse_gwf, parse_swf
 from .throughput import Throughputs, parse_throughputs
 from .trace_file import read_bytes, suffix
 
-__all__ = ["FORMATS", "format_of", "read_failures", "read_jobs", "read_trace"]
-
 Trace = JobTrace | FailureTrace | Throughputs
 
 FORMATS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
@@ -23,21 +21,20 @@ FORMATS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
     "lanl": ("Los Alamos failure records", parse_lanl),
     "throughputs": ("measured throughputs", parse_throughputs),
 }
-"""Formats by name: what they are called, and what reads them."""
+"""Formats by name: their title, and the function that parses them."""
 BY_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".tab": "fta"}
 
 
 def read_trace(path: str | PathLike[str]) -> Trace:
     """Read a trace of any kind: of jobs, of failures, or measured throughputs.
 
-    What is wrong with rows stands in its ``account``. A file of which nothing can be used is an
-    error.
+    Its ``account`` says which rows were left out and why. A file without a usable row is an error.
     """
     data = read_bytes(path)
     name = format_of(data, suffix(path))
     if name is None:
         known = ", ".join(said for said, _ in FORMATS.values())
-        raise InputError(f"{path}: this is no trace; expected one of: {known}")
+        raise InputError(f"{path} is not a trace; expected one of: {known}")
     said, parse = FORMATS[name]
     try:
         found: Trace = parse(data)
@@ -46,7 +43,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     if not found.account.kept:
         reasons = "; ".join(line.strip() for line in str(found.account).splitlines()[1:])
         why = f" {reasons}" if reasons else ""
-        raise InputError(f"{path}: no row of it can be used ({said});{why or ' there is none'}")
+        raise InputError(f"{path}: no row can be used ({said});{why or ' there are no rows'}")
     return found
 
 
@@ -73,7 +70,7 @@ def _kind(trace: Trace) -> str:
 
 
 def format_of(data: bytes, ending: str = "") -> str | None:
-    """Tell a format by the first lines of a file, else by what its name ends in."""
+    """Return the format of a file by its first lines, else by the ending of its name."""
     lines = [line for line in data[:65536].removeprefix(b"\xef\xbb\xbf").splitlines() if line]
     for line in lines:
         words = line.split()

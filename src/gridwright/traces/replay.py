@@ -1,8 +1,7 @@
-"""Replay: a trace's own jobs and failures under a policy, in the time of the model.
+"""Replay the jobs and failures of a trace under a policy, in simulated time.
 
-The book of the grid is driven by a heap of events. It is the same book that runs real jobs, and a
-test holds its decisions equal to the simulator's, event by event. What the simulator would draw
-(arrivals, work, failures, repairs) comes from the trace.
+A heap of events drives the book of the grid, which also runs real jobs; a test checks that it
+decides like the simulator at every event. Arrivals, work, failures and repairs come from the trace.
 """
 
 from __future__ import annotations
@@ -21,34 +20,32 @@ from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from ..testbed import Fault, JobList
 
-__all__ = ["Replay", "replay"]
-
 Floats = NDArray[np.float64]
-ARRIVAL, END, REPAIR, FAILURE = 3, 0, 1, 2
-"""What happens first of what happens at once: a machine that is free takes what then comes."""
+END, REPAIR, FAILURE, ARRIVAL = range(4)
+"""Kinds of events, in the order in which simultaneous ones happen: ends come before arrivals."""
 GLANCES = 200
-"""How often the number of jobs is noted, at equal times."""
+"""Number of equally spaced times at which the number of jobs is recorded."""
 SHORT = 10.0
-"""Seconds below which a job counts as no shorter: slowdown is bounded, as usual for such logs."""
+"""Shorter jobs count as this long, in seconds, in the bounded slowdown that is usual for logs."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """How the jobs of a trace have fared under a policy. Times are in seconds."""
+    """The result of a trace under a policy. Times are in seconds."""
 
     policy: Policy
     system: System
     jobs: JobList
     started: Floats
-    """When each job last began, nan if it never did."""
+    """Last start of each job; nan if it never started."""
     ended: Floats
-    """When each job was done, nan if it never was."""
+    """End of each job; nan if it did not finish."""
     machines: NDArray[np.int64]
-    """Where each job ran last, −1 for nowhere."""
+    """The machine on which each job ran last; −1 for none."""
     lost: int
-    """How often a machine went down with a job, which then began anew."""
+    """Number of failures of machines with a job, which then starts again."""
     busy: Floats
-    """Seconds that each machine worked, on what was lost too."""
+    """Seconds that each machine worked, on lost jobs too."""
     refusals: int
     times: Floats
     numbers: NDArray[np.int64]
@@ -56,23 +53,23 @@ class Replay:
 
     @property
     def done(self) -> NDArray[np.bool_]:
-        """Which jobs were done."""
+        """Which jobs finished."""
         return ~np.isnan(self.ended)
 
     @property
     def responses(self) -> Floats:
-        """From arrival to end, of those that were done."""
+        """Response times of the jobs that finished."""
         return (self.ended - self.jobs.times)[self.done]
 
     @property
     def slowdowns(self) -> Floats:
-        """Response ÷ the time that the last attempt took, for short jobs ÷ 10 s; at least 1."""
+        """Response ÷ length of the last attempt, at least 10 s; at least 1."""
         ran = np.maximum((self.ended - self.started)[self.done], SHORT)
         return np.maximum(self.responses / ran, 1.0)
 
     @property
     def figures(self) -> dict[str, float]:
-        """The jobs together."""
+        """Measures over all jobs."""
         finished = int(self.done.sum())
         if not finished:
             return {"finished": 0, "unfinished": len(self.jobs), "lost": self.lost}
@@ -93,13 +90,13 @@ class Replay:
 
     @property
     def utilisation(self) -> Floats:
-        """The share of the makespan that each machine worked, nan where no job was done."""
+        """The share of the makespan that each machine worked; nan if no job finished."""
         until = self.ended[self.done].max(initial=0.0)
         return self.busy / until if until > 0 else np.full_like(self.busy, np.nan)
 
     @property
     def by_class(self) -> Floats:
-        """The mean response of each class, nan where none was done."""
+        """The mean response of each class; nan if no job of it finished."""
         kind = self.jobs.task_classes[self.done]
         size = len(self.system.classes)
         count = np.bincount(kind, minlength=size)
@@ -107,7 +104,7 @@ class Replay:
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as ``--json`` prints it."""
+        """Return the replay as ``--json`` prints it."""
         names = self.system.classes
         return {
             "policy": str(self.policy),
@@ -128,10 +125,10 @@ def replay(
     *,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Replay:
-    """Replay jobs and failures under a push or a pull policy, until all that can be done is.
+    """Replay jobs and failures under a push or a pull policy until no job is left that can finish.
 
-    A policy believes the rates and arrival rates of the system. A job whose machine fails begins
-    anew. Availabilities are taken at their means.
+    The policy sees the rates and arrival rates of the system. A job whose machine fails starts
+    again. Availabilities have their mean values.
 
     >>> system = System(arrivals=[0.1], rates=[[1, 0.5]])
     >>> run = replay(system, JobList([0, 1, 2], [0, 0, 0], [4, 4, 4]), "fcfs", [Fault(0, 3, 5)])
@@ -144,7 +141,7 @@ def replay(
 
 
 class _Stage:
-    """A replay as it goes on."""
+    """The state of a replay."""
 
     def __init__(self, system: System, jobs: JobList, policy: Policy) -> None:
         check_central(policy, "traces are replayed under")
@@ -201,7 +198,7 @@ class _Stage:
         self._carry_out(now, said)
 
     def _together(self, now: float, kind: int, first: int) -> list[int]:
-        """Return all machines to which the same happens at the same time."""
+        """Return all machines that fail, or are repaired, at the same time."""
         found = [first]
         while self.events and self.events[0][:2] == (now, kind):
             found.append(heapq.heappop(self.events)[2])
@@ -209,7 +206,7 @@ class _Stage:
 
     def _end(self, now: float, job: int, attempt: int) -> int:
         said = self.book.finished(now, job, attempt)
-        if said is None:  # it went down with its machine
+        if said is None:  # its machine has failed
             return 0
         self.ended[job] = now
         self.busy[self.where[job]] += now - self.started[job]

@@ -1,8 +1,7 @@
-"""Measured throughputs: how many steps a second job types make on machines of several kinds."""
+"""Measured throughputs: steps a second of job types on several kinds of machines."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain
@@ -14,20 +13,18 @@ from numpy.typing import NDArray
 from ..model import InputError
 from ..model.spreadsheet import unquoted, write_table
 from .job_trace import number_of, shortest
-from .trace_file import LARGEST, Account, fields, read_bytes, write_text
-
-__all__ = ["Throughputs", "parse_throughputs", "read_throughputs", "write_throughputs"]
+from .trace_file import LARGEST, Account, fields, parse_file, read_table, write_text
 
 TYPE, DEVICES = "job type", "gpus"
 
 
 @dataclass(frozen=True, eq=False)
 class Throughputs:
-    """A matrix of measured rates [job type, kind of machine]; 0 where it does not run."""
+    """A matrix of measured rates [job type, kind of machine]; 0 where a job cannot run."""
 
     types: tuple[str, ...]
     devices: tuple[int, ...]
-    """How many devices a job of each row has at once."""
+    """Number of devices that a job of each row uses."""
     kinds: tuple[str, ...]
     steps: NDArray[np.float64]
     account: Account
@@ -42,7 +39,7 @@ class Throughputs:
     __hash__ = None  # type: ignore[assignment]
 
     def on(self, devices: int | None = None) -> Throughputs:
-        """Return the rows of jobs with so many devices, else the fewest, that some kind can run."""
+        """Return the rows of jobs with this number of devices, by default the smallest."""
         if devices is None:
             devices = min(self.devices, default=1)
         chosen = [
@@ -52,7 +49,7 @@ class Throughputs:
         ]
         if not chosen:
             known = ", ".join(map(str, sorted(set(self.devices))))
-            raise InputError(f"no job type with {devices} devices; there are those with {known}")
+            raise InputError(f"no job type uses {devices} devices; there are types with {known}")
         steps = self.steps[chosen]
         able = np.any(steps > 0, axis=0)
         return Throughputs(
@@ -65,41 +62,32 @@ class Throughputs:
 
 
 def read_throughputs(path: str | PathLike[str]) -> Throughputs:
-    """Read a table of throughputs (CSV); odd rows are accounted for, not guessed at."""
-    try:
-        return parse_throughputs(read_bytes(path))
-    except InputError as error:
-        where = "" if str(error).startswith(str(path)) else f"{path}: "
-        raise InputError(f"{where}{error}") from None
+    """Read a table of throughputs (CSV); wrong rows are left out and accounted for."""
+    return parse_file(path, parse_throughputs)
 
 
 def parse_throughputs(data: bytes) -> Throughputs:
-    r"""Read the text of such a table.
+    r"""Parse a table of throughputs.
 
     >>> found = parse_throughputs(b"job type,gpus,old,new\nvision,1,2,9.5\nspeech,1,4\n")
     >>> print(found.account)
     2 rows: 1 kept, 1 left out
       1 × not 4 fields (line 3: 3 fields)
     """
-    table = csv.reader(StringIO(data.decode("utf-8-sig", "replace").replace("\0", ""), newline=""))
+    table = read_table(data)
+    names = [name.strip() for name in unquoted(next(table, (0, []))[1])]
+    if names[:2] != [TYPE, DEVICES] or len(names) < 3 or len(set(names)) < len(names):
+        raise InputError(f"expected a first line '{TYPE},{DEVICES},' and kinds of machines")
     account = Account()
     types, devices, steps = [], [], []
-    try:
-        names = [name.strip() for name in unquoted(next(table, []))]
-        if names[:2] != [TYPE, DEVICES] or len(names) < 3 or len(set(names)) < len(names):
-            raise InputError(f"expected a first line '{TYPE},{DEVICES},' and kinds of machines")
-        for row in table:
-            if not "".join(row).strip():
-                continue
-            why, what = _wrong(row, names)
-            if why:
-                account.skip(why, table.line_num, what)
-                continue
-            types.append(unquoted(row)[0].strip())
-            devices.append(int(row[1]))
-            steps.append([float(word) for word in row[2:]])
-    except csv.Error as error:
-        raise InputError(f"line {table.line_num}: {error}") from None
+    for line, row in table:
+        why, what = _wrong(row, names)
+        if why:
+            account.skip(why, line, what)
+            continue
+        types.append(unquoted(row)[0].strip())
+        devices.append(int(row[1]))
+        steps.append([float(word) for word in row[2:]])
     account.kept = len(types)
     matrix = np.array(steps, dtype=float).reshape(-1, len(names) - 2)
     return Throughputs(tuple(types), tuple(devices), tuple(names[2:]), matrix, account)
@@ -120,7 +108,7 @@ def _wrong(row: list[str], names: list[str]) -> tuple[str, str]:
 
 
 def write_throughputs(path: str | PathLike[str], found: Throughputs) -> None:
-    """Write such a table; reading it gives an equal one."""
+    """Write a table of throughputs; reading it gives an equal one."""
     out = StringIO(newline="")
     each = zip(found.types, found.devices, found.steps.tolist(), strict=True)
     rows = ([name, devices, *map(shortest, steps)] for name, devices, steps in each)

@@ -1,42 +1,32 @@
-"""Trace files as they lie about: plain, or packed with gzip, xz or bzip2."""
+"""Read and write trace files, plain or packed, and account for their rows."""
 
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from io import StringIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..model import InputError
 
-__all__ = [
-    "LARGEST",
-    "Account",
-    "Line",
-    "Skipped",
-    "fields",
-    "read_bytes",
-    "read_lines",
-    "suffix",
-    "with_newlines",
-    "write_text",
-]
-
+Trace = TypeVar("Trace")
 Line = tuple[int, bytes]
-"""A line's number, from 1, and what stands on it."""
+"""The number of a line, from 1, and its text."""
 
 UNPACK: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
     b"\xfd7zXZ\x00": lzma.LZMADecompressor,
     b"BZh": bz2.BZ2Decompressor,
 }
-"""How a packed file begins, and what unpacks a stream of it."""
+"""The first bytes of a packed file, and what unpacks a stream of it."""
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".xz": lzma.compress,
@@ -46,11 +36,11 @@ ENDINGS = (*PACK, ".swf", ".gwf", ".csv", ".tab")
 """Endings that are no part of the name of a trace."""
 BROKEN = (OSError, EOFError, ValueError, MemoryError, lzma.LZMAError, zlib.error)
 LARGEST_FILE = 4 * 2**30
-"""Bytes that a packed file may have when it is unpacked: a few may stand for any number."""
+"""Largest number of bytes that a packed file may expand to."""
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
-    """Read a file, unpacked; how it is packed is told by its first bytes."""
+    """Read a file, and unpack it if its first bytes say that it is packed."""
     file = Path(path)
     if not os.path.exists(file):
         raise InputError(f"{path}: there is no such file")
@@ -70,36 +60,57 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
     return data
 
 
+def parse_file(path: str | PathLike[str], parse: Callable[[bytes], Trace]) -> Trace:
+    """Parse a file; errors name it."""
+    data = read_bytes(path)
+    try:
+        return parse(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_table(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file that are not blank, and their line numbers."""
+    text = data.decode("utf-8-sig", "replace").replace("\0", "")
+    table = csv.reader(StringIO(text, newline=""))
+    try:
+        for row in table:
+            if "".join(row).strip():
+                yield table.line_num, row
+    except csv.Error as error:
+        raise InputError(f"line {table.line_num}: {error}") from None
+
+
 def _unpack(data: bytes, magic: bytes) -> bytes:
-    """Unpack one stream after the other, as packed files may be put together, to the last byte."""
+    """Unpack all streams of a file: packed files may be joined together."""
     parts, left = [], LARGEST_FILE
     while data:
         if not data.startswith(magic):
-            raise ValueError(f"{len(data):,} bytes after its end are not packed as the rest is")
+            raise ValueError(f"the last {len(data):,} bytes are not packed like the rest")
         stream = UNPACK[magic]()
         parts.append(stream.decompress(data, left + 1))
         left -= len(parts[-1])
         if left < 0:
-            raise ValueError(f"it has more than {LARGEST_FILE:,} bytes; unpack it and take a part")
+            raise ValueError(f"it has more than {LARGEST_FILE:,} bytes; unpack it and use a part")
         if not stream.eof:
             raise EOFError("it ends too early")
-        data = stream.unused_data.lstrip(b"\0")  # a file may be filled up with zeros
+        data = stream.unused_data.lstrip(b"\0")  # files may be padded with zeros
     return b"".join(parts)
 
 
 def read_lines(data: bytes) -> list[Line]:
-    """Return the lines that are not blank, with their numbers."""
+    """Return the lines that are not blank, and their numbers."""
     text = with_newlines(data).removeprefix(b"\xef\xbb\xbf")
     return [(n, line) for n, line in enumerate(text.split(b"\n"), 1) if line and line.strip()]
 
 
 def with_newlines(data: bytes) -> bytes:
-    r"""Return a text the lines of which end in ``\n``: others end them in ``\r\n`` or in ``\r``."""
+    r"""Return a text with lines that end in ``\n`` instead of ``\r\n`` or ``\r``."""
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def suffix(path: str | PathLike[str]) -> str:
-    """Return what a trace's name ends in, packing aside.
+    """Return the ending of the name of a trace, without that of its packing.
 
     >>> suffix("LCG.swf.gz"), suffix("event_trace.tab")
     ('.swf', '.tab')
@@ -118,9 +129,9 @@ def write_text(path: str | PathLike[str], text: str) -> None:
 
 
 LARGEST = 1e12
-"""Numbers beyond this are mistakes: as seconds, they are more than 30,000 years."""
+"""Numbers beyond this are mistakes: in seconds, they are more than 30,000 years."""
 SHOWN = 3
-"""Rows that are told of for every reason."""
+"""Number of rows that are named for every reason."""
 
 
 def fields(count: int) -> str:
@@ -134,11 +145,11 @@ class Skipped:
 
     count: int = 0
     first: list[str] = field(default_factory=list)
-    """The first few of them: line and what is wrong."""
+    """The first few: line, and what is wrong."""
 
 
 class Account:
-    """Rows kept and rows left out; the two always add up to all of them.
+    """Count the rows of a file that were kept, and those that were left out, with the reasons.
 
     >>> account = Account(kept=7)
     >>> account.skip("not 18 fields", 12, "3 fields")
@@ -153,15 +164,15 @@ class Account:
         self.kept = kept
         self.skipped: dict[str, Skipped] = {}
         self.notes = list(notes)
-        """What was assumed of rows that were kept."""
+        """Assumptions about rows that were kept."""
 
     @property
     def rows(self) -> int:
-        """How many there were."""
+        """Number of all rows."""
         return self.kept + sum(each.count for each in self.skipped.values())
 
     def skip(self, why: str, line: int, what: str = "", count: int = 1) -> None:
-        """Leave a row out, or some."""
+        """Count a row, or several, as left out."""
         if count <= 0:
             return
         found = self.skipped.setdefault(why, Skipped())
@@ -170,7 +181,7 @@ class Account:
             found.first.append(f"line {line}: {what}" if what else f"line {line}")
 
     def take_over(self, other: Account) -> None:
-        """Count the rows that another account left out, before those that this one did."""
+        """Add the rows that an earlier account left out."""
         own, self.skipped = self.skipped, {}
         for skipped in (other.skipped, own):
             for why, each in skipped.items():
@@ -189,7 +200,7 @@ class Account:
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as ``--json`` prints it."""
+        """Return the account as ``--json`` prints it."""
         return {
             "rows": self.rows,
             "kept": self.kept,

@@ -1,4 +1,4 @@
-"""A trace's jobs as a workload: when they arrive, of which class, and how much work they are."""
+"""Make a workload of a trace: when jobs arrive, their task classes, and their work."""
 
 from __future__ import annotations
 
@@ -15,40 +15,31 @@ from .duration import check_scale, in_words, moment
 from .job_trace import LABELS, JobTrace
 from .trace_file import LARGEST, Account
 
-__all__ = [
-    "PROCESSORS",
-    "WAYS",
-    "Workload",
-    "classify",
-    "cluster",
-    "workload",
-]
-
 Floats = NDArray[np.float64]
 PROCESSORS = ("times", "ignore", "single")
-"""What is made of a job that ran on several processors: run time × processors is its work; or its
-run time is, as a machine is as large as it needs; or it is left out."""
+"""The work of a job that ran on several processors: run time × processors; or its run time, as if
+machines were large enough; or the job is left out."""
 PARTS = (2, 3, 4)
-"""Statuses of rows that are parts of a job which another row sums up."""
+"""Statuses of rows that are parts of a job; another row has its totals."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs to be replayed, in the order of their arrival."""
+    """Jobs to replay, in the order of arrival."""
 
     times: Floats
-    """Seconds since the beginning."""
+    """Seconds since the start of the window."""
     task_classes: NDArray[np.int64]
     works: Floats
-    """Seconds that a machine of speed 1 takes."""
+    """Seconds of each job on a machine of speed 1."""
     partitions: NDArray[np.object_]
-    """Where each ran, as the trace has it."""
+    """The partition in which each job ran."""
     classes: tuple[str, ...]
     length: float
-    """Seconds in which they arrive."""
+    """Length of the window in seconds."""
     account: Account
     serial: float = np.nan
-    """The share of them that ran on one processor, as far as the trace has it."""
+    """The share of jobs on one processor, among those whose processors are known."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -60,16 +51,16 @@ class Workload:
 
     @property
     def arrivals(self) -> Floats:
-        """Jobs a second of each class."""
+        """Arrival rate of each class, in jobs a second."""
         return np.bincount(self.task_classes) / self.length
 
     @property
     def demand(self) -> float:
-        """How many machines of speed 1 it would keep busy."""
+        """Number of machines of speed 1 that the jobs keep busy."""
         return float(self.works.sum() / self.length)
 
     def jobs(self) -> JobList:
-        """Return them as a job list, in which the mean work of every class is 1."""
+        """Return the jobs as a job list; the mean work of every class is 1."""
         return JobList(self.times, self.task_classes, self.works / self.means[self.task_classes])
 
 
@@ -87,15 +78,14 @@ def workload(
     Parameters
     ----------
     classes
-        What task classes are made by: see `classify`.
+        How to form task classes: see `classify`.
     processors
         ``times``: a job's work is its run time × its processors; ``ignore``: its run time;
         ``single``: jobs on several processors are left out.
     start, end
-        Seconds since the first submission, whether that job can be replayed or not: what is left
-        out does not move the window.
+        Seconds since the first submission, even if that job cannot be replayed.
     scale
-        The times between arrivals are multiplied by this: below 1 it gets busier.
+        Factor for the times between arrivals; below 1 the load is higher.
 
     Examples
     --------
@@ -111,9 +101,9 @@ def workload(
         raise InputError(f"processors is {processors!r}; expected {', '.join(PROCESSORS)}")
     check_scale("scale", scale)
     if start < 0:
-        raise InputError(f"the window begins {in_words(-start)} before the first submission")
+        raise InputError(f"the window starts {in_words(-start)} before the first submission")
     if not start < end:
-        raise InputError(f"a window from {start:g} to {end:g} s; expected an end after the start")
+        raise InputError(f"the window is {start:g} to {end:g} s; expected an end after the start")
     account = Account()
     kept, width = _usable(trace, processors, account)
     submit = trace.numbers("submit")
@@ -127,9 +117,7 @@ def workload(
         raise InputError(f"no job of the trace can be replayed{span}; {_reasons(account)}")
     order = np.argsort(submit[kept], kind="stable")
     if (np.diff(submit[kept]) < 0).any():
-        account.notes.append(
-            "jobs are not in the order of their submission; they were sorted by it"
-        )
+        account.notes.append("jobs are not in the order of submission; they were sorted")
     kept = kept[order]
     chosen = JobTrace({name: column[kept] for name, column in trace.columns.items()}, trace.header)
     names, codes = classify(chosen, classes)
@@ -160,7 +148,7 @@ def window(trace: JobTrace, begin: str, end: str | None = None) -> dict[str, flo
 
 
 def _places(trace: JobTrace) -> NDArray[Any]:
-    """Return the partition of every job, by its name where the comments have it."""
+    """Return the partition of every job, by name if the comments give one."""
     spoken = trace.partition_names()
     values, codes = trace.coded("partition")
     names = [printable(spoken.get(value, f"partition {value}")) for value in values]
@@ -190,7 +178,7 @@ def _usable(trace: JobTrace, processors: str, account: Account) -> tuple[NDArray
         account.skip(why, 0, count=len(found) - 3)
         left[found] = False
     if (guessed := int((unknown & left).sum())) and processors != "ignore":
-        account.notes.append(f"{guessed:,} jobs of unknown size are taken to use 1 processor")
+        account.notes.append(f"{guessed:,} jobs without a number of processors count as using 1")
     width[unknown] = 1.0
     return np.flatnonzero(left), width
 
@@ -201,9 +189,9 @@ def _reasons(account: Account) -> str:
 
 RUN_TIME = "run_time"
 WAYS = (*LABELS, RUN_TIME)
-"""What classes may be made by."""
+"""What classes can be formed by."""
 USUAL = 6
-"""Classes, unless so many are asked for."""
+"""Largest number of classes by default."""
 MOST = 1000
 OTHERS = "others"
 ROUNDS = 200
@@ -212,12 +200,12 @@ Codes = NDArray[np.int64]
 
 
 def classify(trace: JobTrace, by: str = "") -> tuple[tuple[str, ...], Codes]:
-    """Put every job in a class; return the classes' names and each job's class.
+    """Put every job in a class; return the names of the classes and the class of each job.
 
     ``by`` is ``user``, ``group``, ``executable``, ``queue``, ``partition`` or ``run_time``, and may
-    end in the most classes that are wanted: ``user:4``. By a label, the labels with the most jobs
-    are a class each, and all others one together. By run time, classes are clusters of its
-    logarithm. Without ``by``: by group, else user, else executable, whichever tells jobs apart.
+    be followed by the largest number of classes: ``user:4``. The labels with most jobs become
+    classes, and all other labels one class. By run time, classes are clusters of its logarithm. The
+    default is the first of group, user and executable that tells jobs apart.
 
     >>> trace = JobTrace({"run_time": [1, 2, 900, 1000, 1, 1], "user": [*"aabbac"]})
     >>> classify(trace, "user:2")
@@ -229,19 +217,16 @@ def classify(trace: JobTrace, by: str = "") -> tuple[tuple[str, ...], Codes]:
     way = way.strip().replace(" ", "_") or _usual(trace)
     if way not in WAYS:
         hint = did_you_mean(way, WAYS) or f"; expected {', '.join(WAYS)}"
-        raise InputError(f"no classes by {way!r}{hint}")
+        raise InputError(f"cannot form classes by {way!r}{hint}")
     most = _most(count)
     if way == RUN_TIME:
         return _by_run_time(trace.numbers(RUN_TIME), most)
     if not trace.knows(way):
         known = [each for each in WAYS if each == RUN_TIME or trace.knows(each)]
-        raise InputError(f"the trace does not say the {way} of its jobs; it does: {listed(known)}")
+        raise InputError(
+            f"the trace does not give the {way} of its jobs; it gives {', '.join(known)}"
+        )
     return _by_label(trace, way, most)
-
-
-def listed(words: list[str]) -> str:
-    """Write words as a list."""
-    return ", ".join(words)
 
 
 def _usual(trace: JobTrace) -> str:
@@ -255,7 +240,7 @@ def _most(text: str) -> int:
     if not text:
         return USUAL
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST):
-        raise InputError(f"{text!r} classes; expected a number from 1 to {MOST}")
+        raise InputError(f"the number of classes is {text!r}; expected 1 to {MOST}")
     return int(text)
 
 
@@ -273,13 +258,13 @@ def _by_label(trace: JobTrace, way: str, most: int) -> tuple[tuple[str, ...], Co
 
 
 def printable(text: str) -> str:
-    """Write a name without what no name may have."""
+    """Replace characters that names may not have, and cut long names."""
     text = "".join(letter if letter.isprintable() else "?" for letter in text)[:60]
     return text.encode("utf-8", "replace").decode()
 
 
 def apart(names: list[str]) -> tuple[str, ...]:
-    """Make names that differ.
+    """Make names different by numbering repeated ones.
 
     >>> apart(["a", "b", "a"])
     ('a', 'b', 'a (2)')
@@ -305,9 +290,9 @@ def _by_run_time(run_time: Floats, most: int) -> tuple[tuple[str, ...], Codes]:
 
 
 def cluster(values: Floats, most: int) -> Codes:
-    """Put numbers into at most so many clusters (k-means on a line), the smallest first.
+    """Put numbers into at most ``most`` clusters (k-means on a line), the smallest first.
 
-    It starts from quantiles, so the same numbers are always put alike.
+    It starts from quantiles, so the result depends on the numbers only.
 
     >>> cluster(np.array([5.0, 0.1, 0.0, 5.2, 9.0]), 3)
     array([1, 0, 0, 1, 2])
