@@ -9,8 +9,8 @@ import pytest
 from numba import cfunc, guvectorize, njit
 
 from gridwright.compiler.checks import readonly
-from gridwright.compiler.link import _hows, _program, bind, link
-from gridwright.compiler.target import CPU, target
+from gridwright.compiler.link import _hows, _program, bind, link, target
+from gridwright.compiler.target import CPU
 from gridwright.policies.choice import least_completion
 from gridwright.policies.view import View
 from gridwright.simulation.push import retire

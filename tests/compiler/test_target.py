@@ -13,8 +13,8 @@ import pytest
 from numba.core.errors import NumbaError
 from numba.core.types.functions import BaseFunction
 
-from gridwright.compiler.link import allocates_nothing, hook, link, point
-from gridwright.compiler.target import CPU, target
+from gridwright.compiler.link import allocates_nothing, hook, link, point, target
+from gridwright.compiler.target import CPU
 
 BOTH = pytest.mark.parametrize("switch", ["1", "0"], ids=["quick", "public"])
 

@@ -10,6 +10,7 @@ Functions of users check every index, and so does everything that they call. The
 package do not.
 """
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,10 +21,12 @@ from typing import Any, TypeVar
 from .cache import compile_into, folder_of
 from .checks import is_dispatcher, refuse_unchecked
 from .digest import Digest, Program, Route, digest_of, is_known, used
-from .target import CPU, How, target
+from .target import CPU, How
 
-__all__ = ["allocates_nothing", "bind", "hook", "link", "point", "rare", "shared"]
+__all__ = ["allocates_nothing", "bind", "hook", "link", "point", "rare", "shared", "target"]
 
+SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
+"""The environment variable that turns ``quick.py`` off if it is 0."""
 _LINKING = RLock()
 _SHARED: list[type] = []
 _OURS: dict[Any, tuple[Program, Digest]] = {}
@@ -165,6 +168,17 @@ def _register_types() -> None:
     _register_readonly()
     while _SHARED:
         register(_SHARED.pop())
+
+
+def target() -> CPU:
+    """Return the quick compiler if it is switched on and was tried with this version of Numba."""
+    if os.environ.get(SWITCH) == "0":
+        return CPU()
+    try:
+        from .quick import QuickCPU
+    except ImportError:
+        return CPU()
+    return QuickCPU()
 
 
 def _digested(

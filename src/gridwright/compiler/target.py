@@ -2,10 +2,9 @@
 
 A target says how functions become machine code and what a random generator is there. ``CPU`` is the
 only one. It uses Numba's public interface. ``quick.py`` compiles for the same processor in less
-time, with private parts of Numba, and gives the same results. ``target`` chooses between them.
+time, with private parts of Numba, and gives the same results. ``link.target`` chooses between them.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,10 +12,7 @@ import numpy as np
 
 from .checks import without_results
 
-__all__ = ["CPU", "How", "target"]
-
-SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
-"""The environment variable that turns ``quick.py`` off if it is 0."""
+__all__ = ["CPU", "How"]
 
 
 class How(NamedTuple):
@@ -72,14 +68,3 @@ class CPU:
     def generator(self, seed: np.random.SeedSequence) -> np.random.Generator:
         """Return a random generator that compiled code can draw from."""
         return np.random.Generator(np.random.PCG64(seed))
-
-
-def target() -> CPU:
-    """Return the quick compiler if it is switched on and was tried with this version of Numba."""
-    if os.environ.get(SWITCH) == "0":
-        return CPU()
-    try:
-        from .quick import QuickCPU
-    except ImportError:
-        return CPU()
-    return QuickCPU()
