@@ -65,6 +65,43 @@ def test_the_check_sees_imports() -> None:
     assert imported_packages(ROOT / "allocation" / "planner.py") == {"compiler"}
 
 
+def test_files_do_not_import_each_other_in_circles() -> None:
+    files = {file: imported_files(file) for file in FILES}
+    while free := {file for file, needed in files.items() if not needed & files.keys()}:
+        files = {file: needed for file, needed in files.items() if file not in free}
+    circles = {str(file.relative_to(ROOT)) for file in files}  # and what imports them
+    assert circles == set()
+
+
+def test_the_check_of_circles_sees_imports() -> None:
+    web = ROOT / "web"
+    found = imported_files(web / "services.py")
+    assert found == {web / "queue.py", web / "runs.py"}
+    assert ROOT / "model" / "__init__.py" in imported_files(web / "queue.py")
+
+
+def imported_files(file: Path) -> set[Path]:
+    """Return the files of ours that a file imports, inside of functions too, but not for types."""
+    tree = ast.parse(file.read_text("utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level and node not in for_types:
+            base = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            found |= {file_of(base / alias.name) or file_of(base) for alias in node.names}
+    return {each for each in found if each is not None} - {file}
+
+
+def file_of(module: Path) -> Path | None:
+    places = (module.with_suffix(".py"), module / "__init__.py")
+    return next((place for place in places if place.is_file()), None)
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_kind_is_compared_with_a_string(file: Path) -> None:
     assert compared_kinds(file.read_text("utf-8")) == []

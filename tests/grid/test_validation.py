@@ -24,7 +24,7 @@ NAN = float("nan")
         ({"classes": "ab"}, "classes is 'ab'; expected a list of names"),
         ({"classes": [1, 2]}, "classes[0] is 1; expected a name"),
         ({"classes": ["a", "a"]}, "classes has 'a' twice"),
-        ({"classes": ["\udc80"]}, "classes[0] is '\\udc80', which is no text in Unicode"),
+        ({"classes": ["\udc80"]}, "classes[0] is '\\udc80', which is not valid Unicode"),
         ({"rates": [[1, -1]]}, "rates has a number that is negative or not finite"),
         ({"rates": [[1, NAN]]}, "rates has a number that is negative or not finite"),
         ({"rates": [[0, 0]]}, "no machine can run class '1': its rates are all 0"),

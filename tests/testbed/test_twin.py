@@ -8,9 +8,8 @@ from gridwright.testbed import Experiment, virtually
 from gridwright.testbed.twin import Causes, Gap
 from gridwright.testbed.workload import Fault, JobList
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_virtual_runs_have_the_mean_of_the_simulator() -> None:
     """The interval of four runs of 150 time units meets the simulated mean of such runs."""
     experiment = Experiment(system="MGST.HiHi:1", policy="lpas_dg", duration=150, corrections=False)
@@ -19,16 +18,18 @@ def test_virtual_runs_have_the_mean_of_the_simulator() -> None:
     assert np.mean(own) == pytest.approx(theirs.mean, rel=0.15)  # four times the standard error
 
 
+@pytest.mark.slow
 def test_a_virtual_run_is_the_same_again() -> None:
-    experiment = Experiment(system="MGST.HiHi:4", policy="pas_dg", duration=60)
+    experiment = Experiment(system="MGST.HiHi:4", policy="pas_dg", duration=30)
     assert repr(virtually(experiment)) == repr(virtually(experiment))
 
 
+@pytest.mark.slow
 def test_every_cause_lengthens_the_response() -> None:
     experiment = Experiment(
         system="MGST.HiHi:3",
         policy="gcmu",
-        duration=100,
+        duration=50,
         timeout=6,
         detection="timeout",
         corrections=False,

@@ -11,12 +11,11 @@ import numpy as np
 
 from ..model import InputError
 from ..policies import Policy
-from ..policies import find as find_policy
 from ..simulation import Replication
 from ..statistics import Estimate, estimate
 from ..tabular import Tabular
 from .result import UNITS, Result, in_words, with_unit
-from .results_by_kind import check_alike
+from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, simulate
 
 MOST_SENTENCES = 3
@@ -252,14 +251,7 @@ def compare(
     >>> found.winner
     'lpas'
     """
-    chosen = [find_policy(policy) for policy in policies]
-    names = [str(policy) for policy in chosen]
-    if len(chosen) < 2:
-        raise InputError("there is nothing to compare; name at least two policies")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"policy {twice!r} is named twice")
-    check_alike(chosen)
+    chosen = choose_policies(policies, 2, "there is nothing to compare; name at least two policies")
     if options.get("precision") is not None:
         raise InputError("policies are compared on the same replications; precision is for one")
     results = []

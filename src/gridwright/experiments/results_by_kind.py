@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..model import InputError, System
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
+from ..policies import find as find_policy
 from ..statistics import Estimate, Stability, estimate
 from .result import Floats, Result
 
@@ -220,6 +221,18 @@ RESULTS: dict[Kind, Callable[..., Result]] = {
 def result_of(system: System, policy: Policy, *rest: Any) -> Result:
     """Make the result of a simulation; the rest are the further fields of ``Result``."""
     return RESULTS[policy.kind](system, policy, *rest)
+
+
+def choose_policies(policies: Iterable[Any], fewest: int, missing: str) -> list[Policy]:
+    """Find policies that can be compared; refuse too few of them, and one that is named twice."""
+    chosen = [find_policy(policy) for policy in policies]
+    names = [str(policy) for policy in chosen]
+    if len(chosen) < fewest:
+        raise InputError(missing)
+    if len(set(names)) < len(names):
+        raise InputError(f"policy {max(names, key=names.count)!r} is named twice")
+    check_alike(chosen)
+    return chosen
 
 
 def check_alike(policies: Sequence[Policy]) -> None:

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from ..model import InputError, System, did_you_mean
 from ..policies import Policy
-from ..policies import find as find_policy
 from ..tabular import Tabular
 from .result import Result
-from .results_by_kind import check_alike
+from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, resolve, simulate
 from .variation import BELIEFS, VARIATIONS, is_variation, varied
 
@@ -91,13 +90,7 @@ def sweep(
     2
     """
     system, horizon = resolve(system, horizon)
-    chosen = [find_policy(policy) for policy in policies]
-    names = [str(policy) for policy in chosen]
-    if not chosen:
-        raise InputError("there is no policy to simulate; name at least one")
-    if len(set(names)) < len(names):
-        raise InputError(f"policy {max(names, key=names.count)!r} is named twice")
-    check_alike(chosen)
+    chosen = choose_policies(policies, 1, "there is no policy to simulate; name at least one")
     if not values:
         raise InputError(f"there is no value of {vary}; give at least one")
     _check(chosen, vary)
@@ -119,7 +112,7 @@ def sweep(
                 simulate(at, changed, horizon, replications, seed, progress=report, **options)
             )
         points.append(Point(value, tuple(results)))
-    return Sweep(system, vary, tuple(names), tuple(points))
+    return Sweep(system, vary, tuple(map(str, chosen)), tuple(points))
 
 
 def _check(policies: Sequence[Policy], vary: str) -> None:

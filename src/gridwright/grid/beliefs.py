@@ -1,4 +1,4 @@
-"""Beliefs: what a grid takes its machines and arrivals to be, as it measures them."""
+"""Beliefs: the rates and availabilities that a grid assumes, and how they follow measurements."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Floats = NDArray[np.float64]
 Answer = tuple[list[Instruction], list[Entry]]
 
 CHANGE = 0.005
-"""A reading of CPU availability that differs by less is the same."""
+"""Smaller changes of the CPU availability are ignored."""
 LEAST = 1e-3
-"""The share of its CPU that a machine has at least: one that is all taken is still there."""
+"""The least availability that is assumed of a machine that is up."""
 
 
 class Beliefs:
-    """Changes what a book believes when measurements ask for it, and says so."""
+    """Changes the assumptions of a book when measurements differ from them."""
 
     def __init__(self, book: Book, corrections: Corrections, *, guessed: bool) -> None:
         self.book, self.corrections = book, corrections
         arrivals = np.array(book.classes["arrival"], dtype=float)
         self.learner = Learner(book.nominal, arrivals, book.start, corrections, guessed=guessed)
         self.predicted: dict[int, float] = {}
-        """The last reading of each machine, predictions included."""
+        """The last predicted availability of each machine."""
         self.imposed: dict[int, float] = {}
-        """Availabilities that an operator has fixed."""
+        """Availabilities that an operator has set."""
         self._load = float("nan")
         self._plan = -1
 
     def add_class(self, rates: Floats, arrival: float) -> None:
-        """Make room for one more class."""
+        """Add a class."""
         self.book.add_class(rates, arrival)
         self.learner.add_class(rates, arrival)
 
     def add_machine(self, rates: Floats) -> None:
-        """Make room for one more machine."""
+        """Add a machine."""
         self.book.add_machine(rates)
         self.learner.add_machine(rates)
 
@@ -58,9 +58,9 @@ class Beliefs:
         return self.book.believe(now, arrivals=found.tolist()), [entry]
 
     def ended(self, job: Job, now: float) -> Answer:
-        """Note how long a job took, and how long its machine was kept from it.
+        """Note how long a job took, and how much time its machine lost around it.
 
-        Nothing is learnt of a job whose start was never heard of.
+        A job without a known start is ignored.
         """
         if not math.isfinite(job.ended - job.started):
             return [], []
@@ -77,12 +77,12 @@ class Beliefs:
         return self.book.believe(now, rates=found), [entry]
 
     def read(self, machine: int, predicted: float, now: float) -> list[Instruction]:
-        """Note a reading of a machine's CPU availability."""
+        """Note the predicted CPU availability of a machine."""
         self.predicted[machine] = predicted
         return self._share(machine, now) if self.corrections.availability else []
 
     def impose(self, machine: int, availability: float | None, now: float) -> list[Instruction]:
-        """Fix a machine's availability, whatever is read; None: no longer."""
+        """Set a machine's availability whatever is measured; None ends this."""
         if availability is None:
             self.imposed.pop(machine, None)
         else:
@@ -90,12 +90,12 @@ class Beliefs:
         return self._share(machine, now)
 
     def availability(self, machine: int) -> float | None:
-        """Return what is known of a machine's availability, if anything."""
+        """Return the availability of a machine, or None if it is unknown."""
         known = self.imposed.get(machine, self.predicted.get(machine))
         return None if known is None else max(known, LEAST)
 
     def load(self) -> float:
-        """Return the load as it is believed; only where something depends on it."""
+        """Return the assumed load; nan if no threshold depends on it."""
         book = self.book
         if self.corrections.needs_load() and self._plan != book.plans:
             self._plan = book.plans
@@ -117,28 +117,28 @@ class Beliefs:
 
 
 FEW = 2.0
-"""Jobs on a machine that count as much as all those of their class elsewhere."""
+"""Jobs on a machine that count as much as all jobs of their class elsewhere."""
 
 
 class Learner:
-    """Estimates of execution rates, arrival rates and overheads, and when to believe in them.
+    """Estimates execution rates, arrival rates and overheads.
 
-    What was said at the start counts for as many jobs as it is trusted for. If it was a mere guess,
-    a class is taken to be as fast on a machine as it was elsewhere until it has run there a few
-    times, and before it has run anywhere, as fast as all others.
+    The initial rates count for ``trust`` jobs. If they were only a guess, a class counts as fast on
+    a machine as elsewhere until it has run there a few times, and before it has run anywhere, as
+    fast as all other classes.
 
     Parameters
     ----------
     prior
-        Execution rates [class, machine] to begin with; 0 where a class cannot run.
+        Initial execution rates [class, machine]; 0 where a class cannot run.
     arrivals
-        Arrival rates to begin with.
+        Initial arrival rates.
     start
         When the grid began.
     corrections
         What follows the measurements, and when.
     guessed
-        Whether the rates at the start are a mere guess: they then count for nothing.
+        Whether the initial rates are only a guess: they then count for nothing.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Learner:
         self._looked = start
 
     def add_class(self, prior: Floats, arrival: float) -> None:
-        """Make room for one more class."""
+        """Add a class."""
         self.prior = np.vstack([self.prior, prior])
         self.count = np.vstack([self.count, np.zeros_like(prior)])
         self.time = np.vstack([self.time, np.zeros_like(prior)])
@@ -172,7 +172,7 @@ class Learner:
         self.first_arrivals = np.append(self.first_arrivals, arrival)
 
     def add_machine(self, prior: Floats) -> None:
-        """Make room for one more machine."""
+        """Add a machine."""
         column = prior[:, None]
         self.prior = np.hstack([self.prior, column])
         self.count = np.hstack([self.count, np.zeros_like(column)])
@@ -182,8 +182,8 @@ class Learner:
     def ran(self, task_class: int, machine: int, time: float) -> None:
         """Note how long a job would have taken with the machine's whole CPU.
 
-        A class's first job on a machine may have had caches to fill, which tells nothing. Nor does
-        a time that is not finite.
+        Ignore times that are not finite, and, with guessed rates, the first job of a class on a
+        machine, which may have had caches to fill.
         """
         if not math.isfinite(time):
             return
@@ -194,9 +194,10 @@ class Learner:
         self.time[task_class, machine] += max(time, 1e-9)
 
     def waited(self, machine: int, time: float) -> None:
-        """Note for how long a machine that had a job to do was not working on it.
+        """Note how much time a machine lost around a job.
 
-        Its first one may have had modules to import. A time that is not finite tells nothing.
+        Ignore times that are not finite, and the first job of a machine, which may have imported
+        modules.
         """
         if not math.isfinite(time):
             return
@@ -207,7 +208,7 @@ class Learner:
         self.wasted[machine] += max(time, 0.0)
 
     def came(self, task_class: int, now: float) -> bool:
-        """Note an arrival; tell whether it is time to look at the rates."""
+        """Note an arrival; return whether it is time to check the arrival rates."""
         self.arrived[task_class] += 1
         every = self.corrections.every_time
         if every is None:
@@ -218,9 +219,9 @@ class Learner:
         return True
 
     def rates(self, believed: Floats, share: Floats, load: float) -> Floats | None:
-        """Return the execution rates to believe in, if they have left those that are.
+        """Return new execution rates if they differ enough from the assumed ones, or None.
 
-        ``share`` is that of each machine's CPU that is there.
+        ``share`` is the availability of each machine.
         """
         found = self.prior
         if self.corrections.rates:
@@ -233,7 +234,7 @@ class Learner:
         return found if _differs(found, believed, limit[:, None]) else None
 
     def arrivals(self, believed: Floats, now: float, load: float) -> Floats | None:
-        """Return the arrival rates to believe in, if they have left those that are."""
+        """Return new arrival rates if they differ enough from the assumed ones, or None."""
         if not self.corrections.arrivals or now <= self.start:
             return None
         first = self.first_arrivals

@@ -1,4 +1,4 @@
-"""The result of a job to come, and the threads that give it to those who wait."""
+"""The futures of jobs, and the threads that deliver results and call callbacks."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from .worker import cut
 
 LOGGER = logging.getLogger(__name__)
 BLOCKED = 0.01
-"""Seconds after which threads that are all busy are taken to be waiting for something."""
+"""Seconds until busy callback threads count as blocked."""
 ADDING = Lock()
-"""Held for a moment while a callback is added to any future, or it is cancelled."""
+"""Held while a callback is added to a future, or the future is cancelled."""
 
 Callback = Callable[[Future[Any]], Any]
 
 
 class JobFuture(Future[Any]):
-    """The result of a job to come; its ``number`` is that of the journal."""
+    """The future of a job; ``number`` is the number of the job in the journal."""
 
     def __init__(self, number: int, take_back: Callable[[int], bool], answers: Answers) -> None:
         super().__init__()
         self.number, self._take_back, self._answers = number, take_back, answers
         self._calls: tuple[Callback, ...] | None = ()
-        """Callbacks to call when it is done; None when they have been handed over."""
+        """Callbacks to call when it is done; None after they were handed over."""
         self._is_cancelled = False
 
     def cancel(self) -> bool:
-        """Take the job back, whether it waits or runs; False if it has ended."""
+        """Cancel the job, whether it waits or runs; return False if it has ended."""
         return not self.done() and self._take_back(self.number) and self.mark_cancelled()
 
     def mark_cancelled(self) -> bool:
-        """Let those who wait know that the job was taken back; False if they do."""
+        """Mark the future as cancelled; return False if it is already."""
         with ADDING:
             first, self._is_cancelled = not self._is_cancelled, True
         return first and super().cancel() and not self.set_running_or_notify_cancel()
 
     def add_done_callback(self, fn: Callback) -> None:
-        """Have a function called with this future when it is done, at once if it is.
+        """Call a function with this future when it is done, or at once if it is.
 
-        The callbacks of a future are called one after the other, in the order in which they were
-        added. They may wait for other futures: the thread that calls them does nothing else.
+        The callbacks of a future are called one after the other, in the order of adding. They may
+        wait for other futures.
         """
         with ADDING:
             if self._calls is not None:
@@ -67,14 +67,14 @@ def _call_all(callbacks: tuple[Callback, ...], done: Future[Any]) -> None:
     for each in callbacks:
         try:
             each(done)
-        except (Exception, SystemExit):  # Ctrl-C is for whoever runs in this thread
+        except (Exception, SystemExit):  # Ctrl-C is for the thread that runs this
             LOGGER.exception("a callback of %r failed", done)
 
 
 class Answers:
-    """Gives results to those who wait for them, in one thread, and calls callbacks in others.
+    """Settles futures in one thread, and calls their callbacks in others.
 
-    A callback may wait for other futures and ask things of the grid: it holds up nobody else.
+    A callback may wait for other futures and use the grid without delaying other results.
     """
 
     def __init__(self) -> None:
@@ -83,11 +83,11 @@ class Answers:
         self._own = 0
 
     def to(self, future: JobFuture) -> Raw:
-        """Return what takes the pickled result that settles a future."""
+        """Return the receiver of the pickled result of a future."""
         return Raw(self, future)
 
     def settle(self, future: JobFuture, result: bytes, error: Exception | None) -> None:
-        """Have a future settled."""
+        """Settle a future in the thread of results."""
         self._pool.submit(_settle, future, result, error)
 
     def refuse(self, future: JobFuture, error: Exception) -> None:
@@ -95,28 +95,28 @@ class Answers:
         self.settle(future, b"", error)
 
     def cancelled(self, future: JobFuture) -> None:
-        """Settle the future of a job that was taken back."""
+        """Mark the future of a cancelled job."""
         self._pool.submit(future.mark_cancelled)
 
     def call(self, what: Callable[[], None]) -> None:
-        """Call something: elsewhere, if this is the thread that gives the results."""
+        """Call something: in another thread, if this is the thread of results."""
         if get_ident() == self._own:
             self._callbacks.put(what)
         else:
             what()
 
     def give(self, callbacks: float | None = 0.0) -> None:
-        """Wait until all results that are known have been given.
+        """Wait until all known results are delivered.
 
-        Also wait for their callbacks, at most so many seconds (None: as long as it takes), unless
-        a callback asks.
+        Also wait for their callbacks, at most some seconds (None: without limit), unless this is
+        called by a callback.
         """
         if get_ident() != self._own:
             self._pool.submit(int).result()
             self._callbacks.wait(callbacks)
 
     def close(self, callbacks: float | None) -> None:
-        """Give the last results, wait for their callbacks like `give`, and end the threads."""
+        """Deliver the last results, wait for their callbacks like `give`, and end the threads."""
         self._pool.shutdown(wait=get_ident() != self._own)
         self._callbacks.wait(callbacks)
         self._callbacks.close()
@@ -126,7 +126,7 @@ class Answers:
 
 
 class _Callbacks:
-    """Threads that call callbacks: one more is started whenever all of them are blocked."""
+    """Threads that call callbacks; one more starts whenever all of them are blocked."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -137,7 +137,7 @@ class _Callbacks:
         self._local = local()
 
     def put(self, call: Callable[[], None]) -> None:
-        """Have something called. From one thread only."""
+        """Queue a call. Use this from one thread only."""
         with self._returned:
             self._left += 1
         if not self._threads:
@@ -146,17 +146,17 @@ class _Callbacks:
         self._calls.put(call)
 
     def wait(self, seconds: float | None) -> None:
-        """Wait until all calls have returned, unless one of them asks."""
+        """Wait until all calls have returned, unless this is called by one of them."""
         if not getattr(self._local, "own", False):
             with self._returned:
                 self._returned.wait_for(lambda: not self._left, seconds)
 
     def close(self) -> None:
-        """End the threads when they are free."""
+        """End the threads after their calls."""
         self._calls.put(None)
 
     def _hand_out(self) -> None:
-        """Give every call to a thread that is free, or to a new one if none is for a moment."""
+        """Give each call to a free thread, or to a new one if none becomes free soon."""
         threads = 0
         while (call := self._calls.get()) is not None:
             if not self._free.acquire(timeout=BLOCKED):
@@ -171,7 +171,7 @@ class _Callbacks:
         while (call := self._taken.get()) is not None:
             try:
                 call()
-            except BaseException:  # it is the user's, and must not end a thread of ours
+            except BaseException:  # the user's code must not end our thread
                 LOGGER.exception("a callback failed")
             with self._returned:
                 self._left -= 1
@@ -180,7 +180,7 @@ class _Callbacks:
 
 
 class Raw:
-    """Takes a job's pickled result. There is one for every job that waits, so it is small."""
+    """The receiver of a job's pickled result. Each waiting job has one, so it is small."""
 
     __slots__ = ("answers", "future")
 
@@ -196,7 +196,7 @@ class Raw:
         self.answers.settle(self.future, result, None)
 
     def set_exception(self, error: Exception, /) -> None:
-        """Take the reason why there is none."""
+        """Take the error of a job without a result."""
         self.answers.settle(self.future, b"", error)
 
 
@@ -236,7 +236,7 @@ def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
             result = pickle.loads(raw)
         except BaseException as wrong:  # SystemExit too: unpickling runs the user's code
             error = JobFailedError(f"the result cannot be unpickled: {_words(wrong)}")
-    with suppress(InvalidStateError):  # it was taken back meanwhile
+    with suppress(InvalidStateError):  # it was cancelled meanwhile
         if error is not None:
             future.set_exception(error)
         else:
@@ -244,7 +244,7 @@ def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
 
 
 def _words(error: BaseException) -> str:
-    """Say what an exception is, even if it cannot say so itself."""
+    """Return the type and message of an exception, or its type if it has no text."""
     try:
         return cut(f"{type(error).__name__}: {error}")
     except BaseException:

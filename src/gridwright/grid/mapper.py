@@ -1,8 +1,8 @@
-"""The mapper: carries word between the book, the executor and the journal.
+"""The mapper: connects the book, the executor and the journal.
 
-It lives in an event loop. What has happened since the last turn is entered into the book; what
-comes of it is written to the journal in one piece; only then is the executor told, and do those who
-wait for a result get it.
+It lives in an event loop and works in turns. A turn enters the messages since the last one into
+the book and writes the changes to the journal in one transaction. Only then does it instruct the
+executor and deliver results.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning,
 from .worker import cut
 
 INSTANT = 1e-6
-"""Seconds that are none."""
+"""Seconds that count as no time."""
 AGAIN = 0.01
-"""Seconds after which a clock that stands still is looked at again, at the earliest."""
+"""Seconds until a clock that stands still is read again, at the earliest."""
 LAST_TRY = 5.0
-"""Seconds for which a grid that is closed waits for its journal."""
+"""Seconds for which a grid that closes waits for its journal."""
 
 
 class _Call(NamedTuple):
-    """Something to do in the next turn that is no event of the executor."""
+    """A change that somebody other than the executor asks for."""
 
     what: Callable[[float], list[Instruction] | None]
     entry: Entry
@@ -53,9 +53,9 @@ _Word = Submission | Event | Overdue | _Call | Planned
 
 
 class Mapper:
-    """Drives a policy on real machines.
+    """Runs a policy on real machines.
 
-    Times are in units of so many seconds since ``zero`` on a clock.
+    Times are in units of ``unit`` seconds since ``zero`` on the clock.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class Mapper:
         self.futures: dict[int, Answer] = {}
         self.works = Calls(journal)
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
-        """Makes what is sent to a machine of what was submitted."""
+        """Turns a submitted call into the one that is sent to a machine."""
         self.limits = TimeLimits(self)
         self.late_answers = self.deaths = self.given_up = 0
         self.stuck: set[int] = set()
-        """Classes that wait, and that no machine can run now."""
+        """Classes with waiting jobs that no machine can run now."""
         self.broken: str = ""
         self._wrong: Exception = GridClosedError("the grid is closed")
-        """What is raised for words that come too late."""
+        """What is raised for messages that come too late."""
         self._inbox: deque[_Word] = deque()
         self._coming: deque[Submission] = deque()
         self._on_their_way: set[int] = set()
@@ -98,7 +98,7 @@ class Mapper:
         """Jobs that were cancelled before they were in the book."""
         self._pausing: asyncio.TimerHandle | None = None
         self._unwritten: Turn | None = None
-        """The turn that waits for the journal; all later ones wait for it."""
+        """The turn that waits to be written; later turns wait for it."""
         self._patience = Patience(journal.path)
         self._closed = False
         self._pace = Pace()
@@ -106,7 +106,7 @@ class Mapper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
-        if journal.path != IN_MEMORY:  # in virtual time nobody waits for a turn
+        if journal.path != IN_MEMORY:  # in virtual time a turn may take long
             self.book.enough = self._pace.is_spent
             self.book.plans_beside = self._planning.takes_long
 
@@ -116,16 +116,16 @@ class Mapper:
         await self.executor.open(self.hear, self.settings.resolution * self.unit)
 
     async def close(self) -> None:
-        """Stop; jobs that have not ended stay in the journal as they are."""
+        """Stop; jobs that have not ended stay in the journal."""
         await self._write_the_rest()
         self.limits.close()
         await self.executor.close()
         self._planning.close()
-        await self._write_the_rest()  # of what came meanwhile
+        await self._write_the_rest()  # what came meanwhile
         self._closed = True
 
     async def _write_the_rest(self) -> None:
-        """Wait until all that was submitted is in the journal, if it can be written."""
+        """Wait until all submissions are in the journal, if it can be written."""
         end = 0.0
         while (self._coming or self._unwritten is not None) and not self.broken:
             if self._unwritten is not None:
@@ -135,7 +135,7 @@ class Mapper:
             await asyncio.sleep(0 if self._unwritten is None else RETRY)
 
     def now(self) -> float:
-        """Return the time as the book and the journal have it."""
+        """Return the time for the book and the journal."""
         return self.at(self.clock())
 
     def at(self, time: float) -> float:
@@ -143,17 +143,17 @@ class Mapper:
         return (time - self.zero) / self.unit
 
     def until(self, time: float) -> float:
-        """Return the seconds to wait for a time; 0 where it has come.
+        """Return the seconds until a time, 0 if it has come; ask again after them.
 
-        While the clock stands still it may only be asked again in a while.
+        While the clock stands still, they are at least `AGAIN`.
         """
         left = (time - self.now()) * self.unit
         return max(left, AGAIN) if left > INSTANT else 0.0
 
     def hear(self, word: _Word) -> None:
-        """Take something in for the next turn. In the loop's own thread.
+        """Queue a message for the next turn, in the thread of the loop.
 
-        Submissions have a line of their own, so that a million of them hold up nothing else.
+        Submissions have a queue of their own, so that a million of them delay nothing else.
         """
         if self._closed:
             self._refuse(word)
@@ -171,19 +171,19 @@ class Mapper:
             self._loop.call_soon(self._turn)
 
     def call(self, what: Callable[[float], list[Instruction] | None], entry: Entry) -> Future[bool]:
-        """Have the book told of something in the next turn."""
+        """Change the book in the next turn; return a future of whether it was changed."""
         answer: Future[bool] = Future()
         self.hear(_Call(what, entry, answer))
         return answer
 
     def adopt(self, job: Job, task_class: int, submission: Submission) -> None:
-        """Take in a job that an earlier grid left unfinished, with its own submission time."""
+        """Add a job that an earlier grid left unfinished, with its submission time."""
         self.book.adopt(job, task_class)
         self.futures[job.number] = submission.future
         self.works.keep(job.number, submission.work)
 
     def withdraw(self, now: float, number: int) -> list[Instruction] | None:
-        """Cancel a job, which may still be on its way into the book; None if it has ended."""
+        """Cancel a job, in the book or on its way there; return None if it has ended."""
         if number in self.book.jobs:
             return self.book.cancel(now, number)
         if number in self._on_their_way and number not in self._withdrawn:
@@ -198,7 +198,7 @@ class Mapper:
         return job.stage in (Stage.waiting, Stage.queued)
 
     def class_of(self, name: str) -> int:
-        """Return the number of a class of jobs; make room for it if it is new."""
+        """Return the number of a class of jobs; add the class if it is new."""
         if name in self.classes:
             return self.classes.index(name)
         self.book.policy.arguments((len(self.classes) + 1, len(self.book.machines)))  # may refuse
@@ -222,7 +222,7 @@ class Mapper:
         self._finish_turn()
 
     def _take_words(self, turn: Turn) -> None:
-        """Enter what has come, as far as one breath goes: events first, then submissions."""
+        """Handle messages for a short while: events first, then submissions."""
         self._pace.begin()
         while self._inbox and not self.broken:
             self._try_to_enter(self._inbox.popleft(), turn)
@@ -241,10 +241,10 @@ class Mapper:
         self._try(lambda: self._enter(word, turn))
 
     def _try(self, what: Callable[[], None]) -> None:
-        """Do something that asks the policy."""
+        """Do something that asks the policy; stop the grid if the policy fails."""
         try:
             what()
-        except Exception as error:  # in a policy of the user's; what it left is in no order
+        except Exception as error:  # the user's policy has left the book in an unknown state
             self._break(f"policy {self.book.policy.name}: {type(error).__name__}: {error}")
 
     def _collect(self, turn: Turn) -> None:
@@ -256,7 +256,7 @@ class Mapper:
         self._note_stuck(turn)
 
     def _finish_turn(self) -> None:
-        """Write the turn, and only then act; if the journal cannot be written, try again later."""
+        """Write the turn, then act; if the journal cannot be written, try again later."""
         turn = self._unwritten
         if turn is None or self.broken:
             return
@@ -283,7 +283,7 @@ class Mapper:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Have another turn if there is more to do."""
+        """Schedule another turn if there is more to do."""
         if self._inbox or self.book.unfinished or self.book.moved:
             self._schedule()
         elif self._coming and self._pausing is None and self._loop is not None:
@@ -294,7 +294,7 @@ class Mapper:
         self._schedule()
 
     def _act(self, turn: Turn) -> None:
-        """Do what a turn that is in the journal has come to."""
+        """Act on a turn that is in the journal."""
         for done in turn.done:
             done()
         for instruction in turn.out:
@@ -358,7 +358,7 @@ class Mapper:
         if machine >= len(self.book.machines):
             self.beliefs.add_machine(np.ones(len(self.classes)))
         turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
-        turn.out += self.book.machine_down(now, machine)  # if it was gone unnoticed
+        turn.out += self.book.machine_down(now, machine)  # if the grid missed that it was gone
         turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _ended(self, word: Ended, turn: Turn) -> None:
@@ -379,12 +379,12 @@ class Mapper:
             turn.done.append(lambda: self._settle(number, result, wrong))
             if not error:
                 turn.add(self.beliefs.ended(job, now))
-        if not self.book.machines[machine].up:  # it was given up, and is there
+        if not self.book.machines[machine].up:  # it counted as down, but it answers
             turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _note_losses(self, turn: Turn) -> None:
-        """Note which jobs machines went down with, and which have no retries left."""
+        """Note jobs that were lost with a machine, and jobs without retries left."""
         book, now, names = self.book, self.now(), self.executor.machines
         losses, book.losses = book.losses, []
         for number, attempt, machine in losses:
@@ -401,7 +401,7 @@ class Mapper:
             turn.note(Entry(now, "up", machine=names[machine]))
 
     def _note_stuck(self, turn: Turn) -> None:
-        """Say once of a class that it waits for a machine that could run it."""
+        """Note once that no machine can run a class that has waiting jobs."""
         alone = ~self.book.has_machine()
         for i, name in enumerate(self.classes):
             stuck = bool(alone[i]) and bool(self.book.waiting[i])
@@ -426,7 +426,7 @@ class Mapper:
             return
         job = self.book.jobs.get(word.job)
         if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
-            return  # it was taken back in the same turn
+            return  # it was cancelled in the same turn
         try:
             work = self.prepare(job, self.works.get(word.job))
         except InputError as error:  # the journal cannot be read
@@ -437,7 +437,7 @@ class Mapper:
             self.limits.start(self._loop, word, job)
 
     def _settle(self, number: int, result: bytes, error: Exception | None) -> None:
-        """Give a job's result to whoever waits for it."""
+        """Deliver the result of a job."""
         future = self.futures.get(number)
         if future is not None and not future.done():
             if error is not None:
@@ -452,7 +452,7 @@ class Mapper:
             known.pop(number, None)
 
     def _break(self, why: str, kind: type[Exception] = InputError) -> None:
-        """Stop for good: nothing is started that could not be remembered."""
+        """Stop for good: no job may start that the journal does not have."""
         self.broken, self._wrong = why, kind(f"the grid has stopped: {why}")
         for future in self.futures.values():
             if not future.done():
@@ -466,7 +466,7 @@ class Mapper:
         self._refuse_all(turn or Turn())
 
     def _refuse_all(self, turn: Turn) -> None:
-        """Refuse what came too late: the words of a turn that failed, and all that wait."""
+        """Refuse the messages of a turn that failed, and all that wait."""
         words = [*turn.words, *self._inbox, *self._coming]
         self._inbox.clear()
         self._coming.clear()
@@ -483,11 +483,11 @@ class Mapper:
             word.answer.set_exception(self.refusal())
 
     def refusal(self) -> Exception:
-        """Return an exception of its own for everybody: raising one changes it."""
+        """Return a new exception: each thread that raises one changes it."""
         return type(self._wrong)(*self._wrong.args)
 
 
 def _tell(answer: Future[bool], said: bool) -> None:
-    """Answer a call, unless whoever asked has given up."""
+    """Answer a call, unless the caller has given up."""
     with suppress(InvalidStateError):
         answer.set_result(said)

@@ -1,4 +1,4 @@
-"""What an operator may do to the machines of a running grid, from the same process or another."""
+"""What operators may do to the machines of a running grid, from this process or another."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .turn import patiently
 
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
 GLANCE = 0.2
-"""Seconds between looks for requests of other processes."""
+"""Seconds between checks for requests of other processes."""
 
 
 class Operators:
-    """The calls of an operator, in the thread of the grid's event loop."""
+    """The actions of operators, in the thread of the grid's event loop."""
 
     def __init__(self, mapper: Mapper) -> None:
         self.mapper, self.book = mapper, mapper.book
         self.killed: set[int] = set()
-        """Machines that are away until they are started or resumed."""
+        """Machines that stay away until they are started or resumed."""
         self.more: dict[str, Callable[[], Awaitable[Any]]] = {}
-        """What else may be asked of this grid, of no machine in particular."""
+        """Further requests to this grid as a whole, by name."""
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
 
     def status(self) -> dict[str, Any]:
-        """Return how things stand: queues, machines, rates as they are believed."""
+        """Return the present state: queues, machines, assumed rates, counts."""
         mapper, book = self.mapper, self.book
         copies = {machine: job for machine, (job, _) in book.held.items()}
         jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
@@ -66,17 +66,17 @@ class Operators:
         }
 
     def held_up(self) -> str:
-        """Say why jobs wait that nobody runs; "" if there are none."""
+        """Say why waiting jobs do not run, or return an empty text."""
         mapper, book = self.mapper, self.book
         if mapper.stuck:
             names = ", ".join(mapper.classes[i] for i in sorted(mapper.stuck))
             return f"no machine can run class {names} now; is a machine paused or killed?"
         if any(book.waiting) and not any(book.running):
-            return "no machine runs anything, and the policy starts none of those that wait"
+            return "no machine is busy, and the policy starts none of the waiting jobs"
         return ""
 
     async def start(self, machine: str) -> bool:
-        """Start a machine that was killed or has failed; whether it takes jobs is as it was."""
+        """Start a machine that was killed or has failed; its paused state does not change."""
         number = self._number(machine)
         self.killed.discard(number)
         if self.book.machines[number].up:
@@ -86,19 +86,19 @@ class Operators:
         return True
 
     async def pause(self, machine: str) -> bool:
-        """Let a machine take no further jobs; what it is running goes on."""
+        """Give a machine no more jobs; its running job continues."""
         number = self._number(machine)
         return await self._tell("paused", machine, lambda now: self.book.close(now, number))
 
     async def resume(self, machine: str) -> bool:
-        """Let a machine take jobs again; one that was killed is started again."""
+        """Give a machine jobs again; start it if it was killed."""
         number = self._number(machine)
         self.killed.discard(number)
         self.mapper.executor.repair(number)
         return await self._tell("resumed", machine, lambda now: self.book.open(now, number))
 
     async def drain(self, machine: str) -> bool:
-        """Let a machine take no further jobs, and wait until it has ended what it is running."""
+        """Give a machine no more jobs, and wait until its running job has ended."""
         number = self._number(machine)
         await self.pause(machine)
         while self.book.running[number] is not None or number in self.book.held:
@@ -113,7 +113,7 @@ class Operators:
             raise GridTimeoutError(f"machine {machine} does not answer") from None
 
     async def kill(self, machine: str) -> bool:
-        """End a machine, in the middle of a job too, until it is resumed."""
+        """Kill a machine, even in the middle of a job, until it is resumed."""
         number = self._number(machine)
         self.killed.add(number)
         self._note("killed", machine)
@@ -121,7 +121,7 @@ class Operators:
         return True
 
     async def fail(self, machine: str, period: float, *, silent: bool = False) -> bool:
-        """Take a machine away for so many time units: it loses its job."""
+        """Take a machine away for some time units: it loses its job."""
         number = self._number(machine)
         if not period > 0:
             raise InputError(f"a failure of {period:g} time units; expected more than 0")
@@ -131,7 +131,7 @@ class Operators:
         return True
 
     async def impose(self, machine: str, availability: float, period: float) -> bool:
-        """Have a machine's CPU availability taken to be so much, for so many time units."""
+        """Set the CPU availability that is assumed of a machine, for some time units."""
         number = self._number(machine)
         if not (0 < availability <= 1 and period > 0):
             raise InputError(
@@ -149,16 +149,16 @@ class Operators:
         return await self._tell("availability imposed", machine, what, availability=availability)
 
     async def predict(self, machine: str, prediction: Any) -> bool:
-        """Predict a machine's CPU availability in another way from now on."""
+        """Change how a machine's CPU availability is predicted."""
         number, way = self._number(machine), Prediction.of(prediction)
         if not self.mapper.settings.resolution > 0:
-            raise InputError("nothing is predicted: no readings are taken, the resolution is 0")
+            raise InputError("availability is not predicted, because resolution is 0")
         self._note("prediction", machine, mode=way.mode)
         self.mapper.executor.predict(number, way)
         return True
 
     async def serve(self) -> None:
-        """Do what other processes ask for in the journal, until cancelled."""
+        """Answer the requests of other processes in the journal, until cancelled."""
         journal, seen = self.mapper.journal, -1
         busy: set[asyncio.Task[None]] = set()
         taken: set[int] = set()
@@ -192,7 +192,7 @@ class Operators:
             answer = f"timeout: {error}"
         except (InputError, TypeError, ValueError) as error:
             answer = f"error: {error}"
-        with contextlib.suppress(Exception):  # the grid may have been closed meanwhile
+        with contextlib.suppress(Exception):  # the grid may have been closed
             await patiently(lambda: self.mapper.journal.answer(request.number, answer))
 
     def _number(self, machine: str) -> int:
@@ -203,7 +203,7 @@ class Operators:
         return names.index(machine)
 
     def _after(self, period: float, kind: str, number: int, what: Callable[[], None]) -> None:
-        """Do something after so many time units, in place of what was to be done before."""
+        """Do something after some time units, in place of the last such plan."""
         if (kind, number) in self._later:
             self._later[kind, number].cancel()
         due = self.mapper.now() + period
@@ -235,7 +235,7 @@ class Operators:
 
 
 def _values(request: Any) -> list[Any]:
-    """Read what comes after a verb: numbers, or a prediction as JSON."""
+    """Return the arguments of a request: numbers, or a prediction as JSON."""
     if request.verb == "predict":
         return [json.loads(request.value or "{}")]
     return [float(word) for word in request.value.split()]

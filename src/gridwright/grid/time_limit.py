@@ -1,4 +1,4 @@
-"""Time limits of jobs: how long each may take, and what happens to one that takes longer."""
+"""Time limits of jobs: how long each may take, and what happens when it takes longer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from .mapper import Mapper
 
 STARTING = 10.0
-"""Seconds in which a job should start, and before which its time limit does not run: its machine's
-process may have to be started again first."""
+"""Seconds in which a job should start. Its time limit begins then at the latest: the process of its
+machine may have to restart first."""
 SOON = 0.05
-"""Seconds after which a timer looks again."""
+"""Seconds until a timer checks again."""
 LATE = 0.02
-"""Seconds by which a timer may be late before it takes the event loop to have been held up."""
+"""A timer that is later by more seconds assumes that the event loop was blocked."""
 DOUBLINGS = 60
-"""A job's time limit is doubled so many times at most: more would be no number."""
+"""A time limit doubles at most this often, so that it stays a finite number."""
 
 
 class Overdue(NamedTuple):
-    """Word to the mapper: a job takes too long, or a copy of one that has timed out before."""
+    """A message to the mapper: a job has timed out, or a copy of it has."""
 
     sent: Send
     is_copy: bool = False
@@ -37,14 +37,14 @@ class TimeLimits:
     def __init__(self, mapper: Mapper) -> None:
         self.mapper = mapper
         self.exceeded = 0
-        """How many time limits were exceeded so far."""
+        """How many jobs have timed out so far."""
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
 
     def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
         """Start the timer of a job that was sent, if jobs have a time limit."""
         if self.mapper.settings.timeout > 0:
             limit = self._limit(job)
-            if limit > 0:  # else nothing is known of how long it should take
+            if limit > 0:  # otherwise its expected duration is unknown
                 self._wait(loop, limit * self.mapper.unit, sent, limit)
 
     def stop(self, number: int, attempt: int) -> None:
@@ -59,7 +59,7 @@ class TimeLimits:
             timer.cancel()
 
     def exceed(self, overdue: Overdue, turn: Turn) -> None:
-        """Note that a job takes too long, and do what the settings say."""
+        """Note that a job has timed out, and act as the settings say."""
         mapper, sent = self.mapper, overdue.sent
         book, now, then = mapper.book, mapper.now(), mapper.settings.on_timeout
         if overdue.is_copy:
@@ -80,7 +80,7 @@ class TimeLimits:
         self._watch_copy(sent, book.jobs[sent.job])
 
     def _watch_copy(self, sent: Send, job: Job) -> None:
-        """Limit the time of a copy that goes on, where retries have a limit."""
+        """Limit the time of a copy that continues, if retries have a limit."""
         if self.mapper.settings.retries is not None and sent.attempt in job.copies:
             seconds = self._limit(job) * self.mapper.unit
             loop, word = asyncio.get_running_loop(), Overdue(sent, is_copy=True)
@@ -89,7 +89,7 @@ class TimeLimits:
     def _limit(self, job: Job) -> float:
         """Return how long a job may take.
 
-        One that is long wherever it runs must get through some day: every time-out doubles it.
+        Every time-out doubles it, so that a job that is long everywhere ends at some time.
         """
         return self.mapper.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
 
@@ -105,20 +105,20 @@ class TimeLimits:
         job = self.mapper.book.jobs.get(sent.job)
         if job is None or job.stage != Stage.sent or job.attempt != sent.attempt:
             return
-        # it may have been paused meanwhile, or have started late
+        # the run may have been paused meanwhile, or the job may have started late
         if (wait := self.mapper.until(self._begun(job) + limit)) > 0:
-            if math.isnan(job.started):  # look again soon: it may start at any time
+            if math.isnan(job.started):  # check again soon: it may start at any time
                 wait = min(wait, max(limit * self.mapper.unit, SOON))
             self._wait(loop, wait, sent, limit)
-        elif loop.time() - due > LATE:  # we were held up: its end may be there, and not heard yet
+        elif loop.time() - due > LATE:  # we were blocked, and its end may wait to be handled
             self._wait(loop, SOON, sent, limit)
         else:
             self.mapper.hear(Overdue(sent))
 
     def _begun(self, job: Job) -> float:
-        """Return since when a job's time limit runs.
+        """Return when a job's time limit begins.
 
-        Where retries have no limit, as published, that is when it was sent.
+        Without a limit of retries, as published, this is when it was sent.
         """
         if self.mapper.settings.retries is None:
             return job.sent

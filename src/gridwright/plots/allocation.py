@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..allocation import Allocation
     from ..experiments import Adversary
 
-__all__ = ["draw_adversary", "draw_allocation"]
-
 READABLE = 40
 """With more machines, cells have no numbers, and only some columns have names."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ..experiments import Result
 
-__all__ = ["FORMATS", "band", "literal", "log_if_far", "mark", "new_figure", "save", "side_by_side"]
-
 FORMATS = (".png", ".svg", ".pdf")
 FAR = 20.0
 """The ratio of the largest to the smallest value beyond which an axis is logarithmic."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..statistics import Line
     from ..testbed import Calibrations, Run
 
-__all__ = ["draw_availability", "draw_calibration", "draw_run"]
-
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ..reproduction import Outcome, Reproduction
 
-__all__ = ["can_draw", "draw_reproduction", "draw_testbed"]
-
 DRAWS = 40_000
 SPIKE = 10
 """A density that is so many times the median would hide all others."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..statistics import Estimate
     from ..traces import Replay
 
-__all__ = ["draw_contest", "draw_optimum", "draw_replays", "draw_results", "draw_sweep"]
-
 MARKS = {False: "o", None: "s"}
 """The shapes around points of a sweep that are unstable, or undecided."""
 FARTHEST = 3.0

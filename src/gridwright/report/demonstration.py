@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..grid import Statistics
     from ..testbed import Run
 
-__all__ = ["write_demonstration"]
-
 Trial = tuple["Run", "Statistics"]
 """A run on real machines, and what its simulated twin came to."""
 

@@ -14,8 +14,6 @@ from tempfile import TemporaryDirectory
 from ..compiler.computer import computer
 from ..model import InputError
 
-__all__ = ["details", "made", "paragraph", "picture", "section", "table", "write_document"]
-
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --line: #d0d7de; --soft: #f3f5f7;
   --faint: #59636e; }

@@ -20,8 +20,6 @@ from ..reproduction import (
 )
 from .document import details, made, paragraph, picture, section, table, write_document
 
-__all__ = ["write_reproduction"]
-
 HEADS = ["system", "policy", "what", ">published", ">ours", "verdict"]
 SOURCES = "AKSDW"
 

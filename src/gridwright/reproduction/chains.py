@@ -20,15 +20,6 @@ from ..statistics import Estimate, prediction
 from .laboratory import Run
 from .question import Answer, Question, entry_of
 
-__all__ = [
-    "BODIES",
-    "FULL_PERFORMANCE",
-    "QUESTIONS",
-    "STEPS",
-    "chain_targets",
-    "methods",
-]
-
 BODIES = {"II": 10, "III": 10, "IV": 10, "V": 3, "text": 10}
 """Bodies of a printed run, by table."""
 STEPS = tuple(round(0.1 * k, 1) for k in range(11))

@@ -24,21 +24,6 @@ from .question import entry_of
 from .reproduce import Reproduction
 from .verdict import counted, tally
 
-__all__ = [
-    "TABLES",
-    "Explanation",
-    "ReproductionData",
-    "Row",
-    "Section",
-    "data_of",
-    "explanations",
-    "label",
-    "picture_of",
-    "read_data",
-    "section_of",
-    "shortened",
-]
-
 WHAT = {
     "Q_mean": "mean number",
     "W_mean": "mean response",

@@ -13,8 +13,6 @@ from ..statistics import Estimate, ratio
 from .laboratory import Run
 from .question import Answer, Question, answered, exact
 
-__all__ = ["QUESTIONS", "drawn", "is_decentralised"]
-
 POLICIES = {"MCT": "mct_dec", "LPAS_dec": "lpas_dec"}
 FIGURES = {"A:Figure 4.2": "4.B1", "A:Figure 4.3": "4.B2", "D:Figure 1": "4.B2"}
 REDRAWN = "errors drawn anew"

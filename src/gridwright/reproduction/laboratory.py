@@ -11,8 +11,6 @@ from ..catalogue import find
 from ..experiments import HORIZON, Result, Store, simulate
 from ..model import System
 
-__all__ = ["FULL", "PUBLISHED", "QUICK", "Laboratory", "Run", "Scale"]
-
 
 class Run(NamedTuple):
     """One simulation: a published system, perhaps changed, under a policy."""

@@ -8,8 +8,6 @@ from pathlib import Path
 from .data import ReproductionData, Section, write_text
 from .verdict import Verdict, counted
 
-__all__ = ["draw_page", "write_page"]
-
 MARKS = {
     Verdict.agrees: "✓",
     Verdict.differs: "✗",

@@ -15,8 +15,6 @@ from ..experiments import Result
 from ..statistics import Estimate, ratio
 from .laboratory import Run
 
-__all__ = ["QUESTIONS", "Answer", "Question", "answered", "entry_of", "exact", "is_of_testbed"]
-
 POLICIES = {
     "FCFS": "fcfs",
     "Gcmu": "gcmu",

@@ -23,15 +23,6 @@ from .verdict import (
     words,
 )
 
-__all__ = [
-    "Outcome",
-    "Reproduction",
-    "ask",
-    "reproduce",
-    "runs_of",
-    "summary",
-]
-
 
 class Outcome(NamedTuple):
     """A printed cell, our answer to it, and the verdict."""

@@ -13,14 +13,6 @@ from ..model import InputError, did_you_mean
 from . import decentralised
 from .chains import chain_targets
 
-__all__ = [
-    "Target",
-    "best_reading",
-    "choose",
-    "other_readings",
-    "targets",
-]
-
 
 class Target(NamedTuple):
     """A table or figure, with a cell for everything that we set beside it."""

@@ -16,11 +16,6 @@ from ..statistics import Estimate, estimate, stability
 from ..testbed import Experiment, Run, actual_rates, runs
 from .question import POLICIES, Answer, entry_of, exact
 
-__all__ = [
-    "Sighting",
-    "sighting",
-]
-
 Floats = NDArray[np.float64]
 
 BATCHES = 10

@@ -12,20 +12,6 @@ from typing import NamedTuple
 from ..catalogue import Cell, Remark, remarks_on, results, tables
 from ..statistics import Estimate
 
-__all__ = [
-    "ROW",
-    "Judgement",
-    "Range",
-    "Verdict",
-    "allowed",
-    "contradictions",
-    "counted",
-    "judge",
-    "judge_stability",
-    "tally",
-    "words",
-]
-
 
 class Verdict(StrEnum):
     """What a comparison with a printed cell came to."""

@@ -44,7 +44,8 @@ class Batch(Mechanism):
         name = system.name or "the system"
         if system.failures is not None:
             raise InputError(
-                f"{name} has machines that fail; {policy.name} is a batch policy, which knows none"
+                f"{name} has machines that fail; {policy.name} is a batch policy, for machines "
+                "that never fail"
             )
         if any(isinstance(share, MarkovChain) for share in system.availability):
             raise InputError(
@@ -161,7 +162,10 @@ class Batch(Mechanism):
 
 
 class Arrivals:
-    """Tasks of all classes in the order of time; each class has random numbers of its own."""
+    """The arrivals of all classes in the order of time, the same under every policy.
+
+    Each class has its own random numbers. Arrivals are drawn some at a time.
+    """
 
     def __init__(self, system: System, rng: Generator) -> None:
         self.rngs = rng.spawn(len(system.classes))
@@ -192,7 +196,7 @@ class Arrivals:
         return found.copy(), self.given == self.most
 
     def _draw(self) -> None:
-        """Draw some more of the class of which the fewest are known."""
+        """Draw more arrivals of the classes that are drawn least far ahead."""
         parts = [self.rest]
         behind = self.last <= self.last.min()
         for i in np.flatnonzero(behind):

@@ -108,7 +108,7 @@ def _shown(templates: Templates) -> Any:
 
 
 def _windows(system: System, horizon: float) -> tuple[NDArray[np.float64], int]:
-    """Return the customers' windows, one for the whole run where none is needed; the most."""
+    """Return the length of each customer's window and the largest number of windows."""
     window = np.array(
         [
             horizon if np.isnan(customer.limits(1)[0]) else customer.window

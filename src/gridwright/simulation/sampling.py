@@ -1,4 +1,4 @@
-"""Distributions as compiled code draws from them: a table of shapes, each of mean 1."""
+"""Sampling in compiled code: a table of the shapes of distributions, each with mean 1."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ SHAPE = np.dtype(
 EXPONENTIAL, CONSTANT, GAMMA, WEIBULL, LOGNORMAL, UNIFORM, MIXTURE, VALUES, BUFFERED = range(9)
 
 BUFFER = 4096
-"""A user's own distribution is sampled in Python this many draws at a time."""
+"""Draws taken at a time, in Python, from a user's own distribution."""
 SPARE = 4
-"""A buffer with no more draws left than this is filled again before the next event."""
+"""A buffer with at most this many draws left is filled before the next event."""
 
 
 class Shapes:
@@ -50,7 +50,7 @@ class Shapes:
         self.distributions: list[tuple[str, Distribution]] = []
 
     def number(self, stream: str, distribution: Distribution) -> int:
-        """Return the number of a distribution, a new one if need be."""
+        """Return the number of a distribution; give it one if it has none."""
         if (stream, distribution) not in self.distributions:
             self.distributions.append((stream, distribution))
         return self.distributions.index((stream, distribution))
@@ -141,7 +141,7 @@ def refill(
     table: NDArray[np.float64],
     streams: Any,
 ) -> None:
-    """Fill the buffers of users' own distributions that are low; what is left comes first."""
+    """Fill the buffers of users' own distributions that are low; keep the draws left in them."""
     for number, (stream, distribution) in enumerate(distributions):
         shape, rng = shapes[number], getattr(streams, stream)
         if shape.kind == BUFFERED and shape.used > shape.count - SPARE:

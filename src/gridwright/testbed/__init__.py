@@ -1,4 +1,4 @@
-"""The testbed: a grid, and what makes an experiment of it."""
+"""The testbed: experiments on a grid with drawn jobs, imposed speeds and injected failures."""
 
 from .adjuster import Adjuster, Calibration, real_rates, warnings
 from .calibration import Calibrations, Measured, calibrate

@@ -1,4 +1,4 @@
-"""The adjuster: imposes the rates of a system on machines that are in truth alike."""
+"""The adjuster: imposes the rates of a system on machines that are really equal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..model.record import Positive, Record
 
 KINDS = ("wait", "spin")
 FASTEST = 4.0
-"""Times the real rate that may be imposed: a job that is cut much shorter is mostly overhead."""
+"""The highest advised ratio of imposed to real rate: shorter jobs are mostly overhead."""
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """A function, its arguments and its keywords."""
 
 
 class Calibration(Record):
-    """How long a machine took for the loop.
+    """How long a machine took for the loop of spin jobs.
 
     >>> Calibration(iterations=5000, seconds=0.1).per_second
     50000.0
@@ -40,19 +40,19 @@ class Calibration(Record):
 
 
 class Adjuster:
-    """Says what a machine is to run so that it lasts as long as the system has it.
+    """Chooses what a machine runs, so that a job takes as long as the system says.
 
     Parameters
     ----------
     system
-        Whose rates are imposed.
+        The system whose rates are imposed.
     time_unit
         Seconds of a time unit.
     kind
         ``wait``, a sleep, for more machines than there are processors; or ``spin``, a loop that
         really takes the CPU.
     calibrations
-        For ``spin``: how fast each machine in truth is, in the order of the system's.
+        For ``spin``: the real speed of each machine, in the order of the system.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Adjuster:
     def seconds(
         self, task_class: int, machine: int, work: float, availability: float = 1.0
     ) -> float:
-        """Return how long a job is to last: work ÷ (rate × availability) time units."""
+        """Return the seconds that a job takes: work ÷ (rate × availability) time units."""
         classes, machines = self.system.shape
         if not (0 <= task_class < classes and 0 <= machine < machines):
             raise InputError(
@@ -107,7 +107,7 @@ class Adjuster:
         return work / (rate * availability) * self.time_unit
 
     def call(self, task_class: int, machine: int, work: float, availability: float = 1.0) -> Call:
-        """Return what to run: a function, its arguments and its keywords."""
+        """Return the call to run: a function, its arguments and its keywords."""
         seconds = self.seconds(task_class, machine, work, availability)
         if self.kind == "wait":
             return time.sleep, (seconds,), {}
@@ -117,14 +117,14 @@ class Adjuster:
 def real_rates(
     calibrations: Sequence[Calibration], iterations: ArrayLike, time_unit: float
 ) -> NDArray[np.float64]:
-    """Return the rates [class, machine] at which machines in truth run the loop.
+    """Return the real rates [class, machine] of machines that run the loop.
 
     Parameters
     ----------
     calibrations
-        One a machine.
+        One for each machine.
     iterations
-        How often a job goes round the loop, on average; one a class.
+        Mean number of iterations of a job, for each class.
     time_unit
         Seconds of a time unit.
 
@@ -142,7 +142,7 @@ def real_rates(
 
 
 def warnings(system: System, real: ArrayLike) -> list[str]:
-    """Name the pairs of which more is asked than is well: over four times the real rate.
+    """Describe the pairs whose imposed rate is more than four times the real rate.
 
     >>> warnings(System(arrivals=[1], rates=[[9, 8]]), [[2, 2]])
     ['class 1 on machine 1: the imposed rate 9 is 4.5 times the real rate 2; at most 4 is advised']
@@ -163,7 +163,7 @@ def warnings(system: System, real: ArrayLike) -> list[str]:
 
 
 def spin(iterations: int) -> int:
-    """Go round a loop, so many times; each takes some microseconds.
+    """Keep a CPU busy: run a loop, each iteration of which takes some microseconds.
 
     >>> spin(0), spin(3)
     (1, 1640530793)
@@ -174,13 +174,13 @@ def spin(iterations: int) -> int:
             200
         ):  # so that a whole number of iterations is never far from the time meant
             state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-    return state  # every step needs the one before: nothing can be left out
+    return state  # every step needs the one before, so that none can be skipped
 
 
 def carry_along() -> None:
-    """Have the loop travel with its calls, in place of its name, from now on."""
+    """Pickle `spin` by value from now on, so that workers need not import this package."""
     try:
         import cloudpickle
     except ImportError:
-        return  # nothing travels without it, and a grid says so
+        return  # a grid refuses to work without it
     cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -1,8 +1,7 @@
-"""Calibration: how fast machines in truth are, measured through a grid.
+"""Calibration: measure the real speed of machines through a grid.
 
-Two questions are asked of every machine. Does the loop take twice as long when it is twice as long?
-And does a rate fall in proportion to an availability that the adjuster imposes? Each is answered by
-points and the line through them.
+Two lines are fitted for each machine: the time of a job against its length, and its rate against
+the availability that the adjuster imposes. Both should be straight.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from .machine_list import Listed
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Lengths of the jobs, as shares of the longest."""
 AVAILABILITIES = (0.2, 0.4, 0.6, 0.8, 1.0)
-"""Those that are imposed; the first makes the longest jobs."""
+"""Availabilities that are imposed; the first gives the longest jobs."""
 FIRST = 500
-"""Iterations of the first job of all, from which the others' are guessed."""
+"""Iterations of the first job, from which the lengths of the others follow."""
 LONG_ENOUGH = 0.02
-"""Seconds of a job from which those of a longer one can be guessed."""
+"""The least seconds of a job that allow an estimate of the speed."""
 PATIENCE = 60.0
-"""Seconds for which a job is waited for, beyond ten times what it should take."""
+"""Seconds to wait for a job, beyond ten times its expected duration."""
 
 Progress = Callable[[str, float], None]
 
@@ -59,12 +58,12 @@ def calibrate(
     repeats
         How often each job runs.
     longest
-        Seconds that the longest jobs should take, about.
+        Approximate seconds of the longest jobs.
     together
-        All machines at once, as in an experiment. Otherwise one after another: machines that share
-        a computer would be in each other's way.
+        Measure all machines at once, as in an experiment. By default they are measured one after
+        another, because machines that share a computer slow each other down.
     progress
-        Is told of the machine at work, and which share of everything is done.
+        Called with the machine at work and the share of all work that is done.
     """
     if repeats < 1:
         raise InputError(f"repeats is {repeats}; expected at least 1")
@@ -102,7 +101,7 @@ def calibrate(
 
 @dataclass(frozen=True)
 class _Bench:
-    """Machines that are measured at the same time."""
+    """The machines that are measured at the same time."""
 
     grid: Grid
     journal: Journal
@@ -112,7 +111,7 @@ class _Bench:
     """Seconds for which a job is waited for."""
 
     def run(self, calls: dict[int, Call]) -> dict[int, float]:
-        """Run a call on each machine; return the seconds, as the grid has them in its journal."""
+        """Run a call on each machine; return the seconds that the journal says."""
         futures = {
             j: self.grid.submit(function, *args, task_class=self.names[j], **kwargs)
             for j, (function, args, kwargs) in calls.items()
@@ -123,7 +122,7 @@ class _Bench:
             except TimeoutError:
                 raise GridTimeoutError(
                     f"machine {self.names[j]} has not answered for {self.patience:g} seconds; "
-                    "is it there, and free?"
+                    "is it up and idle?"
                 ) from None
         kept = {each.job.number: each.job for each in self.journal.jobs()}
         jobs = {j: kept[future.number] for j, future in futures.items()}
@@ -161,7 +160,7 @@ def _series(
 ) -> dict[int, list[list[float]]]:
     """Run several calls several times; return the seconds of each, by machine."""
     times: dict[int, list[list[float]]] = {j: [[] for _ in calls] for j in bench.group}
-    for again in range(repeats):  # in rounds: a bad moment spoils one of each, not all of one
+    for again in range(repeats):  # in rounds: a disturbance then affects one of each
         for k, call in enumerate(calls):
             for j, seconds in bench.run(call).items():
                 times[j][k].append(seconds)
@@ -170,8 +169,8 @@ def _series(
 
 
 def _guess(bench: _Bench) -> dict[int, float]:
-    """Find out roughly how many iterations a machine does in a second."""
-    warm: Call = (spin, (1,), {})  # the first job of a process has imports to wait for
+    """Estimate how many iterations a machine runs per second."""
+    warm: Call = (spin, (1,), {})  # the first job of a process waits for imports
     bench.run(dict.fromkeys(bench.group, warm))
     found: dict[int, float] = {}
     rounds = FIRST
@@ -186,7 +185,7 @@ def _guess(bench: _Bench) -> dict[int, float]:
 
 
 def _lengths(per_second: float, longest: float) -> list[int]:
-    """Return numbers of iterations, from a fifth of the longest job to all of it."""
+    """Return numbers of iterations, from a fifth of the longest job to the longest."""
     unit = max(1, round(per_second * longest * SHARES[0]))
     return [round(unit * share / SHARES[0]) for share in SHARES]
 
@@ -198,13 +197,13 @@ def _points(places: Sequence[float], seconds: list[list[float]]) -> tuple[Point,
 def _adjuster(machines: int, imposed: float, known: dict[int, Calibration]) -> Adjuster:
     """Make an adjuster that imposes one rate on each machine, for a class of its own."""
     system = System(arrivals=[1.0] * machines, rates=np.eye(machines) * imposed)
-    anything = next(iter(known.values()))  # of a machine that is not asked
+    anything = next(iter(known.values()))  # for machines that are not measured
     return Adjuster(system, 1.0, "spin", [known.get(j, anything) for j in range(machines)])
 
 
 @dataclass(frozen=True)
 class Point:
-    """Jobs that were alike, and the seconds that each took."""
+    """Equal jobs, and the seconds that each took."""
 
     at: float
     """Iterations, or an availability."""
@@ -214,23 +213,23 @@ class Point:
     def mean(self) -> float:
         """The mean of the seconds.
 
-        The quickest would lie better on a line, but rates are means, and the share of time that a
-        computer has for other things is part of them.
+        The minimum would fit a line better, but rates are means, and include the time that a
+        computer spends on other things.
         """
         return sum(self.seconds) / len(self.seconds)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was found out about a machine."""
+    """The measurements of a machine."""
 
     machine: str
     lengths: tuple[Point, ...]
     """Jobs of several lengths, in iterations."""
     availabilities: tuple[Point, ...]
-    """Jobs of one length, stretched as the adjuster does for an availability."""
+    """Jobs of one length, stretched by the adjuster for each availability."""
     imposed: float
-    """Their rate, in jobs a second, if the whole CPU were there."""
+    """Their rate in jobs per second with the whole CPU."""
 
     @property
     def time_line(self) -> Line:
@@ -245,7 +244,7 @@ class Measured:
 
     @property
     def calibration(self) -> Calibration:
-        """The longest job, and the seconds that the line gives it."""
+        """The longest job and its seconds on the fitted line."""
         return calibration_of(self.lengths)
 
     def as_json(self) -> dict[str, Any]:
@@ -273,17 +272,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Calibrations:
-    """What was found out about all machines."""
+    """The measurements of all machines."""
 
     machines: tuple[Measured, ...]
     repeats: int
 
     def calibrations(self) -> tuple[Calibration, ...]:
-        """Return what an adjuster needs, in the order of the machines."""
+        """Return the calibrations for an adjuster, in the order of the machines."""
         return tuple(each.calibration for each in self.machines)
 
     def listed(self) -> tuple[Listed, ...]:
-        """Return the machines as a machine list has them."""
+        """Return the machines for a machine list."""
         return tuple(Listed(m.machine, None, m.calibration) for m in self.machines)
 
     def rows(self) -> list[list[Any]]:
@@ -305,9 +304,9 @@ class Calibrations:
 
 
 def calibration_of(lengths: Sequence[Point]) -> Calibration:
-    """Return the longest job, and the seconds that the line through all gives it."""
+    """Return the longest job and its seconds on the line through all points."""
     fitted = line([p.at for p in lengths], [p.mean for p in lengths])
     last = lengths[-1]
     seconds = fitted.at(last.at)
-    # where noise has bent the line below the ground, the job itself is the better witness
+    # with much noise the line may be negative there; then use the job itself
     return Calibration(iterations=last.at, seconds=seconds if seconds > 0 else last.mean)

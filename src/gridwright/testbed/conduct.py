@@ -1,4 +1,4 @@
-"""Conducting an experiment: jobs come, machines fail, and everything is journalled."""
+"""Conduct an experiment: submit its jobs, inject its failures, and write the journal."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .runs import Run, new_run
 from .workload import Fault, JobList
 
 PATIENCE = 20.0
-"""Seconds in which the machines of an experiment must be up."""
+"""Seconds in which the machines of an experiment must start."""
 INSTANT = 1e-9
-"""Seconds that are none: adding less to a time may leave it as it is."""
+"""Seconds that count as no time: adding less may not change a time."""
 GLANCE = 0.25
-"""Seconds between looks at how things stand."""
+"""Seconds between calls of ``watch``."""
 
 
 def conduct(
@@ -48,16 +48,16 @@ def conduct(
     warn: Callable[[str], None] = lambda line: None,
     executor: Executor | None = None,
 ) -> Run:
-    """Conduct an experiment on real machines; given a run that was stopped, go on with it.
+    """Conduct an experiment on real machines, or continue a run that was stopped.
 
-    Jobs, faults, machines and what is run on them are those of the experiment, unless others are
-    given. ``warn`` is told of rates that are imposed on machines which are in truth much slower.
+    Jobs, faults, machines and their calls are those of the experiment, unless others are given.
+    ``warn`` is called with a line for each imposed rate that a machine cannot reach.
     """
     run = experiment
     if isinstance(run, Experiment):
         run = new_run(run, path=path, jobs=jobs, faults=faults)
     elif run.state != "stopped":
-        raise InputError(f"{run.name} is {run.state}; only one that was stopped goes on")
+        raise InputError(f"{run.name} is {run.state}; only a run that was stopped can continue")
     adjuster = adjuster or _adjuster(run.experiment)
     if run.experiment.iterations is not None:
         given = run.experiment.iterations
@@ -67,7 +67,7 @@ def conduct(
             warn(line)
     run.journal.claim()
     chosen = _executor(run, renamed_place(on, executor, "", "conduct"))
-    run.journal.describe(machines=chosen.machines)  # a cluster's have names of their own
+    run.journal.describe(machines=chosen.machines)  # the machines of a cluster have their own names
     run.about = run.read_about()
     parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     conducting = Conduct(*parts)
@@ -89,7 +89,7 @@ def conduct(
 
 
 async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
-    """Conduct it until Ctrl-C is pressed: once is enough, and more must not disturb the end."""
+    """Conduct it until Ctrl-C is pressed; pressing it again must not disturb the end."""
     task = asyncio.create_task(conducting.run())
     loop = asyncio.get_running_loop()
     stop.cancels(task)
@@ -100,25 +100,22 @@ async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
 
 
 class Conduct:
-    """A grid, and what makes an experiment of it.
-
-    It runs on any executor and any event loop: on real machines in real time, or on none in
-    virtual time.
+    """Conducts an experiment on any executor: in real time, or in virtual time without machines.
 
     Parameters
     ----------
     experiment
-        What is tested.
+        The experiment.
     executor
-        What runs the jobs.
+        The executor that runs the jobs.
     journal
-        Where it is written down; one with jobs in it is gone on with.
+        The journal; one that has jobs is continued.
     jobs, faults
-        What happens, in time units.
+        The jobs and faults, in time units.
     adjuster
-        Makes what is sent to a machine of a job's work; none where nothing is really run.
+        Turns the work of a job into a call; None if nothing really runs.
     watch
-        Called every now and then with the mapper, for whoever is looking.
+        Called regularly with the mapper, to show the progress.
     """
 
     def __init__(
@@ -136,7 +133,7 @@ class Conduct:
         self.executor = self.pausable
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
-        """How many jobs have come."""
+        """How many jobs have been submitted."""
         self.failure: Exception | None = None
         """Why it stopped before its end, if it did."""
 
@@ -153,7 +150,7 @@ class Conduct:
             believed.nominal,
             believed.arrival_rates,
             experiment.settings(),
-            clock=lambda: called,  # which stands still until all machines are up
+            clock=lambda: called,  # it stands still until all machines are up
             zero=called - since * experiment.time_unit,
             unit=experiment.time_unit,
             availability=believed.mean_availability,
@@ -166,7 +163,7 @@ class Conduct:
             mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             self.came = self._adopt(mapper)
-            # How late it was is asked again for every stretch of a run that was stopped.
+            # Every part of a run that was stopped has its own time of day.
             await patiently(lambda: self.journal.describe(paused=False))
             entry = Entry(since, "begun", fields={"clock": wall_clock()})
             mapper.call(lambda now: [], entry)
@@ -176,13 +173,13 @@ class Conduct:
                 "resume run": lambda: self.resume(mapper),
             }
             all_parts = [self._generate(mapper), self._fail(mapper, since, operators)]
-            if self.journal.path != IN_MEMORY:  # nobody else looks into that
+            if self.journal.path != IN_MEMORY:  # no other process can read it
                 all_parts += [operators.serve(), self._watch(mapper)]
             parts = [asyncio.create_task(part) for part in all_parts]
             await self._until(mapper, experiment.duration, parts)
             parts[0].cancel()
             while not mapper.broken and self._due() < experiment.duration:
-                self._submit(mapper)  # on a busy computer the end may come before their turn
+                self._submit(mapper)  # a busy computer may be late
             await asyncio.sleep(0)
         finally:
             self.failure = mapper.refusal() if mapper.broken else None
@@ -192,7 +189,7 @@ class Conduct:
             self.watch(mapper)
 
     async def pause(self, mapper: Mapper) -> bool:
-        """Let no time pass, until it is resumed."""
+        """Stop the time of the experiment until it is resumed."""
         since = self.pausable.pause()
         if since is None:
             return False
@@ -201,7 +198,7 @@ class Conduct:
         return True
 
     async def resume(self, mapper: Mapper) -> bool:
-        """Let time pass again."""
+        """Continue the time of the experiment."""
 
         def shift(seconds: float) -> None:
             mapper.zero += seconds
@@ -219,7 +216,7 @@ class Conduct:
         await patiently(lambda: self.journal.describe(paused=paused))
 
     async def _all_up(self, mapper: Mapper) -> None:
-        """Wait until the machines are there: the test begins with all of them."""
+        """Wait until all machines are up; the experiment begins then."""
         async with asyncio.timeout(PATIENCE):
             while not mapper.book.machines["up"].all():
                 await asyncio.sleep(0.005)
@@ -232,10 +229,10 @@ class Conduct:
             await asyncio.sleep(min(left, 1.0))
             for part in [part for part in left_over if part.done()]:
                 left_over.remove(part)
-                part.result()  # what went wrong in it is not to be missed
+                part.result()  # raise its error, if it has one
 
     def _adopt(self, mapper: Mapper) -> int:
-        """Take over the jobs that a run which was stopped has left; return how many have come."""
+        """Add the unfinished jobs of a run that was stopped; return how many were submitted."""
         came = 0
         for kept in self.journal.jobs():
             came += 1
@@ -253,7 +250,7 @@ class Conduct:
             self._submit(mapper)
 
     def _due(self) -> float:
-        """Return when the next job comes."""
+        """Return the time of the next job."""
         return float(self.jobs.times[self.came]) if self.came < len(self.jobs) else inf
 
     def _submit(self, mapper: Mapper) -> None:
@@ -261,7 +258,7 @@ class Conduct:
         mapper.hear(Submission(number, int(self.jobs.task_classes[number]), b"", Future()))
 
     async def _fail(self, mapper: Mapper, since: float, operators: Operators) -> None:
-        """Take every machine away at its time, and bring it back."""
+        """Take machines away at the times of the faults, and bring them back."""
         events = sorted(
             (time, begins, fault)
             for fault in self.faults
@@ -298,7 +295,7 @@ class Conduct:
         share = float(self.experiment.system.mean_availability[job.machine])
         size = float(self.jobs.works[job.number])
         call = self.adjuster.call(job.task_class, job.machine, size, share)
-        return bytes(cloudpickle.dumps(call))  # the loop goes by value: a worker imports nothing
+        return bytes(cloudpickle.dumps(call))  # by value: a worker imports nothing
 
 
 def _executor(run: Run, on: Executor | str | None) -> Executor:
@@ -321,7 +318,7 @@ def _executor(run: Run, on: Executor | str | None) -> Executor:
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:
-    """Make what imposes the rates; a loop is measured first, where no list tells its speed."""
+    """Return the adjuster; measure the speed of the loop first if it is unknown."""
     calibrations = list(experiment.known_speeds())
     if experiment.job == "spin" and not calibrations and not experiment.on:
         (measured,) = calibrate(1, repeats=3).calibrations()

@@ -1,8 +1,8 @@
 """A standstill: while a run is paused no time passes for it, until it is resumed.
 
-No job arrives, none is started, no machine fails. Work that is under way cannot be held: it goes
-on. But what a machine says of it is told later by as long as the standstill lasted, so that in the
-time of the experiment a job takes as long as it really took. A pause changes no statistics.
+No job arrives, none starts, and no machine fails. Running jobs continue, but their events are
+delayed by the length of the pause, so that a job takes as long as it really did in the time of the
+experiment. A pause changes no statistics.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from ..grid.prediction import Prediction
 
 @dataclass
 class _Word:
-    """Something that a machine said, and that is told later."""
+    """An event of a machine that is passed on later."""
 
     event: Event
     heard: float
     late: float
-    """Seconds by which it is told later."""
+    """Seconds of the delay."""
     timer: asyncio.TimerHandle | None = None
 
 
 class PausableExecutor:
-    """An executor around another one, which can be made to stand still.
+    """An executor around another one, which can be paused.
 
     Parameters
     ----------
     executor
-        What really runs the jobs.
+        The executor that runs the jobs.
     """
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.machines = executor.machines  # the list itself: others may join it
+        self.machines = executor.machines  # the same list: machines may join it
         self.since: float | None = None
-        """When it was paused, on the loop's clock; None: it goes on."""
+        """When it was paused, on the clock of the loop; None if it is not."""
         self._going = asyncio.Event()
         self._going.set()
         self._tell: Callable[[Event], None] = lambda event: None
         self._late: dict[int, float] = {}
-        """Seconds by which words of the machines that are running something are told later."""
+        """The delay in seconds of the events of each machine that runs a job."""
         self._words: list[_Word] = []
         self._starts: list[tuple[int, int, int, bytes]] = []
 
     def pause(self) -> float | None:
-        """Stand still from now on; return since when, or None if it did so already."""
+        """Pause; return the time, or None if it is paused already."""
         if self.since is not None:
             return None
         self._going.clear()
@@ -60,7 +60,7 @@ class PausableExecutor:
         return self.since
 
     def resume(self, shift: Callable[[float], None]) -> bool:
-        """Go on; before anything else happens ``shift`` is told how many seconds it stood still."""
+        """Continue, after calling ``shift`` with the seconds of the pause."""
         if self.since is None:
             return False
         length = asyncio.get_running_loop().time() - self.since
@@ -77,7 +77,7 @@ class PausableExecutor:
         return True
 
     async def going(self) -> None:
-        """Wait while it stands still."""
+        """Wait while it is paused."""
         await self._going.wait()
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
@@ -86,7 +86,7 @@ class PausableExecutor:
         await self.executor.open(self._hear, resolution)
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
-        """Have a call run on a machine, but not while standing still."""
+        """Run a call on a machine, after the pause if there is one."""
         if self.since is not None:
             self._starts.append((job, machine, attempt, work))
         else:
@@ -94,7 +94,7 @@ class PausableExecutor:
             self.executor.start(job, machine, attempt, work)
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Stop an attempt, or do not begin it."""
+        """Stop an attempt, or do not start it."""
         held = [start for start in self._starts if start[:3] == (job, machine, attempt)]
         if held:
             self._starts.remove(held[0])
@@ -107,7 +107,7 @@ class PausableExecutor:
         return await self.executor.ping(machine)
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
-        """Take a machine away, and what it would still have said of its job with it."""
+        """Take a machine away, and drop the delayed events of its job."""
         self._forget(machine)
         self.executor.fail(machine, silent=silent)
 
@@ -116,7 +116,7 @@ class PausableExecutor:
         self.executor.repair(machine)
 
     def predict(self, machine: int, prediction: Prediction) -> None:
-        """Have a machine's availability predicted in another way."""
+        """Change how a machine's availability is predicted."""
         self.executor.predict(machine, prediction)
 
     async def close(self) -> None:
@@ -127,7 +127,7 @@ class PausableExecutor:
         await self.executor.close()
 
     def _hear(self, event: Event) -> None:
-        """Pass on what a machine says, at its time."""
+        """Pass on an event of a machine, delayed if there was a pause."""
         if isinstance(event, Reading):
             if self.since is None:
                 self._tell(event)
@@ -150,7 +150,7 @@ class PausableExecutor:
         self._say_held(word.event.machine, word)
 
     def _say_held(self, machine: int, last: _Word | None = None) -> None:
-        """Say what a machine said, up to some word or all: never in another order."""
+        """Pass on the delayed events of a machine in order, up to one of them or all."""
         for word in [word for word in self._words if word.event.machine == machine]:
             self._drop(word)
             event = word.event
@@ -166,9 +166,9 @@ class PausableExecutor:
         self._tell(event)
 
     def _forget(self, machine: int, job: int | None = None) -> None:
-        """Leave unsaid what a machine said of a job, or of any.
+        """Drop the delayed events of a machine about a job, or about all jobs.
 
-        That it went or came is never forgotten: it would not say so again.
+        Events about the machine itself are kept, because it does not repeat them.
         """
         self._late.pop(machine, None)
         for word in [word for word in self._words if word.event.machine == machine]:

@@ -1,4 +1,4 @@
-"""A run: an experiment that was conducted, or is, with its journal."""
+"""Runs: experiments that were conducted or are being conducted, read from their journals."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from .experiment import Experiment
 from .workload import Fault, JobList
 
 LONGEST_NUMBER = 10
-"""Digits that no run's number has."""
+"""More digits than the number of any run has."""
 
 
 class Run:
-    """A run, read from its journal.
-
-    Its number is that of ``gridwright runs``.
-    """
+    """A run, read from its journal; ``gridwright runs`` shows its number."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,12 +45,12 @@ class Run:
 
     @cached_property
     def jobs(self) -> JobList:
-        """The jobs of the run: a long list, read when it is needed."""
+        """The jobs of the run, read when they are first needed."""
         return JobList.from_json(self.journal.told("jobs")["jobs"])
 
     @cached_property
     def experiment(self) -> Experiment:
-        """What is tested. A policy of the user's is read from its file again."""
+        """The experiment. A policy of the user is read from its file again."""
         try:
             return Experiment(**self.about["experiment"])
         except InputError as error:
@@ -71,12 +68,12 @@ class Run:
 
     @property
     def name(self) -> str:
-        """How it is called: run 3, or the path of its journal."""
+        """``run 3``, or the path of its journal."""
         return f"run {self.number}" if self.number else str(self.path)
 
     @property
     def until(self) -> float:
-        """How far the run has come, in time units."""
+        """The time units that have passed in the run."""
         return float(self.journal.told("ended").get("ended") or self.journal.last())
 
     @property
@@ -87,18 +84,18 @@ class Run:
         return "done" if self.journal.told("ended") else "stopped"
 
     def statistics(self) -> Statistics:
-        """Return how its jobs have fared."""
+        """Return the statistics of its jobs."""
         return statistics(self.journal, self.until)
 
     def pause(self) -> bool:
-        """Let no time pass for it, until it is resumed; False: so it was.
+        """Stop the time of the run until it is resumed; return False if it is paused already.
 
-        What its machines are running goes on, and is told later by as long as the pause.
+        Running jobs continue; their events are delayed by the length of the pause.
         """
         return request(self.journal, "pause run", "") == "done"
 
     def resume(self) -> bool:
-        """Let time pass again for a run that was paused; False: so it was."""
+        """Continue a run that was paused; return False if it is not paused."""
         return request(self.journal, "resume run", "") == "done"
 
     @classmethod
@@ -121,7 +118,7 @@ class Run:
         self.journal.close()
 
     def discard(self) -> None:
-        """Throw the run away, journal and all."""
+        """Delete the run with its journal."""
         self.close()
         for ending in ("", "-wal", "-shm", "-lock"):
             Path(f"{self.path}{ending}").unlink(missing_ok=True)
@@ -157,7 +154,7 @@ def new_run(
     jobs: JobList | None = None,
     faults: tuple[Fault, ...] | None = None,
 ) -> Run:
-    """Write down what is to be conducted: a run that has not begun."""
+    """Create the journal of a run that has not begun."""
     jobs = experiment.job_list() if jobs is None else jobs
     faults = experiment.faults() if faults is None else faults
     machines = experiment.machine_names()
@@ -179,7 +176,7 @@ def new_run(
 
 
 def _next_path() -> Path:
-    """Return the path of the next run, and make it ours."""
+    """Return the path of the next run, and create its file."""
     folder = _folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -198,7 +195,7 @@ def _next_path() -> Path:
 
 
 class Overview(NamedTuple):
-    """What there is to say of a run in a line."""
+    """A run in one line."""
 
     run: int
     state: str
@@ -209,16 +206,16 @@ class Overview(NamedTuple):
     time_unit: float = 1.0
     duration: float = 0.0
     time_units: float = 0.0
-    """How far it has come."""
+    """The time units that have passed."""
     began: float = 0.0
-    """By the clock, in seconds since 1970."""
+    """When it began, in seconds since 1970."""
     arrived: int = 0
     finished: int = 0
     mean_response: float | None = None
 
 
 def overview(path: Path) -> Overview:
-    """Glance at a run."""
+    """Return the overview of a run without reading its jobs, so that long lists are quick."""
     number = int(path.stem) if path.stem.isdigit() else 0
     try:
         journal = Journal(path, new=False)

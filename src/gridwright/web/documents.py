@@ -14,22 +14,6 @@ from ..model.record import Mistake, explain, mistakes
 from ..model.toml import parse_toml
 from ..testbed import Experiment, Fault, draw_faults, parse_rates
 
-__all__ = [
-    "check_failures",
-    "check_policy",
-    "definition_of",
-    "document_of",
-    "drawn_faults",
-    "experiment_from",
-    "experiment_mistakes",
-    "find_mistakes",
-    "fits_a_testbed",
-    "plain",
-    "read_definition",
-    "read_text",
-    "system_of",
-]
-
 MOST_MACHINES = 10_000
 MOST_CLASSES = 1_000
 MOST_PAIRS = 500_000
@@ -155,7 +139,7 @@ def _shown(value: int) -> str:
 
 
 STAND_IN = System(arrivals=[1.0], rates=[[1.0]])
-"""In place of a system that is none yet, so that the rest can be checked."""
+"""Stands for a system that is not valid yet, so that the rest can be checked."""
 MOST_FAULTS = 100_000
 
 
@@ -224,7 +208,7 @@ def drawn_faults(experiment: Experiment) -> tuple[Fault, ...]:
     """Draw faults for all machines from the mean times of the system."""
     check_failures(experiment)
     if experiment.system.failures is None:
-        raise InputError("no mean up-time and repair time are given, so that no machine fails")
+        raise InputError("machines never fail: give a mean up-time and a mean repair time")
     return draw_faults(experiment.system, experiment.duration, experiment.seed)
 
 

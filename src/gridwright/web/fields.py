@@ -18,8 +18,6 @@ from pydantic_core import PydanticUndefined
 from ..model import InputError
 from ..model.record import explain
 
-__all__ = ["FormField", "as_number", "as_text", "as_whole", "fields_of", "validated", "with_labels"]
-
 CHOICES = {
     "failures": {"generated": "drawn from the mean times", "none": "none"},
     "on_timeout": {

@@ -1,4 +1,4 @@
-"""An experiment as cells that are being typed in, its system and what is said of each machine."""
+"""An experiment as editable cells: its fields, its system and its machines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ..model import InputError, System
 from ..testbed import Experiment, Fault, Listed
 from .fields import as_number, as_text, fields_of
 from .sheet import Sheet
-
-__all__ = ["FaultCells", "Form", "MachineCells", "Place"]
 
 Place = tuple[int, int]
 """A machine by its column and its number in it: names may be typed at any time."""

@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-__all__ = [
-    "LARGEST",
-    "Guard",
-    "Refusal",
-    "cookie_name",
-    "is_loopback",
-    "login_routes",
-    "may_run_code",
-    "refuse",
-]
-
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -12,13 +12,6 @@ from ..model import InputError
 from ..model.user_file import load_module
 from ..policies import Policy
 
-__all__ = [
-    "LONGEST_CODE",
-    "NAME",
-    "line_of",
-    "paste",
-]
-
 NAME = "pasted.py"
 """How the code is called in what is said of it."""
 LONGEST_CODE = 100_000

@@ -19,8 +19,6 @@ from anyio.lowlevel import RunVar
 from ..allocation import time_limit
 from ..model import InputError
 
-__all__ = ["BusyError", "Queue", "StoppedError", "Task", "solved"]
-
 KEPT = 50
 """Tasks of each kind that are remembered; the oldest that has ended is forgotten first."""
 AT_ONCE = 2

@@ -1,4 +1,4 @@
-"""Runs as processes of their own: neither the browser nor this server is needed for them to go on.
+"""Runs as processes of their own, which continue without the browser and this server.
 
 A run is written down first and then conducted by ``gridwright run --resume``. Through its journal
 it is found again, and who conducts it.
@@ -32,19 +32,6 @@ from ..model.record import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
 from .documents import check_failures, check_policy, system_of
 from .saved import load_own
-
-__all__ = [
-    "CLUSTERS",
-    "Available",
-    "Runs",
-    "available_machines",
-    "check_cluster",
-    "check_size",
-    "experiment_of",
-    "open_journal",
-    "path_of",
-    "zipped",
-]
 
 MOST_AT_ONCE = 4
 MOST_JOBS = 200_000

@@ -13,17 +13,6 @@ from ..model import InputError, System
 from ..model.file import read
 from ..testbed import Experiment
 
-__all__ = [
-    "OWN",
-    "load_own",
-    "load_saved",
-    "own_experiments",
-    "remove_saved",
-    "save",
-    "save_experiment",
-    "saved_names",
-]
-
 OWN = "own: "
 """Begins the name of what was saved, where it stands beside the catalogue's."""
 MOST_SAVED = 500

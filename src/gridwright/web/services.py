@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from .queue import Queue
 from .runs import Runs
 
-__all__ = ["Services"]
-
 
 @dataclass
 class Services:

@@ -1,4 +1,4 @@
-"""A system as cells that are being typed in: texts, which need not make sense yet."""
+"""A system as editable cells: texts that need not be valid yet."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .fields import as_number, as_text, as_whole
-
-__all__ = ["Sheet"]
 
 MEANS = ("mean_uptime", "mean_repair")
 MOST_ALIKE = 10_000

@@ -21,8 +21,6 @@ from .documents import check_policy, system_of
 from .pasted_policy import LONGEST_CODE, paste
 from .queue import SECONDS, StoppedError, Task
 
-__all__ = ["Simulation", "Wanted", "simulation_of"]
-
 HORIZON = 20_000.0
 """Time units of a system for which nothing was published."""
 

@@ -26,8 +26,6 @@ from ..reproduction import (
 from ..testbed import Calibrations, calibrate
 from .queue import Queue, Task
 
-__all__ = ["MOST_MACHINES", "CalibrationTask", "ReportTask", "TableTask", "report_of"]
-
 MOST_MACHINES = 100
 """Machines of one calibration."""
 PATIENCE = 900.0

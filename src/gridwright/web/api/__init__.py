@@ -20,8 +20,6 @@ from .parts import GUARDED
 from .runs import run_routes
 from .systems import policy_routes, system_routes
 
-__all__ = ["make_api"]
-
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 
 

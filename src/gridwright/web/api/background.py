@@ -16,14 +16,6 @@ from ..simulations import Simulation, Wanted, simulation_of
 from ..tasks import MOST_MACHINES, CalibrationTask, TableTask
 from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, missing
 
-__all__ = [
-    "calibration_routes",
-    "last_rerun",
-    "published",
-    "published_routes",
-    "simulation_routes",
-]
-
 
 def simulation_routes(queue: Queue) -> APIRouter:
     """Make the routes of simulations."""

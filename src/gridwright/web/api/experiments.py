@@ -22,8 +22,6 @@ from ..saved import load_own, own_experiments, remove_saved, save_experiment
 from .parts import BUSY, MISSING, Body, missing
 from .systems import Text
 
-__all__ = ["experiment_routes"]
-
 Definition = Annotated[
     dict[str, Any],
     Field(description="What an experiment file would say, its system in it, as an object."),

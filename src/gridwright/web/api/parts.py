@@ -7,18 +7,6 @@ from typing import Annotated, Any
 from fastapi import HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "BUSY",
-    "FORBIDDEN",
-    "GUARDED",
-    "MISSING",
-    "WRONG",
-    "Body",
-    "Number",
-    "SystemGiven",
-    "missing",
-]
-
 Number = Annotated[int, Path(ge=1, le=10**9)]
 SystemGiven = Annotated[
     str | dict[str, Any],

@@ -28,8 +28,6 @@ from ..services import Services
 from ..tasks import report_of
 from .parts import FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
 
-__all__ = ["describe_experiment", "run_routes"]
-
 Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]

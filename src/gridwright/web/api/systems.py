@@ -25,12 +25,6 @@ from ..documents import (
 from ..queue import solved
 from .parts import BUSY, MISSING, Body, SystemGiven, missing
 
-__all__ = [
-    "describe_policy",
-    "policy_routes",
-    "system_routes",
-]
-
 
 class Allocating(Body):
     """A system, and the machines that are switched off in it."""

@@ -13,8 +13,6 @@ from .runs import run_page, watch_page
 from .simulate import simulate_page
 from .statistics import one_page, statistics_page
 
-__all__ = ["make_pages"]
-
 
 def make_pages(services: Services) -> None:
     """Make every page known to NiceGUI."""

@@ -12,8 +12,6 @@ from ...allocation import Allocation, Change, allocate, change, verdict
 from ...model import InputError, System
 from ..queue import solved
 
-__all__ = ["AllocationCard"]
-
 MOST_CHOICES = 300
 FEW_PAIRS = 200
 """Pairs of a class and a group up to which an allocation is solved at once."""

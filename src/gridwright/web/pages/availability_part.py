@@ -19,8 +19,6 @@ from .cells import Cells, Step
 from .frame import tell
 from .machine_part import machine_table, show_rows
 
-__all__ = ["AvailabilityPart"]
-
 COLUMNS = {"machine": "machine", "availability": "availability", "prediction": "prediction"}
 FIELDS = fields_of(Prediction)
 MODES = {"": "like all machines", **FIELDS["mode"].choices}

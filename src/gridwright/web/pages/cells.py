@@ -1,4 +1,4 @@
-"""What the parts of Define have in common: the cells, undo, and the model's words beside them."""
+"""What the tabs of Define share: the cells, undo, and the messages of the model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from ..documents import experiment_from, experiment_mistakes, system_of
 from ..fields import FormField, with_labels
 from ..form import Form, Place
 from .frame import tell
-
-__all__ = ["Cells", "Part", "Step"]
 
 Step = tuple[int | str, ...]
 """Where a cell stands in the document."""

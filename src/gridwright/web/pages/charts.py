@@ -9,15 +9,6 @@ from typing import Any
 
 from nicegui import ui
 
-__all__ = [
-    "COLOURS",
-    "convergence_chart",
-    "draw",
-    "failure_trace",
-    "line_chart",
-    "number_chart",
-]
-
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
 

@@ -1,4 +1,4 @@
-"""Define: a system and its experiment typed in, what is wrong with them, what they can bear."""
+"""Define: edit a system and its experiment, with their mistakes and the capacity."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from .fault_part import FaultPart
 from .frame import frame, system_choices, system_named, tell
 from .machine_part import MachinePart, pick_file
 from .system_part import SystemPart
-
-__all__ = ["define_page"]
 
 BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
 """Columns whose widths do not depend on what is in them: nothing jumps from part to part."""

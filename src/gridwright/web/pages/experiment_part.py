@@ -17,8 +17,6 @@ from ..fields import fields_of
 from ..form import TRACE
 from .cells import Cells, Step
 
-__all__ = ["ExperimentPart"]
-
 FIELDS = fields_of(Experiment)
 GROUPS = {
     "Policy and time": ("policy", "time_unit", "duration", "seed"),

@@ -16,8 +16,6 @@ from .charts import failure_trace
 from .frame import figure
 from .system_part import table_row
 
-__all__ = ["FaultPart"]
-
 MOST_SHOWN = 50
 """Periods of a machine that can be edited here; all are kept."""
 MOST_DRAWN = 60

@@ -1,4 +1,4 @@
-"""What every page has: the way to the others, light and dark, room for its content."""
+"""What every page shares: navigation, light and dark, messages, inputs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from ...model import InputError, System
 from ..documents import system_of
 from ..fields import FormField
 from ..saved import OWN, load_saved, saved_names
-
-__all__ = [
-    "OWN",
-    "figure",
-    "frame",
-    "model_input",
-    "read_input",
-    "system_choices",
-    "system_named",
-    "tell",
-]
 
 PAGES = {
     "Define": "/",

@@ -27,13 +27,6 @@ from ..services import Services
 from .charts import COLOURS, draw, failure_trace, line_chart
 from .frame import figure, tell
 
-__all__ = [
-    "Jobs",
-    "Live",
-    "Machines",
-    "columns_of",
-]
-
 GLANCE = 1.0
 """Seconds between looks at a run; more, where a look takes long."""
 SHARE = 0.15

@@ -20,8 +20,6 @@ from .cells import Cells, Step
 from .frame import figure, tell
 from .system_part import head, table_row
 
-__all__ = ["MachinePart", "machine_table", "pick_file", "show_rows"]
-
 COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
 
 

@@ -13,8 +13,6 @@ from ..services import Services
 from ..tasks import TableTask
 from .frame import frame, tell
 
-__all__ = ["published_page"]
-
 EVERY = "all tables"
 MARKS = {
     "agrees": "✓",

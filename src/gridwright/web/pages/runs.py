@@ -11,10 +11,9 @@ from ...testbed import Experiment, Overview
 from ..documents import document_of
 from ..fields import fields_of, with_labels
 from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
-from ..saved import load_own, own_experiments
+from ..saved import OWN, load_own, own_experiments
 from ..services import Services
 from .frame import (
-    OWN,
     figure,
     frame,
     model_input,
@@ -25,8 +24,6 @@ from .frame import (
 )
 from .live import Live
 from .policy_form import PolicyForm
-
-__all__ = ["RunList", "run_page", "watch_page"]
 
 
 def run_page(services: Services, *, trusted: bool) -> None:

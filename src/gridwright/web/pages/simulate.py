@@ -10,11 +10,11 @@ from nicegui import ui
 from ...model import InputError
 from ..documents import document_of, plain
 from ..fields import fields_of, validated
+from ..saved import OWN
 from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
 from .frame import (
-    OWN,
     figure,
     frame,
     model_input,
@@ -24,8 +24,6 @@ from .frame import (
     tell,
 )
 from .policy_form import CodeField, PolicyForm
-
-__all__ = ["simulate_page"]
 
 FIELDS = fields_of(Wanted)
 NUMBERS = ("horizon", "replications", "seed")
