@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .batch import BatchTables
 from .error import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def check(system: System, mode: Mode, asker: str) -> None:
 
 
 def _batch_tables(system: System) -> list[str]:
-    found = [f"[{key}]" for key in ("batch", "deadlines", "pmf") if getattr(system, key)]
+    found = [f"[{key}]" for key in sorted(BatchTables.model_fields) if getattr(system, key)]
     if system.assumed is not None:
         fields = type(system.assumed).model_fields
         for key in ("execution", "scale", "shift"):

@@ -6,8 +6,8 @@ Every module of this package is imported, and registers the policy that it holds
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind, check_central
-from .policy import PLANNERS, Policy, policy_of
+from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind
+from .policy import PLANNERS, Policy, check_central, policy_of
 from .registry import batch, chain, find, peer, policies, pull, push
 from .view import EXCLUDED, INFORMED, BatchView, ChainView, Pairs, Table, View, assign
 
@@ -18,19 +18,18 @@ globals().update(policies())
 __all__ = [
     "BATCH",
     "CHAIN",
-    "KINDS",
-    "PEER",
-    "PULL",
-    "PUSH",
-    "Kind",
-    "check_central",
-    "BatchView",
     "EXCLUDED",
     "IDLE",
     "INFORMED",
+    "KINDS",
     "ORDER",
+    "PEER",
     "PLANNERS",
+    "PULL",
+    "PUSH",
+    "BatchView",
     "ChainView",
+    "Kind",
     "Pairs",
     "Policy",
     "Table",
@@ -38,6 +37,7 @@ __all__ = [
     "assign",
     "batch",
     "chain",
+    "check_central",
     "find",
     "peer",
     "policies",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import InputError, mode
+from ..model import mode
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,6 @@ class Kind:
 def _kind(name: str) -> Kind:
     """Return a kind by name: a function of the module, as pickle wants it."""
     return KINDS[name]
-
-
-def check_central(policy: Any, limit: str) -> None:
-    """Refuse a policy that is neither push nor pull; the limit says what is for these alone."""
-    if not policy.kind.is_central:
-        raise InputError(f"{policy.name} is a {policy.kind} policy; {limit} push and pull policies")
 
 
 IDLE = ("longest", "fastest", "every", "rotate", "blocking")

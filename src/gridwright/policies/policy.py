@@ -155,6 +155,12 @@ class Policy:
         return found
 
 
+def check_central(policy: Policy, limit: str) -> None:
+    """Refuse a policy that is neither push nor pull; the limit says what is for these alone."""
+    if not policy.kind.is_central:
+        raise InputError(f"{policy.name} is a {policy.kind} policy; {limit} push and pull policies")
+
+
 def policy_of(
     decide: Any, kind: Kind, plan: Callable[..., Any] | None = None, **options: Any
 ) -> Policy:

@@ -1,7 +1,7 @@
-"""The twin: a run's own jobs and failures once more, in virtual time, as the model has them.
+"""The twin of a run: its jobs and failures again, in virtual time, as the model describes them.
 
-What a real run adds to the model can be put into the twin one cause at a time: that tells how much
-each has to do with the difference.
+Differences between a real run and its model are put into the twin one cause at a time. This shows
+how much each cause contributes.
 """
 
 from __future__ import annotations
@@ -25,52 +25,49 @@ from .workload import Fault, JobList
 Floats = NDArray[np.float64]
 
 CAUSES = ("arrivals", "execution", "overhead", "failures")
-"""Where a run may differ from its model, in the order in which they are put into the twin."""
+"""Causes of differences from the model, in the order in which the twin gets them."""
 
 
 @dataclass(frozen=True)
 class Causes:
-    """What a run added to the model. As it stands, nothing."""
+    """How a run differs from its model; by default it does not."""
 
     arrivals: JobList | None = None
-    """The jobs at the times at which they were really submitted."""
+    """The jobs at the times when they were really submitted."""
     execution: Floats | None = None
-    """How many times as long jobs [class, machine] took as they should have."""
+    """Real over ideal execution time [class, machine]."""
     overhead: tuple[float, float] = (0.0, 0.0)
-    """Time units from sending a job to its start, and from its end to that being known."""
+    """Time units from sending a job to its start, and from its end until the grid knows."""
     failures: tuple[Fault, ...] | None = None
-    """Failures as they really were, found out as they really are."""
+    """The real failures, detected as in the run."""
 
 
 SHAKEN = 8
-"""Twins that tell how much a moment matters."""
+"""Twins that show the effect of small timing changes."""
 MOMENT = 0.001
-"""Time units by which their jobs are off."""
+"""Standard deviation of these changes, in time units."""
 
 
 class Gap(NamedTuple):
-    """The mean response of a run and of its twin, and what lies between."""
+    """The mean responses of a run and of its twin, and the causes of the difference."""
 
     run: float
     twin: float
     steps: dict[str, float]
-    """The twin's mean response as one cause after the other is put into it."""
+    """The mean response of the twin after each further cause."""
     low: float
-    """The least mean response of twins whose jobs come a moment earlier or later,"""
+    """The least mean response of twins with small timing changes."""
     high: float
-    """and the greatest. Where these are far apart, the smallest cause has large effects."""
+    """The greatest. If they are far apart, small causes have large effects."""
 
     @property
     def relative(self) -> float:
-        """The difference of the run from its twin, as a share of the twin's; nan if that is 0.
-
-        It is where jobs are so short that they end at the instant of their beginning.
-        """
+        """The difference of the run from its twin as a share of the twin; nan if that is 0."""
         return self.run / self.twin - 1 if self.twin else float("nan")
 
     @property
     def shares(self) -> dict[str, float]:
-        """How much each cause adds to the mean response, and what is left unexplained."""
+        """How much each cause adds to the mean response, and the unexplained rest."""
         found, last = {}, self.twin
         for cause, response in self.steps.items():
             found[cause] = response - last
@@ -86,7 +83,7 @@ def virtually(
     causes: Causes | None = None,
     until: float | None = None,
 ) -> Statistics:
-    """Conduct an experiment in virtual time, as the model has it but for some causes.
+    """Conduct an experiment in virtual time, as in the model except for some causes.
 
     >>> experiment = Experiment(system="MGST.HiHi:1", policy="gcmu", duration=50)
     >>> 0.2 < virtually(experiment).overall.response < 0.4
@@ -113,7 +110,7 @@ def virtually(
     before, after = causes.overhead
     executor = FakeExecutor(experiment.machine_names(), duration, before=before, after=after)
     length = experiment.duration if until is None else until
-    # A time unit of one second: virtual time has no other.
+    # Virtual time has a time unit of one second.
     chosen = experiment.replace(time_unit=1.0, duration=length, detection=detection, resolution=0.0)
     journal = Journal(IN_MEMORY)
     try:
@@ -125,12 +122,12 @@ def virtually(
 
 
 def twin(run: Run, causes: Causes | None = None) -> Statistics:
-    """Return what the model says of a run's own jobs and failures, until the same instant."""
+    """Return the statistics of a run's jobs and failures in the model, until the same time."""
     return virtually(run.experiment, run.jobs, run.faults, causes, run.until)
 
 
 def gap(run: Run) -> Gap:
-    """Say how far a run is from its twin, and which causes have how much to do with it."""
+    """Compare a run with its twin, and split the difference by cause."""
     found, steps, so_far = causes_of(run), {}, Causes()
     for cause in CAUSES:
         so_far = replace(so_far, **{cause: getattr(found, cause)})
@@ -141,14 +138,14 @@ def gap(run: Run) -> Gap:
 
 
 def _shaken(run: Run, seed: int) -> float:
-    """Return the mean response of a twin whose jobs are a moment off."""
+    """Return the mean response of a twin with small timing changes."""
     rng = np.random.default_rng(seed)
     times = np.sort(np.abs(run.jobs.times + rng.normal(0, MOMENT, len(run.jobs))))
     return twin(run, Causes(arrivals=run.jobs.at(times))).overall.response
 
 
 def causes_of(run: Run) -> Causes:
-    """Measure what a run added to the model."""
+    """Measure how a run differs from its model."""
     times = run.jobs.times.copy()
     shape = run.system.shape
     taken, ideal = np.zeros(shape), np.zeros(shape)
@@ -172,7 +169,7 @@ def causes_of(run: Run) -> Causes:
 
 
 def _real_faults(run: Run) -> tuple[Fault, ...]:
-    """Return the failures at the times at which they really began and ended."""
+    """Return the failures at the times when they really began and ended."""
     names = list(run.about["machines"])
     begun: dict[int, float] = {}
     found = []

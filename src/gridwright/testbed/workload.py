@@ -1,4 +1,4 @@
-"""The generator: a list of jobs to come, drawn once, and run again as often as one likes."""
+"""The workload of an experiment: its jobs and failures, drawn, read and written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOB_COLUMNS = ["time", "class", "work"]
 
 
 class JobList:
-    """Jobs in the order of their arrival.
+    """The jobs of an experiment in the order of their arrival.
 
     The work of a job is 1 on average: on a machine with rate μ and availability a it takes
     work ÷ (μ a) time units. A job that is lost and run again has the same work.
@@ -46,7 +46,7 @@ class JobList:
 
     @classmethod
     def drawn(cls, system: System, duration: float, seed: int) -> Self:
-        """Draw the jobs that arrive at a system: for every class a stream of its own."""
+        """Draw the jobs of a system, with a random stream for each class."""
         times, classes, works = [], [], []
         for i, rate in enumerate(system.arrival_rates):
             rng = np.random.default_rng([seed, i])
@@ -67,12 +67,12 @@ class JobList:
         """Read a job list (CSV: time, class, work) for the classes of a system."""
         rows = read_rows(path, JOB_COLUMNS, lambda row, where: _job(row, system, where))
         if not rows:
-            raise InputError(f"{path}: no job in it")
+            raise InputError(f"{path}: there is no job in it")
         rows.sort(key=lambda row: row[0])
         return cls(*zip(*rows, strict=True))
 
     def write(self, path: str | PathLike[str], system: System) -> None:
-        """Write the list, to be read or edited."""
+        """Write the list as a CSV file."""
         jobs = zip(self.times, self.task_classes, self.works, strict=True)
         rows = [[repr(float(at)), system.classes[i], repr(float(work))] for at, i, work in jobs]
         write_rows(path, [JOB_COLUMNS, *rows])
@@ -115,16 +115,16 @@ def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]
 FAULT_COLUMNS = ["machine", "start", "end"]
 
 Row = tuple[str, NonNegative, Positive]
-"""A machine's name, a start and an end."""
+"""The name of a machine, a start and an end."""
 FaultsGiven = Annotated[
     Annotated[str, Tag("\0one")] | Annotated[tuple[Row, ...], Tag("\0several")],
     Discriminator(lambda value: "\0several" if isinstance(value, list | tuple) else "\0one"),
 ]
-"""How an experiment says which failures it has: a word, a path, or the trace itself."""
+"""The failures of an experiment: a word, a path, or the trace itself."""
 
 
 class Fault(NamedTuple):
-    """A time during which a machine is not there."""
+    """A time during which a machine is away."""
 
     machine: int
     start: float
@@ -132,7 +132,7 @@ class Fault(NamedTuple):
 
 
 def draw_faults(system: System, duration: float, seed: int) -> tuple[Fault, ...]:
-    """Draw the faults of every machine, from a stream of its own, in the order of their start.
+    """Draw the faults in the order of their start, with a random stream for each machine.
 
     >>> system = System(arrivals=[1], rates=[[2]], failures={"mean_uptime": 9, "mean_repair": 1})
     >>> len(draw_faults(system, 30, seed=1))
@@ -167,7 +167,7 @@ def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
 def check_faults(
     rows: Iterable[tuple[str, float, float]], system: System, name: str = "failures"
 ) -> tuple[Fault, ...]:
-    """Return a trace for the machines of a system, in the order of the faults' start.
+    """Check a failure trace; return its faults in the order of their start.
 
     >>> check_faults([("1", 2.0, 3.5)], System(arrivals=[1], rates=[[2]]))
     (Fault(machine=0, start=2.0, end=3.5),)
@@ -180,12 +180,12 @@ def check_faults(
 
 
 def rows_of(faults: Iterable[Fault], system: System) -> list[tuple[str, float, float]]:
-    """Return a trace as an experiment says it: with the names of the machines."""
+    """Return faults with the names of their machines, as an experiment has them."""
     return [(system.machines[each.machine], each.start, each.end) for each in faults]
 
 
 class Spells(NamedTuple):
-    """How long a machine is up and down in a trace, on average."""
+    """The mean times that a machine is up and down in a trace."""
 
     faults: int
     up: float
@@ -218,7 +218,7 @@ def _in_order(found: list[Fault], system: System, path: str) -> tuple[Fault, ...
 
 
 def write_faults(path: str | PathLike[str], faults: tuple[Fault, ...], system: System) -> None:
-    """Write a failure trace, to be read or edited."""
+    """Write a failure trace as a CSV file."""
     names = system.machines
     rows = [[names[each.machine], repr(each.start), repr(each.end)] for each in faults]
     write_rows(path, [FAULT_COLUMNS, *rows])
@@ -242,7 +242,7 @@ T = TypeVar("T")
 def read_rows(
     path: str | PathLike[str], columns: Sequence[str], parse: Callable[[list[str], str], T]
 ) -> list[T]:
-    """Read a CSV file with these columns; ``parse`` is given every row and where it stands."""
+    """Read a CSV file with these columns; ``parse`` gets each row and its place in the file."""
     found = []
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
@@ -262,7 +262,7 @@ def read_rows(
 
 
 def write_rows(path: str | PathLike[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file; its first row is the columns' names."""
+    """Write a CSV file whose first row has the names of the columns."""
     try:
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             write_table(file, rows)

@@ -139,7 +139,7 @@ def _shown(value: int) -> str:
 
 
 STAND_IN = System(arrivals=[1.0], rates=[[1.0]])
-"""In place of a system that is none yet, so that the rest can be checked."""
+"""Stands for a system that is not valid yet, so that the rest can be checked."""
 MOST_FAULTS = 100_000
 
 
@@ -208,7 +208,7 @@ def drawn_faults(experiment: Experiment) -> tuple[Fault, ...]:
     """Draw faults for all machines from the mean times of the system."""
     check_failures(experiment)
     if experiment.system.failures is None:
-        raise InputError("no mean up-time and repair time are given, so that no machine fails")
+        raise InputError("machines never fail: give a mean up-time and a mean repair time")
     return draw_faults(experiment.system, experiment.duration, experiment.seed)
 
 

@@ -1,4 +1,4 @@
-"""An experiment as cells that are being typed in, its system and what is said of each machine."""
+"""An experiment as editable cells: its fields, its system and its machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as processes of their own: neither the browser nor this server is needed for them to go on.
+"""Runs as processes of their own, which continue without the browser and this server.
 
 A run is written down first and then conducted by ``gridwright run --resume``. Through its journal
 it is found again, and who conducts it.

@@ -40,9 +40,11 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
     print(f"Gridwright is at http://{shown}:{port}/ (Ctrl-C ends it; runs go on)", flush=True)
     print(f"token: {token}", flush=True)
     if is_open:
-        print(f"It is needed for code of your own and for clusters: http://{shown}:{port}/login")
+        print(
+            f"Log in with it to run your own code or to use clusters: http://{shown}:{port}/login"
+        )
     else:
-        print("Whoever listens on the way can read along: a tunnel (ssh -L) is safer.", flush=True)
+        print("The connection is not encrypted: a tunnel (ssh -L) is safer.", flush=True)
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""A system as cells that are being typed in: texts, which need not make sense yet."""
+"""A system as editable cells: texts that need not be valid yet."""
 
 from __future__ import annotations
 

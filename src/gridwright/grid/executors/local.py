@@ -1,4 +1,4 @@
-"""The embedded executor: one process on this computer for each machine, and no server."""
+"""The local executor: each machine is a process of this computer."""
 
 from __future__ import annotations
 
@@ -19,30 +19,27 @@ from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 @dataclass
 class _Machine:
-    """A process, and what it is doing."""
+    """The process of a machine, and its state."""
 
     number: int
     process: Process | None = None
     starting: asyncio.Task[None] | None = None
-    """What starts a process, the last time that was done."""
+    """The task that last started a process."""
     running: tuple[int, int] | None = None
     is_up: bool = False
-    """Whether the grid was last told that it is up."""
+    """Whether the last report to the grid said that it is up."""
     restarting: bool = False
-    """Whether its process was killed on purpose, to stop a job."""
+    """Whether its process was killed to stop a job."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
     next_job: tuple[int, int, bytes] | None = None
-    """What to start when it is there again."""
+    """The job to start when its process is ready."""
     pauses: Pauses = field(default_factory=Pauses)
 
 
 @dataclass
 class LocalExecutor:
-    """Machines that are processes of this computer.
-
-    A process that dies is a machine that goes down; another takes its place.
-    """
+    """Runs each machine as a process of this computer; a process that dies is replaced."""
 
     machines: list[str]
     tell: Callable[[Event], None] = field(default=lambda event: None)
@@ -63,7 +60,7 @@ class LocalExecutor:
         try:
             await asyncio.gather(*(self._start(machine, first=True) for machine in self._all))
         except OSError as error:
-            raise InputError(f"no process can be started on this computer: {error}") from None
+            raise InputError(f"cannot start a process on this computer: {error}") from None
         if resolution > 0:
             self._measure(asyncio.get_running_loop(), resolution)
 
@@ -71,7 +68,7 @@ class LocalExecutor:
         """Send a call to a machine."""
         it = self._all[machine]
         if it.away:
-            return  # it has gone silent: nobody hears this
+            return  # it is away without the knowledge of the grid
         if it.restarting or it.process is None:
             it.next_job = (job, attempt, work)
         else:
@@ -79,7 +76,7 @@ class LocalExecutor:
             it.process.run(job, attempt, work)
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Stop an attempt, by ending its process and every process that it has started."""
+        """Stop an attempt by ending its process and every process that it has started."""
         it = self._all[machine]
         if it.next_job is not None and it.next_job[:2] == (job, attempt):
             it.next_job = None
@@ -111,21 +108,21 @@ class LocalExecutor:
         if it.away:
             it.away = False
             if it.process is None and (it.starting is None or it.starting.done()):
-                self._start(it)  # else one is on its way
+                self._start(it)  # otherwise one is starting
 
     def pid(self, machine: int) -> int:
-        """Return the process that runs the jobs of a machine; -1 while there is none."""
+        """Return the pid of the process of a machine; -1 while there is none."""
         process = self._all[machine].process
         return process.pid if process is not None else -1
 
     def predict(self, machine: int, prediction: Prediction) -> None:
-        """Have the agent predict a machine's availability in another way."""
+        """Change how a machine's availability is predicted."""
         self.predictions[machine] = prediction
         if self._agent is not None:
             self._agent.predict(machine, prediction)
 
     async def close(self) -> None:
-        """End the processes: those that work are killed."""
+        """Kill the processes."""
         self.closing = True
         self._closed.set()
         if self._agent is not None:
@@ -140,10 +137,9 @@ class LocalExecutor:
                 await machine.process.close()
 
     def _measure(self, loop: asyncio.AbstractEventLoop, resolution: float) -> None:
-        """Have one agent tell of all machines: they share this computer's processors.
+        """Start one agent for all machines, because they share this computer's processors.
 
-        The grid's are this process and all that descends from it: the workers, those that it has
-        buried included, and what their jobs start.
+        The processes of the grid are this one and all that descend from it.
         """
 
         def tell(measured: float, predicted: list[float]) -> None:
@@ -167,7 +163,7 @@ class LocalExecutor:
         return machine.starting
 
     async def _spawn(self, machine: _Machine, pause: float, *, first: bool) -> None:
-        """Start a process after a pause, and again if there is no room; but raise at first."""
+        """Start a process after a pause; if that fails, try again, or raise if it is the first."""
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
         process = None
         while process is None:
@@ -184,7 +180,7 @@ class LocalExecutor:
                 pause = machine.pauses.longest
         await process.ready
         if machine.process is not process:
-            return  # it has ended before it was ready, and another is on its way
+            return  # it ended before it was ready, and another is starting
         if machine.away or self.closing:  # meanwhile
             process.kill()
             return
@@ -197,7 +193,7 @@ class LocalExecutor:
             self.start(next_job[0], machine.number, *next_job[1:])
 
     def _hear(self, machine: _Machine, kind: type[Started] | type[Ended], *rest: Any) -> None:
-        """Pass on what a machine says."""
+        """Pass on an event of a machine."""
         if machine.away:
             return
         if kind is Ended:
@@ -206,7 +202,7 @@ class LocalExecutor:
         self.tell(kind(machine.number, *rest))
 
     async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
-        """Start another process in the place of one that is gone."""
+        """Replace a process that is gone."""
         if self.closing:
             return
         had_job = machine.running is not None

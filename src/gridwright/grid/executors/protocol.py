@@ -1,4 +1,4 @@
-"""The seam between a grid and what runs its jobs."""
+"""The protocol between a grid and the executor that runs its jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..prediction import Prediction
 
 
 class MachineUp(NamedTuple):
-    """A machine is there, and takes jobs; one that was there before has forgotten its job.
+    """A machine is up and takes jobs; if it was up before, it has lost its job.
 
     A number beyond those known so far is a machine that joins.
     """
@@ -18,20 +18,19 @@ class MachineUp(NamedTuple):
 
 
 class MachineDown(NamedTuple):
-    """A machine is gone, and what it was running with it."""
+    """A machine is gone, with the job that it was running."""
 
     machine: int
     why: str
     died: bool = False
-    """Whether its process ended by itself while it had a job: by an exit, a signal, or for want of
-    memory.
+    """Whether its process died by itself while it had a job: by exit, signal, or out of memory.
 
-    False if it was taken away, if it has left the cluster, or if its scheduler is gone.
+    False if it was taken away, has left the cluster, or its scheduler is gone.
     """
 
 
 class Started(NamedTuple):
-    """A machine has begun with a job."""
+    """A machine has started a job."""
 
     machine: int
     job: int
@@ -40,7 +39,7 @@ class Started(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A job has ended: its result, or the traceback of what went wrong in it."""
+    """A job has ended: with its pickled result, or its pickled exception and the traceback."""
 
     machine: int
     job: int
@@ -51,12 +50,12 @@ class Ended(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The share of a machine's CPU that is there for the grid, as its agent has it."""
+    """The share of a machine's CPU that the grid can use, measured by its agent."""
 
     machine: int
     measured: float
     predicted: float
-    """What is expected until the next reading."""
+    """The share that is expected until the next measurement."""
 
 
 Event = MachineUp | MachineDown | Started | Ended | Reading
@@ -70,37 +69,37 @@ class Executor(Protocol):
     """
 
     machines: list[str]
-    """The names; further ones may be added at the end, none is taken away."""
+    """Their names; names may be added at the end, and none is removed."""
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
-        """Start the machines; tell of each when it is up.
+        """Start the machines; call ``tell`` when each is up.
 
-        Tell of their CPU availability every so many seconds; 0: never.
+        Report their CPU availability every ``resolution`` seconds; 0: never.
         """
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
-        """Have a pickled call run on a machine that is up and free."""
+        """Run a pickled call on a machine that is up and idle."""
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Stop an attempt that nobody waits for, with every process that it has started.
+        """Stop an attempt with every process that it has started.
 
-        The machine does not go down. A job that is sent to it meanwhile starts when it is ready.
+        The machine stays up. A job that is sent to it meanwhile starts when it is ready.
         """
 
     async def ping(self, machine: int) -> float:
-        """Return the seconds that a machine takes to answer; TimeoutError if it does not."""
+        """Return the seconds that a machine takes to answer; raise TimeoutError if it does not."""
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
-        """Take a machine away, and what it is running with it, until it is repaired.
+        """Take a machine away with its job, until it is repaired.
 
-        Silent: nobody is told; its answer just never comes.
+        With ``silent``, do not report this; the answer just never comes.
         """
 
     def repair(self, machine: int) -> None:
-        """Bring a machine back that was taken away; tell that it is up."""
+        """Bring back a machine that was taken away, and report that it is up."""
 
     def predict(self, machine: int, prediction: Prediction) -> None:
-        """Have a machine's CPU availability predicted in another way from now on."""
+        """Change how a machine's CPU availability is predicted."""
 
     async def close(self) -> None:
         """Stop everything, and leave no process behind."""

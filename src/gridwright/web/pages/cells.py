@@ -1,4 +1,4 @@
-"""What the parts of Define have in common: the cells, undo, and the model's words beside them."""
+"""What the tabs of Define share: the cells, undo, and the messages of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define: a system and its experiment typed in, what is wrong with them, what they can bear."""
+"""Define: edit a system and its experiment, with their mistakes and the capacity."""
 
 from __future__ import annotations
 

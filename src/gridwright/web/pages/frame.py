@@ -1,4 +1,4 @@
-"""What every page has: the way to the others, light and dark, room for its content."""
+"""What every page shares: navigation, light and dark, messages, inputs."""
 
 from __future__ import annotations
 

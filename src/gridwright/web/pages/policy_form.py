@@ -146,14 +146,14 @@ class CodeField:
             all_.classes("w-full")
             if not trusted:
                 ui.label(
-                    "Code runs only for who sits at the computer that runs it, or comes through a "
-                    "tunnel (ssh -L), and has shown the token that was printed at the start:"
+                    "To run code, log in with the token that was printed at the start, on this "
+                    "computer or through a tunnel (ssh -L):"
                 )
                 ui.link("log in", "/login")
                 return
             ui.label(
-                "It runs on this computer, with all that you may do there. Every function with "
-                "@push or @pull is simulated beside the policies above."
+                "The code runs on this computer with your permissions. Every function with "
+                "@push or @pull is simulated together with the policies above."
             ).classes("gw-quiet")
             self.field = ui.textarea("Code of a policy", value=code).without_auto_validation()
             self.field.props(f"outlined autogrow spellcheck=false placeholder={json.dumps('…')}")

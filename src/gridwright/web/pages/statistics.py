@@ -180,7 +180,7 @@ def table(title: str, heads: list[str], rows: list[list[str]]) -> None:
 
 
 def show_gap(services: Services, number: int) -> None:
-    """Offer to set a run beside its twin; that takes a while."""
+    """Offer to compare a run with its twin, which takes a while."""
     with ui.card().classes("w-full"):
         ui.label("Beside its simulated twin").props("role=heading aria-level=2")
         place = ui.column()
@@ -208,11 +208,15 @@ def _show(found: dict[str, Any]) -> None:
         ui.label("Too few jobs have finished to set the run beside its twin.")
         return
     responses = [figure(each["mean_response"]) for each in (run, twin)]
+    low, high = figure(gap["low"]), figure(gap["high"])
     ui.label(
-        f"Mean response {responses[0]}, of the twin {responses[1]}: "
-        f"{100 * gap['relative']:+.1f} %. "
-        "Twins whose jobs come a moment earlier or later have "
-        f"{figure(gap['low'])} to {figure(gap['high'])}."
+        f"Mean response {responses[0]} time units, {100 * gap['relative']:+.1f} % compared with "
+        f"{responses[1]} of the twin. "
+        + (
+            f"Small timing changes do not affect the twin ({low})."
+            if low == high
+            else f"With small timing changes the twin has {low} to {high}."
+        )
     )
     rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
     table("What the gap is made of", ["cause", "time units"], rows)

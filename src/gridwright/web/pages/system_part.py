@@ -42,14 +42,14 @@ class SystemPart:
         with self.place:
             self.cells.field("Name of the system", sheet.name, lambda v: setattr(sheet, "name", v))
             if not sheet.rates:
-                ui.label("Its jobs are chains, which have no table here: import a file.")
+                ui.label("Systems of chains have no table here: import a file.")
             elif len(sheet.groups) > WIDEST or len(sheet.rates) > LONGEST:
                 size = f"{len(sheet.rates)} rows and {len(sheet.groups)} columns"
                 ui.label(f"{size} are too many to type: import a file.")
             else:
                 self._table(sheet)
             if sheet.rest:
-                ui.label(f"Also said, and kept: {', '.join(sheet.rest)}").classes("gw-quiet")
+                ui.label(f"Also in the file, and kept: {', '.join(sheet.rest)}").classes("gw-quiet")
 
     def refresh(self) -> None:
         """Nothing follows here."""
