@@ -78,7 +78,7 @@ def test_plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (["--for", "nan"], "--every and --for: expected seconds"),
         (["--c", "2"], "c is 2.0; expected a number ≤ 1"),
         (["--share", "2"], "availability is 2.0"),
-        (["--plot", "week.svg"], "no history here yet"),
+        (["--plot", "week.svg"], "no history yet"),
     ],
 )
 def test_wrong_options(

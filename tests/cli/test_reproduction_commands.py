@@ -101,7 +101,7 @@ def test_values(text: str, values: list[float | str]) -> None:
         ([*REPRODUCE, "2.6", "--quick", "--full"], "exclude each other"),
         (
             [*REPRODUCE, "LP", "--page", "no/such/folder/page.md"],
-            "cannot be written there",
+            "there is no folder",
         ),
         ([*REPRODUCE, "LP", "--page", "."], "--page .: cannot be written there"),
         ([*REPRODUCE, "LP", "--plots", "/dev/null"], "expected a folder"),

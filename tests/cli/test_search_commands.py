@@ -47,11 +47,11 @@ def test_optimum_json_has_the_contracts_keys(two: str, capsys: pytest.CaptureFix
 def test_optimum_in_words(two: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = output(capsys, "optimum", two, "--policies", "pas", *SHORT)
     assert "any policy at all" in said
-    assert "a task ends where it began" in said
-    assert "how far above the least for pull and push" in said
+    assert "a task ends on the machine it starts on" in said
+    assert "how far they are above the least for pull and push" in said
     large = output(capsys, "optimum", "2.D", "--policies", "pas", *SHORT)
     assert "too large" in large
-    assert "how far above the least for the bound" in large
+    assert "how far they are above the least for the bound" in large
 
 
 def test_a_contest_of_batches_says_which_are_unstable() -> None:

@@ -249,7 +249,7 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["simulate", "2.B"], "Missing option '--policy'. A policy by name"),
+        (["simulate", "2.B"], "Missing option '--policy' / '--policies'. A policy by name"),
         (["compare", "2.B"], "'gridwright policies' lists them"),
         (
             ["compare", "2.B", "--policies", "mct", "lpas"],
@@ -257,7 +257,7 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
         ),
         (
             ["simulate", "2.B", "--policy", "mct,lpas"],
-            "'gridwright compare 2.B --policies mct,lpas'",
+            "gridwright compare 2.B --policies mct,lpas",
         ),
         (["simulate", "2.B", "--policy", "lpaz"], "no policy 'lpaz'"),
         (["simulate", "2.B", "--policy", "kpb:k=9"], "kpb: k is 9; expected from 1 to 2"),

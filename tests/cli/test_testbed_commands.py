@@ -158,7 +158,7 @@ def test_jobs_and_failures_may_be_kept_in_files(gw: Command, tmp_path: Path, min
     lists = tmp_path / "jobs.csv", tmp_path / "faults.csv"
     said = gw("run", mine, "--seed", 5, "--save-jobs", lists[0], "--save-failures", lists[1])
     assert [line.split()[-1] for line in said.splitlines()] == ["jobs", "failures"]
-    assert gw("runs") == "no runs yet: 'gridwright run MGST-1' makes one\n"
+    assert gw("runs") == "There are no runs yet; 'gridwright run MGST-1' makes one.\n"
     gw("run", mine, "--seed", 5, "--no-expect")
     more = 'jobs = "jobs.csv"\nfailures = "faults.csv"'
     gw("run", written(tmp_path / "same.toml", more=more), "--no-expect")
@@ -242,7 +242,7 @@ def test_a_run_that_is_stopped_goes_on(
     if how == signal.SIGINT:
         assert status == 130
         assert err.startswith("gridwright: run 1 was stopped at ")
-        assert err.endswith("of 20 time units; 'gridwright run --resume 1' goes on\n")
+        assert err.endswith("of 20 time units; 'gridwright run --resume 1' continues it\n")
         assert err.count("\n") == 1
     else:
         assert (status, err) == (-signal.SIGKILL, "")

@@ -49,7 +49,7 @@ def test_a_verdict_needs_more_than_noise() -> None:
 
 
 def test_a_contest_needs_a_system() -> None:
-    with pytest.raises(InputError, match="no system"):
+    with pytest.raises(InputError, match="a contest needs at least one system"):
         contest([], ["pas", "mct"])
 
 

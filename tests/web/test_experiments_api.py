@@ -76,7 +76,7 @@ def test_failure_periods(api: Any) -> None:
     drawn = api.post("/experiments/failures", {"definition": long})
     assert all(10 < each["up"] < 40 for each in drawn["machines"].values())
     never = {"definition": {"system": TWO, "policy": "mct"}}
-    assert "no mean up-time" in api.post("/experiments/failures", never, 422)["detail"]
+    assert "machines never fail" in api.post("/experiments/failures", never, 422)["detail"]
     often = {"mean_uptime": 1e-20, "mean_repair": 1e-20}
     body = {"definition": {"system": {**TWO, "failures": often}, "policy": "mct"}}
     for path in ("/experiments/failures", "/runs"):

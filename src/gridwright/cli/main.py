@@ -142,13 +142,13 @@ def run(arguments: list[str]) -> int:
 
 def _explain(error: Exception, arguments: list[str]) -> tuple[str, int]:
     """Return the message and the exit status of an error."""
-    from ..model import GridwrightError, InputError
-
     if isinstance(error, TyperException):
         message = _usage_message(error, arguments)
         return message, WRONG_INPUT if message else 0  # no message: the help was shown instead
     if isinstance(error, StoppedError):
         return str(error), STOPPED
+    from ..model import GridwrightError, InputError  # slow, and help needs neither
+
     if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
         return f"{str(error.filename)[:40]}… is too long for the name of a file", WRONG_INPUT
     if isinstance(error, InputError):
