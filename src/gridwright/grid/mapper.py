@@ -176,6 +176,10 @@ class Mapper:
         self.hear(_Call(what, entry, answer))
         return answer
 
+    def note(self, kind: str, machine: str | None = None, **fields: Any) -> None:
+        """Write an event of the present time to the journal, in the next turn."""
+        self.call(lambda now: [], Entry(self.now(), kind, machine=machine, fields=fields))
+
     def adopt(self, job: Job, task_class: int, submission: Submission) -> None:
         """Add a job that an earlier grid left unfinished, with its submission time."""
         self.book.adopt(job, task_class)
