@@ -32,7 +32,7 @@ class Operators:
 
     def status(self) -> dict[str, Any]:
         """Return the present state: queues, machines, assumed rates, counts."""
-        mapper, book = self.mapper, self.book
+        mapper, book, able = self.mapper, self.book, self.book.able()
         copies = {machine: job for machine, (job, _) in book.held.items()}
         jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
         running = [None if job is None else job.number for job in jobs]
@@ -42,7 +42,7 @@ class Operators:
                 name: {
                     "waiting": len(book.waiting[i]),
                     "arrived": int(book.classes[i].arrived),
-                    "machines": book.able(i),  # 0: nobody can run it now
+                    "machines": int(able[i]),  # 0: no machine can run it now
                 }
                 for i, name in enumerate(mapper.classes)
             },
