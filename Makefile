@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Programs that may keep their bytecode start sooner, and the tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check test lint bench docs clean
+.PHONY: setup demo check test lint bench numba-versions docs clean
 
 setup: .venv/ready
 
@@ -45,6 +45,9 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+numba-versions: setup
+	$(BIN)/python tools/numba_versions.py
 
 docs: setup
 	$(BIN)/mkdocs build --strict

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from numba import cfunc
 
+import gridwright.compiler.cache as cache_module
 import gridwright.compiler.link as link_module
 from gridwright import load
 from gridwright.compiler.digest import digest_of
@@ -41,7 +42,7 @@ class Workshop:
         self.cache.mkdir()
         self.names: set[str] = set()
         monkeypatch.syspath_prepend(str(self.code))
-        monkeypatch.setattr(link_module, "_cache_root", lambda: self.cache)
+        monkeypatch.setattr(cache_module, "_root", lambda: self.cache)
         monkeypatch.setattr(sys, "dont_write_bytecode", True)  # edits come within a second
 
     def write(self, **modules: str) -> None:
@@ -372,7 +373,7 @@ def test_every_file_of_the_compiler_counts(tmp_path: Path) -> None:
 def loaded(folder: Path) -> str:
     """Return the digest of the compiler in a folder."""
     done = subprocess.run(
-        [sys.executable, "-c", "from gridwright.compiler.digest import LOADED; print(LOADED)"],
+        [sys.executable, "-c", "from gridwright.compiler.computer import LOADED; print(LOADED)"],
         capture_output=True,
         text=True,
         check=True,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gridwright.compiler.link as link_module
+import gridwright.compiler.cache as cache_module
 from gridwright.compiler.link import bind, hook, link, rare
 
 OUTER = """
@@ -44,10 +44,10 @@ def test_compiled_code_is_cached_and_never_stale(tmp_path: Path) -> None:
     folder, cache = tmp_path / "code", tmp_path / "cache"
     folder.mkdir()
     (folder / "outer.py").write_text(OUTER)
-    (folder / "compiler/quick.py").write_text("def grow(x):\n    return 10.0 * x\n")
+    (folder / "inner.py").write_text("def grow(x):\n    return 10.0 * x\n")
     assert run(folder, cache, CALL + HITS).split() == ["21.0", "0"]
     assert run(folder, cache, CALL + HITS).split() == ["21.0", "1"]
-    (folder / "compiler/quick.py").write_text("def grow(x):\n    return 20.0 * x\n")
+    (folder / "inner.py").write_text("def grow(x):\n    return 20.0 * x\n")
     assert run(folder, cache, CALL + HITS).split() == ["41.0", "0"]
 
 
@@ -55,7 +55,7 @@ def test_an_unwritable_home_falls_back(tmp_path: Path) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "outer.py").write_text(OUTER)
-    (folder / "compiler/quick.py").write_text("def grow(x):\n    return 10.0 * x\n")
+    (folder / "inner.py").write_text("def grow(x):\n    return 10.0 * x\n")
     not_a_folder = tmp_path / "file"
     not_a_folder.write_text("")
     assert run(folder, not_a_folder, CALL) == "21.0"
@@ -160,11 +160,11 @@ def test_a_changed_constant_of_another_file_is_seen(tmp_path: Path) -> None:
 
 
 def test_old_folders_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "KEPT_FOLDERS", 3)
+    monkeypatch.setattr(cache_module, "KEPT_FOLDERS", 3)
     for number in range(6):
         (tmp_path / str(number)).mkdir()
         os.utime(tmp_path / str(number), (number, number))
-    link_module._prune(tmp_path)
+    cache_module._prune(tmp_path)
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["3", "4", "5"]
 
 

@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gridwright.compiler.checks import readonly
 from gridwright.compiler.link import bind, link
-from gridwright.compiler.readonly import readonly
 from gridwright.model.user_file import load_module
 from gridwright.policies.view import MACHINE, records
 
 PROGRAM = """
 import numpy as np
 from numba import objmode
-from gridwright.compiler.readonly import readonly
+from gridwright.compiler.checks import readonly
 
 # Only this package may use readonly, and cached code imports its module.
-__name__ = "gridwright.compiler.readonly"
+__name__ = "gridwright.compiler.checks"
 
 def show(machines, rate):
     change(readonly(machines, len(machines)), readonly(rate, len(rate), rate.shape[1]))
@@ -92,7 +92,7 @@ def read(machines: np.recarray, rate: np.ndarray) -> float:
 
 
 read.__module__ = (
-    "gridwright.compiler.readonly"  # only this package may use it; cached code imports its module
+    "gridwright.compiler.checks"  # only this package may use it; cached code imports its module
 )
 
 

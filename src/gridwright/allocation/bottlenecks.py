@@ -5,6 +5,7 @@ the bottleneck is planned first, then the rest as a problem of its own, and so o
 *levels* has its own load. The LP is solved on groups of machines with equal rates.
 """
 
+from ..compiler.link import allocates_nothing
 from .simplex import FAILED, solve
 from .workspace import NEGLIGIBLE, Situation, Workspace, totals, weigh
 
@@ -13,9 +14,8 @@ __all__ = [
     "optimum",
 ]
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def optimum(situation: Situation, space: Workspace) -> float:
     """Solve the allocation LP: return the capacity, write times and levels into the workspace.
 
@@ -41,6 +41,7 @@ def optimum(situation: Situation, space: Workspace) -> float:
     return least
 
 
+@allocates_nothing
 def close(situation: Situation, space: Workspace, capacity: float, level: int) -> None:
     """Write the solution of a level; make the rest the problem at hand."""
     space.load[level] = 1.0 / capacity

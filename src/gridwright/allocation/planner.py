@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ..compiler.link import allocates_nothing
 from .bottlenecks import close
 from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
@@ -28,8 +29,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-ALLOCATES_NOTHING = True  # fill, spread and permit; the planners are for Python
 
 LARGE = 500_000
 """About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
@@ -127,6 +126,7 @@ def suited(function: Function, space: Workspace, large: int = HUGE) -> Function:
     return cast(Function, link(function))
 
 
+@allocates_nothing
 def spread(situation: Situation, space: Workspace, plan: Floats) -> None:
     """Give every machine its group's allocation in proportion to its availability."""
     classes, machines = situation.rates.shape
@@ -136,6 +136,7 @@ def spread(situation: Situation, space: Workspace, plan: Floats) -> None:
             plan[i, j] = space.time[i, g] * share / space.capacity[g] if share > 0.0 else 0.0
 
 
+@allocates_nothing
 def fill(situation: Situation, space: Workspace, plan: Floats) -> None:
     """Fill the machines of every group one after the other, class by class.
 
@@ -170,6 +171,7 @@ def fill(situation: Situation, space: Workspace, plan: Floats) -> None:
                 wanted = space.time[i, g] if i < classes else 0.0
 
 
+@allocates_nothing
 def permit(situation: Situation, space: Workspace, plan: Floats, power: float) -> None:
     """Set prices, and weigh the pairs that are efficient enough for the load."""
     set_prices(situation, space)

@@ -14,13 +14,13 @@ from math import exp, log
 
 import numpy as np
 
+from ..compiler.link import allocates_nothing
 from .workspace import Situation, Workspace
 
 __all__ = ["efficiency", "set_prices"]
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def set_prices(situation: Situation, space: Workspace) -> None:
     """Find the prices of an optimum, and the parts within which they can be compared."""
     classes, groups = space.time.shape

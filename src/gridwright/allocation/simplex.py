@@ -22,9 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.link import shared
-
-ALLOCATES_NOTHING = True
+from ..compiler.link import allocates_nothing, shared
 
 ZERO = 1e-13
 """A step or a pivot below this counts as none."""
@@ -75,6 +73,7 @@ ROW = np.dtype(
 )
 
 
+@allocates_nothing
 def solve(t: Tableau) -> float:
     """Return λ; the shares and the prices, which sum to 1, are left in the tableau.
 

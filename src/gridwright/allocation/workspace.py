@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.link import shared
+from ..compiler.link import allocates_nothing, shared
 from .simplex import BASES, ROW, Floats, Integers, Tableau
 
 __all__ = [
@@ -22,8 +22,6 @@ __all__ = [
     "totals",
     "weigh",
 ]
-
-ALLOCATES_NOTHING = True
 
 NEGLIGIBLE = 1e-9
 """An allocation that is less than this share both of the group's time and of the class's work is
@@ -103,6 +101,7 @@ def tableau(weights: Floats) -> Tableau:
     )
 
 
+@allocates_nothing
 def totals(situation: Situation, space: Workspace) -> None:
     """Sum a situation up by groups; what can run now is the problem at hand."""
     classes, machines = situation.rates.shape

@@ -8,17 +8,16 @@ by its identity only, and code that contains it must not outlive the process.
 
 import builtins
 import dis
-import platform
 import sys
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .computer import numba_settings, processor, toolchain
 
 __all__ = [
     "DEEPEST",
@@ -28,28 +27,11 @@ __all__ = [
     "attributes",
     "digest_of",
     "is_known",
-    "numba_settings",
-    "processor",
-    "toolchain",
     "used",
 ]
 
 FOREIGN = ("builtins", "cmath", "math", "numba", "numpy", "operator", "random")
 """Modules whose contents are known by the versions of Python, NumPy and Numba."""
-SETTINGS = (
-    "BOUNDSCHECK",
-    "CPU_FEATURES",
-    "CPU_NAME",
-    "DEBUGINFO_DEFAULT",
-    "DISABLE_INTEL_SVML",
-    "ENABLE_AVX",
-    "LLVM_REFPRUNE_FLAGS",
-    "LLVM_REFPRUNE_PASS",
-    "LOOP_VECTORIZE",
-    "OPT",
-    "SLP_VECTORIZE",
-)
-"""Numba's settings that change machine code."""
 PLAIN = (bool, int, float, complex, str, bytes, range, slice, type(None), type(...))
 DEEPEST = 50
 
@@ -144,40 +126,6 @@ def _is_foreign(module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in FOREIGN
 
 
-@cache
-def toolchain() -> str:
-    """Name the software that makes machine code: its files and its versions."""
-    from importlib.metadata import version
-
-    names = ("llvmlite", "numba", "numpy")
-    return f"{LOADED} {platform.python_version()} {[version(name) for name in names]}"
-
-
-@cache
-def processor() -> str:
-    """Name the processor that machine code is made for."""
-    from llvmlite import binding
-
-    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
-
-
-def numba_settings() -> str:
-    """Return the settings of Numba that change machine code."""
-    import numba
-
-    return repr([getattr(numba.config, name, None) for name in SETTINGS])
-
-
-def _loaded() -> str:
-    digest = blake2b(digest_size=16)
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-LOADED = _loaded()
-"""Taken when the compiler is loaded: what is edited later does not run yet."""
-
 _PATHS: dict[int, tuple[CodeType, tuple[Route, ...]]] = {}
 _BODIES: dict[int, tuple[CodeType, str]] = {}
 
@@ -215,7 +163,7 @@ def _identity(function: FunctionType) -> str:
     if id(code) not in _BODIES:
         _BODIES[id(code)] = code, _body(code)
     where = f"{function.__module__}:{function.__qualname__}"  # cached code looks its module up
-    marks = getattr(function, "is_rare", False), function.__globals__.get("ALLOCATES_NOTHING")
+    marks = getattr(function, "is_rare", False), getattr(function, "allocates_nothing", False)
     return f"{where} {marks} {_BODIES[id(code)][1]}"
 
 

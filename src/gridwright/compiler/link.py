@@ -1,67 +1,67 @@
-"""Machine code from plain functions, cached on disk and never stale.
+"""Compile a plain function together with the plain functions that it calls.
 
 Numba's own cache looks at one file: it serves old code when a function that was inlined from
-another file changes. Here a plain function is compiled together with every plain function that it
-calls, into a cache folder named by a digest of all that the machine code depends on
-(``digest.py``). A function marked as a *hook* is a place for another one, given by its name: that
-is how a policy gets into a loop.
+another file changes. Here a *program*, which is a function and everything that it calls, is
+compiled as a whole, into a cache folder named by a digest of everything that its machine code
+depends on (``digest.py``). A function marked as a *hook* is replaced by another function, given by
+its name: this is how a policy gets into a loop.
 
-Functions of other packages, which are the user's, check every index, and so does whatever they
-call. This package's own loops do not.
+Functions of users check every index, and so does everything that they call. The loops of this
+package do not.
 """
 
-import atexit
-import logging
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
+from .cache import compile_into, folder_of
+from .checks import is_dispatcher, refuse_unchecked
 from .digest import Digest, Program, Route, digest_of, is_known, used
-from .refusal import is_dispatcher, refuse_unchecked
+from .target import CPU, How
 
-__all__ = [
-    "bind",
-    "hook",
-    "link",
-    "point",
-    "rare",
-    "shared",
-]
+__all__ = ["allocates_nothing", "bind", "hook", "link", "point", "rare", "shared", "target"]
 
-KEPT_FOLDERS = 256
-_LOCK = Lock()
+SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
+"""The environment variable that turns ``quick.py`` off if it is 0."""
 _LINKING = RLock()
 _SHARED: list[type] = []
 _OURS: dict[Any, tuple[Program, Digest]] = {}
 """Programs of this package alone, which do not change while it is loaded."""
 _LINKED: dict[str, tuple[Any, Digest]] = {}
-"""What is linked, with its digest: the objects that are known by identity must live as long."""
+"""Compiled programs. Objects that a digest knows by their identity must live as long."""
 
 Function = Callable[..., Any]
+Marked = TypeVar("Marked", bound=Function)
 Shared = TypeVar("Shared")
 
 
 def hook(function: Function) -> Function:
-    """Mark a function as a place that another one of its name can be put into."""
+    """Mark a function that another one of its name can replace."""
     function.is_hook = True  # type: ignore[attr-defined]
     return function
 
 
 def rare(function: Function) -> Function:
-    """Mark a function that is called now and then: it is called, where others are inlined."""
+    """Mark a function that is called seldom: it is called, where others are inlined."""
     function.is_rare = True  # type: ignore[attr-defined]
     return function
 
 
+def allocates_nothing(function: Marked) -> Marked:
+    """Mark a function that allocates no memory, and calls nothing that does.
+
+    It is compiled without reference counting, which is quicker to compile and to run.
+    """
+    function.allocates_nothing = True  # type: ignore[attr-defined]
+    return function
+
+
 def shared(cls: type[Shared]) -> type[Shared]:
-    """Mark a class of named tuples that compiled functions hand to each other by address.
+    """Mark a class of named tuples that compiled functions pass to each other by address.
 
     Only Python makes such tuples; compiled code reads their fields by name.
     """
@@ -69,37 +69,24 @@ def shared(cls: type[Shared]) -> type[Shared]:
     return cls
 
 
-@cache
-def _extend_numba() -> None:
-    """Tell Numba of arrays that cannot be written to."""
-    from .readonly import register
-
-    register()
-
-
-def _register_shared() -> None:
-    """Tell Numba of the classes that are shared."""
-    from .reference import register
-
-    _extend_numba()
-    while _SHARED:
-        register(_SHARED.pop())
-
-
 def link(
-    function: Function,
-    /,
-    *,
-    allocating: bool = False,
-    inlined: bool = False,
-    **hooks: Function,
+    function: Function, /, *, allocating: bool = False, inlined: bool = False, **hooks: Function
 ) -> Function:
     """Compile a plain function and, recursively, the plain functions that it calls.
 
-    Code that allocates nothing is compiled without reference counting, which is quicker to
-    compile and to run: that of modules that say so, and what they call, hooks included unless
-    they are allocating. What is called may be inlined throughout, for speed, but for what is rare.
+    Parameters
+    ----------
+    function
+        The function that Python will call.
+    allocating
+        Hooks from outside of the function's package may allocate, even if it allocates nothing.
+    inlined
+        Inline all functions but those marked as rare.
+    hooks
+        Functions to use in place of the hooks of these names.
 
+    Examples
+    --------
     >>> def twice(x):
     ...     return 2 * x
     >>> def fourfold(x):
@@ -107,16 +94,12 @@ def link(
     >>> link(fourfold)(1.5)
     6.0
     """
-    program, name = _digested(function, hooks, "link", allocating, inlined)
+    made_for = target()
+    program, name = _digested(function, hooks, "link", made_for.name, allocating, inlined)
 
     def make() -> Any:
-        import numba
-
-        def options(inner: FunctionType) -> dict[str, Any]:
-            forceinline = inlined and not getattr(inner, "is_rare", False)
-            return {"forceinline": forceinline, **_options(inner, allocating)}
-
-        return _compiled(program, name, options, numba.njit)
+        free = [each for each in hooks.values() if allocating and _is_apart(each, function)]
+        return _compiled(made_for, program, name, made_for.entry, _hows(program, free, inlined))
 
     return _once(name, make)
 
@@ -127,20 +110,20 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     Code that calls it through the pointer need not be compiled with it: a planner is compiled
     once, whatever loops it runs in. An exception in it would be lost, so it must not raise.
     """
-    import numba
-    from numba.core import types
+    from numba import types
 
-    _register_shared()
+    _register_types()
     signature = returns(*takes)
-    program, name = _digested(function, {}, "point", str(signature))
+    made_for = target()
+    program, name = _digested(function, {}, "point", made_for.name, str(signature))
 
     def make() -> Any:
-        def cfunc(outer: Function, **options: Any) -> Any:
-            return numba.cfunc(signature, **options)(outer)
+        def callback(outer: Function, how: How, cached: bool) -> Any:
+            return made_for.callback(outer, how, cached, signature)
 
-        compiled = _compiled(program, name, _options, cfunc)
+        compiled = _compiled(made_for, program, name, callback, _hows(program, [], False))
 
-        class Pointer(types.WrapperAddressProtocol):
+        class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc]
             def __wrapper_address__(self) -> Any:
                 return compiled.address
 
@@ -152,10 +135,56 @@ def point(function: Function, returns: Any, *takes: Any) -> Any:
     return _once(name, make)
 
 
+def bind(function: Function, **hooks: Function) -> Function:
+    """Return the function with its hooks filled, in plain Python: slow, but easy to debug.
+
+    >>> @hook
+    ... def answer():
+    ...     return 0
+    >>> def ask():
+    ...     return answer()
+    >>> bind(ask, answer=lambda: 42)()
+    42
+    """
+    program = _program(function, hooks)
+    linked: dict[FunctionType, Any] = {}
+    for each in program:
+        linked[each] = _rebound(each, _replacements(each, program, linked))
+    bound: Function = linked[next(reversed(program))]
+    return bound
+
+
+@cache
+def _register_readonly() -> None:
+    from .checks import register
+
+    register()
+
+
+def _register_types() -> None:
+    """Register the types of read-only arrays and of shared tuples with Numba."""
+    from .reference import register
+
+    _register_readonly()
+    while _SHARED:
+        register(_SHARED.pop())
+
+
+def target() -> CPU:
+    """Return the quick compiler if it is switched on and was tried with this version of Numba."""
+    if os.environ.get(SWITCH) == "0":
+        return CPU()
+    try:
+        from .quick import QuickCPU
+    except ImportError:
+        return CPU()
+    return QuickCPU()
+
+
 def _digested(
     function: Function, hooks: dict[str, Function], *settings: Any
 ) -> tuple[Program, Digest]:
-    """Return a program and its digest; a user's is digested every time, as it may have changed."""
+    """Return a program and its digest. A user's is digested every time: it may have changed."""
     key = (function, frozenset(hooks.items()), settings)
     if key in _OURS:
         return _OURS[key]
@@ -175,155 +204,65 @@ def _once(name: Digest, make: Callable[[], Any]) -> Any:
 
 
 def _compiled(
+    made_for: CPU,
     program: Program,
     name: Digest,
-    options: Callable[[FunctionType], dict[str, Any]],
-    decorate: Callable[..., Any],
+    decorate: Callable[[Function, How, bool], Any],
+    hows: dict[FunctionType, How],
 ) -> Any:
-    """Compile a program: what its last function calls for compiled code, that one for Python.
+    """Compile all functions of a program, the last one for callers outside of it.
 
     The names of its functions contain the digest. Code from the cache and code compiled now may
-    number their functions alike, and then one of them would run the other's function of the same
-    name, with another policy in it.
+    number their functions alike. Without the digest, one of them could run the other's function of
+    the same name, with another policy in it.
     """
-    from .quick import OuterCompiler
-
-    _register_shared()
-    checked = _checked(program)
-    *inner, outer = program
-    linked: dict[FunctionType, Any] = {}
-    for each in inner:
-        own = {"boundscheck": each in checked, **options(each)}
-        linked[each] = _made_inner(_rebound(each, program, linked), name.name, **own)
-    last = _rebound(outer, program, linked)
-    last.__qualname__ += f"_{name.name}"
-    own = {"boundscheck": outer in checked, "pipeline_class": OuterCompiler, **_options(outer)}
-    folder = _cache_folder(program, name)
-    return _cached(lambda caching: decorate(last, cache=caching, **own), folder)
-
-
-def _made_inner(function: FunctionType, tag: str, **options: Any) -> Any:
-    """Make a function that only compiled code calls: it needs no way in from Python.
-
-    It is compiled once for arguments of a type, not once more for constants among them: a variable
-    that starts as a constant would have what it is passed to compiled for that constant, before
-    Numba finds that it varies.
-    """
-    import numba
-    from numba.core.types.misc import unliteral
-
-    from .quick import InnerCompiler
-
-    function.__qualname__ += f"_{tag}"
-    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    dispatcher: Any = numba.njit(function, pipeline_class=InnerCompiler, **options)
-    once = dispatcher.get_call_template
-
-    def get_call_template(args: Any, kws: Any) -> Any:
-        return once(tuple(map(unliteral, args)), {key: unliteral(kws[key]) for key in kws})
-
-    dispatcher.get_call_template = get_call_template
-    return dispatcher
-
-
-def _cached(compiled: Callable[[bool], Any], folder: Path | None) -> Any:
-    """Compile with a cache in a folder; where that cannot be written, without."""
-    with _caching_in(folder) as caching:
-        try:
-            made = compiled(caching)
-        except (OSError, RuntimeError) as error:  # Numba's word for a folder that is not there
-            if not caching:
-                raise
-            _say_uncached(error)
-            return compiled(False)
-        cache_of = getattr(made, "_cache", None)
-        if caching and cache_of is not None:
-            save = cache_of.save_overload
-            cache_of.save_overload = lambda *given: _save(save, *given)
-        return made
-
-
-def _save(save: Callable[..., None], *given: Any) -> None:
-    """Keep code that was compiled at its first call; a full disk is no reason to stop."""
-    try:
-        save(*given)
-    except OSError as error:
-        _say_uncached(error)
-
-
-_SAID: list[str] = []
-
-
-def _say_uncached(error: Exception) -> None:
-    """Say once that code is not kept."""
-    why = getattr(error, "strerror", None) or str(error)
-    if not _SAID:
-        _SAID.append(why)
-        logging.getLogger("gridwright").warning(
-            "gridwright: compiled code cannot be kept in %s: %s; it is compiled again next time",
-            _cache_root(),
-            why,
-        )
-
-
-@contextmanager
-def _caching_in(folder: Path | None) -> Iterator[bool]:
-    """Let Numba cache what is compiled now in a folder, if there is one."""
-    import numba
-
-    config: Any = numba.config
-    with _LOCK:
-        before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
-        try:
-            yield folder is not None
-        finally:
-            config.CACHE_DIR = before
-
-
-def _options(function: Function, allocating: bool = False) -> dict[str, Any]:
-    """Say how a function is compiled."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    if function.__globals__.get("ALLOCATES_NOTHING", False):
-        options["_nrt"] = False
-    elif allocating:
-        options["_nrt"] = True
-    return options  # without a word on it, as its caller
-
-
-def _checked(program: Program) -> set[FunctionType]:
-    """Return the functions whose indices are checked: the user's, and what those call."""
-    checked: set[FunctionType] = set()
-    for function in reversed(program):  # callers come before what they call
-        if not _is_ours(function) or function in checked:
-            callees = (each for each in program[function].values() if _is_plain(each))
-            checked |= {function, *callees}
-    return checked
-
-
-def bind(function: Function, **hooks: Function) -> Function:
-    """Return the function with its hooks filled, in plain Python: slow, and easy to step through.
-
-    >>> @hook
-    ... def answer():
-    ...     return 0
-    >>> def ask():
-    ...     return answer()
-    >>> bind(ask, answer=lambda: 42)()
-    42
-    """
-    program = _program(function, hooks)
+    _register_types()
     linked: dict[FunctionType, Any] = {}
     for each in program:
-        linked[each] = _rebound(each, program, linked)
-    bound: Function = linked[next(reversed(program))]
-    return bound
+        replaced = _replacements(each, program, linked)
+        if not _is_ours(each):
+            guarded = {path: made_for.guarded(value) for path, value in program[each].items()}
+            replaced = {path: value for path, value in guarded.items() if value} | replaced
+        copy = _rebound(each, replaced)
+        copy.__qualname__ += f"_{name.name}"
+        if len(linked) < len(program) - 1:
+            linked[each] = made_for.inner(copy, hows[each])
+    is_kept = not name.unknown and all(Path(f.__code__.co_filename).is_file() for f in program)
+    folder = folder_of(name.name) if is_kept else None
+    return compile_into(folder, lambda cached: decorate(copy, hows[each], cached))
+
+
+def _hows(program: Program, allocating: list[Function], inlined: bool) -> dict[FunctionType, How]:
+    """Say how each function of a program is compiled."""
+    checked = _called(program, [each for each in program if not _is_ours(each)])
+    nothing = [each for each in program if getattr(each, "allocates_nothing", False)]
+    without, something = _called(program, nothing), _called(program, allocating)
+
+    def allocates(function: FunctionType) -> bool | None:
+        if function in something:
+            return True
+        return False if function in without and not _is_apart(function, nothing[0]) else None
+
+    return {
+        each: How(each in checked, allocates(each), inlined and not getattr(each, "is_rare", False))
+        for each in program
+    }
+
+
+def _called(program: Program, some: list[Any]) -> set[FunctionType]:
+    """Return some functions of a program and everything that they call."""
+    found = set(some)
+    for function in reversed(program):  # callers come after the functions that they call
+        if function in found:
+            found |= {each for each in program[function].values() if _is_plain(each)}
+    return found
 
 
 def _program(function: Function, hooks: dict[str, Function]) -> Program:
-    """List a function and all that it calls, those called by others first, with their globals.
+    """List a function and everything that it calls, callers last, with the globals they use.
 
-    Hooks are in place of what they replace, and functions that were compiled with ``numba.njit``
-    are the plain functions again: they are compiled anew, with everything else.
+    Hooks are replaced. Functions that were compiled with ``numba.njit`` are plain functions again:
+    they are compiled anew, with everything else.
     """
     program: Program = {}
     filled: set[str] = set()
@@ -340,7 +279,7 @@ def _program(function: Function, hooks: dict[str, Function]) -> Program:
             if getattr(value, "is_hook", False) and path[-1] in hooks:
                 filled.add(path[-1])
                 uses[path] = hooks[path[-1]]
-            elif _is_jitted(value):
+            elif is_dispatcher(value) and _is_plain(value.py_func):
                 uses[path] = value.py_func
         for callee in uses.values():
             if _is_plain(callee) and callee not in program:
@@ -359,24 +298,29 @@ def _is_ours(function: FunctionType) -> bool:
     return (function.__module__ or "").partition(".")[0] == __package__.partition(".")[0]
 
 
+def _is_apart(function: Function, other: Function) -> bool:
+    """Tell whether two functions are of different packages: a policy and a loop are."""
+    one, two = (each.__module__.split(".")[:2] for each in (function, other))
+    return one != two
+
+
 def _is_plain(value: Any) -> bool:
     """Tell whether a value is a function that is compiled with its callers."""
     return isinstance(value, FunctionType) and not is_known(value)
 
 
-def _is_jitted(value: Any) -> bool:
-    """Tell whether a value is a user's function that ``numba.njit`` compiles."""
-    return is_dispatcher(value) and _is_plain(value.py_func)
-
-
-def _rebound(
+def _replacements(
     function: FunctionType, program: Program, linked: dict[FunctionType, Any]
-) -> FunctionType:
-    """Copy a function so that it calls the linked versions of what it calls."""
+) -> dict[Route, Any]:
+    """Return the linked versions of the functions that a function calls."""
+    return {path: linked[each] for path, each in program[function].items() if _is_plain(each)}
+
+
+def _rebound(function: FunctionType, replaced: dict[Route, Any]) -> FunctionType:
+    """Copy a function so that it uses other values for some of its globals."""
     names = dict(function.__globals__)
-    for path, value in program[function].items():
-        if _is_plain(value):
-            _put(names, path, linked[value])
+    for path, value in replaced.items():
+        _put(names, path, value)
     copy = FunctionType(function.__code__, names, function.__name__)
     copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     copy.__dict__.update(function.__dict__)
@@ -385,7 +329,7 @@ def _rebound(
 
 
 def _put(names: dict[str, Any], path: Route, value: Any) -> None:
-    """Put a value at a path; modules on the way are copied, so that others see no change."""
+    """Put a value at a path; copy the modules on the way, so that others see no change."""
     name, *rest = path
     if rest:
         module = ModuleType(names[name].__name__)
@@ -393,44 +337,3 @@ def _put(names: dict[str, Any], path: Route, value: Any) -> None:
         _put(vars(module), tuple(rest), value)
         value = module
     names[name] = value
-
-
-def _cache_folder(program: Program, name: Digest) -> Path | None:
-    """Make the folder for code from a program; None where it must not outlive the process."""
-    if name.unknown or not all(Path(each.__code__.co_filename).is_file() for each in program):
-        return None
-    folder = _cache_root() / name.name
-    try:
-        if not folder.exists():
-            _prune(folder.parent)
-        folder.mkdir(exist_ok=True)
-        os.utime(folder)
-    except OSError as error:
-        _say_uncached(error)
-        return None
-    return folder
-
-
-@cache
-def _cache_root() -> Path:
-    """Find a folder for compiled code; a read-only home falls back to a private one."""
-    try:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        root = Path(home) / "gridwright" / "code"
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=root):
-            return root
-    except (OSError, RuntimeError):
-        private = Path(tempfile.mkdtemp(prefix="gridwright-"))
-        atexit.register(shutil.rmtree, private, ignore_errors=True)
-        return private
-
-
-def _prune(root: Path) -> None:
-    """Drop the folders that have gone unused longest; another process may be at it too."""
-    ages = {}
-    for folder in root.iterdir():
-        with suppress(OSError):
-            ages[folder] = folder.stat().st_mtime
-    for folder in sorted(ages, key=lambda folder: ages[folder], reverse=True)[KEPT_FOLDERS:]:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -1,34 +1,99 @@
-"""How Numba compiles functions that only other compiled functions call.
+"""Compile in less time, with private parts of Numba.
 
-By itself it optimises every function and makes machine code of it, and then does the same again
-with the copy that is linked into each caller. A function that nothing but compiled code calls needs
-neither: it is optimised where it ends up. That saves a third to a half of the compiling.
+This file is used only with versions of Numba that it was tried with (``VERSIONS``), and not if the
+environment variable ``GRIDWRIGHT_QUICK_COMPILER`` is 0. Without it, ``target.CPU`` compiles by
+public means, and everything gives the same results. It does four things:
+
+- Numba optimises every function and makes machine code of it, and then does the same again with
+  the copies that are linked into its callers. Here a function that only compiled code calls is
+  optimised where it ends up. That saves a third to a half of the time.
+- Numba tries the implementations of an operator one after the other at every place that uses it.
+  Here the answer for the same types is remembered.
+- Code that allocates nothing is compiled without reference counting.
+- A wrong index in a user's function is reported with its file and line. Numba's own check raises an
+  IndexError without a place. An error in a function of this package that a user's function calls
+  is reported at the call, because the index came from there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any
 
-import numpy as np
+VERSIONS = ("0.68.0", "0.68.1")
+"""Versions of Numba that this file was tried with: see ``make numba-versions``."""
+if version("numba") not in VERSIONS:
+    raise ImportError(f"the quick compiler was not tried with Numba {version('numba')}")
+
+from numba import njit
+from numba import types as numba_types
 from numba.core import base, cgutils, errors, ir
-from numba.core import types as numba_types
 from numba.core.callconv import RETCODE_USEREXC, errcode_t
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
+from numba.core.types.misc import unliteral
 
-__all__ = [
-    "InnerCompiler",
-    "OuterCompiler",
-    "located_checks",
-    "remembered_calls",
-]
+from .checks import inputs_of, result_refused
+from .target import CPU, How
+
+__all__ = ["QuickCPU"]
+
+kinds: Any = numba_types
+MESSAGE = ("index is out of bounds",)
+OUT_OF_BOUNDS = errcode_t(RETCODE_USEREXC.constant + 1)
+"""The code of this error. Numba treats every code from ``RETCODE_USEREXC`` on as an exception."""
+_KNOWN: dict[Any, Any] = {}
+"""Types of calls, by the types of their arguments and the options of the caller."""
+
+
+class QuickCPU(CPU):
+    """Compile for the processor of this computer, with private parts of Numba."""
+
+    name = "cpu, quick"
+
+    def inner(self, function: Callable[..., Any], how: How) -> Any:
+        """Compile a function that only compiled code calls: Python needs no way in.
+
+        It is compiled once for arguments of a type, not again for constants among them. Otherwise
+        a variable that starts as a constant would have the functions that it is passed to compiled
+        for that constant, before Numba finds that it varies.
+        """
+        dispatcher: Any = njit(
+            function,
+            pipeline_class=InnerCompiler,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            forceinline=how.inlined,
+            **super().options(how),
+            **_reference_counting(how),
+        )
+        once = dispatcher.get_call_template
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            return once(tuple(map(unliteral, args)), {key: unliteral(kws[key]) for key in kws})
+
+        dispatcher.get_call_template = get_call_template
+        return dispatcher
+
+    def options(self, how: How) -> dict[str, Any]:
+        """Return Numba's options for a function that Python calls, or that has an address."""
+        counting = _reference_counting(how)
+        return {"pipeline_class": OuterCompiler, **super().options(how), **counting}
+
+    def guarded(self, value: Any) -> Any:
+        """Return nothing: calls are checked when their types are known."""
+        return None
+
+
+def _reference_counting(how: How) -> dict[str, Any]:
+    return {} if how.allocates is None else {"_nrt": how.allocates}
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Code that is there to be linked into other code."""
+    """Code that is linked into other code and never runs by itself."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -46,7 +111,7 @@ class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 class WithoutEnvironments:
-    """A code generator that leaves environments to the code that is linked."""
+    """A code generator that leaves environments to the linked code."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen
@@ -59,7 +124,7 @@ class WithoutEnvironments:
 
 
 class InnerCompiler(Compiler):  # type: ignore[misc]
-    """Compiles a function so that it can be linked, and no further."""
+    """Compile a function so that it can be linked, and no further."""
 
     def define_pipelines(self) -> Any:
         """Choose the library that the code goes into."""
@@ -69,7 +134,7 @@ class InnerCompiler(Compiler):  # type: ignore[misc]
 
 
 class OuterCompiler(Compiler):  # type: ignore[misc]
-    """Compiles a function that Python calls, with the environments of all that is linked in."""
+    """Compile a function that Python calls, with the environments of the linked functions."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile it."""
@@ -82,14 +147,11 @@ class OuterCompiler(Compiler):  # type: ignore[misc]
         return result
 
 
-_KNOWN: dict[Any, Any] = {}
-
-
 @contextmanager
 def remembered_calls() -> Iterator[None]:
     """Remember the types of calls while a program is compiled, and from one to the next.
 
-    Numba compiles one program at a time, so nobody else's is.
+    Numba compiles one program at a time, so this does not change other programs.
     """
     options: dict[int, tuple[Any, str]] = {}
     functions: Any = BaseFunction
@@ -114,19 +176,11 @@ def remembered_calls() -> Iterator[None]:
         functions.get_call_type = work_out
 
 
-kinds: Any = numba_types
-SAID = ("index is out of bounds",)
-OUT_OF_BOUNDS = errcode_t(RETCODE_USEREXC.constant + 1)
-"""The code of this error; Numba takes any code from ``RETCODE_USEREXC`` on for an exception."""
-INPUTS: dict[Any, int] = {np.dot: 2, np.outer: 2}
-"""How many arrays functions of NumPy read; the next one is written to."""
-
-
 @contextmanager
 def located_checks() -> Iterator[None]:
     """Give the bounds checks a place while a program is compiled.
 
-    Numba compiles one program at a time, so nobody else's is changed.
+    Numba compiles one program at a time, so this does not change other programs.
     """
     changed: Any = cgutils
     before = Lower.lower_inst, changed.do_boundscheck, base.user_function
@@ -160,8 +214,8 @@ def _check(context: Any, builder: Any, index: Any, length: Any, axis: Any = None
 
 
 def _raise(convention: Any, builder: Any, place: Any) -> None:
-    """Compile the error, with a code that tells it from other errors."""
-    convention.set_static_user_exc(builder, IndexError, SAID, *place)
+    """Compile the error, with a code of its own."""
+    convention.set_static_user_exc(builder, IndexError, MESSAGE, *place)
     status = convention.check_try_status(builder)
     with builder.if_then(builder.not_(status.in_try)):
         convention._return_errcode_raw(builder, OUT_OF_BOUNDS)
@@ -173,18 +227,15 @@ def _refuse_results(lower: Any, inst: Any) -> None:
     if not (isinstance(call, ir.Expr) and call.op == "call"):
         return
     called: Any = getattr(lower.typeof(call.func.name), "typing_key", None)
-    most = called.nin if isinstance(called, np.ufunc) else INPUTS.get(called)
+    most = inputs_of(called)
     absent = kinds.Omitted, kinds.NoneType
     given = [each for each in lower.fndesc.calltypes[call].args if not isinstance(each, absent)]
     if most is not None and len(given) > most:
-        raise errors.TypingError(
-            f"np.{called.__name__} is given an array for its result, which is not checked; "
-            f"write x = np.{called.__name__}(…)"
-        )
+        raise errors.TypingError(result_refused(called.__name__))
 
 
 def _shown_at_the_call(call: Any, fndesc: Any) -> Any:
-    """Let a user's function that calls one of this package raise its wrong index as its own."""
+    """Report a wrong index in a function of this package where a user's function calls it."""
     if not _is_ours(fndesc.modname):
         return call
 

@@ -1,28 +1,34 @@
-"""Named tuples that compiled functions hand to each other by address.
+"""Pass named tuples between compiled functions by their address.
 
-By itself Numba takes a tuple of arrays apart at every call, and puts it together again in what is
-called: with two dozen arrays that is most of the code there is to compile. The tuples that a
-program gets from Python stay as they are while it runs, so their address will do.
+Numba takes a tuple of arrays apart at every call and puts it together again in the called function.
+With two dozen arrays, this is most of the code to compile. The tuples that a program gets from
+Python do not change while it runs, so it is enough to pass their address.
 """
 
 from hashlib import blake2b
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.datamodel import models, register_default
-from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
-from numba.core.pythonapi import NativeValue, unbox
-from numba.core.types.containers import BaseTuple
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.core.typing.typeof import typeof_impl
+from numba import types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 __all__ = [
     "register",
 ]
 
 
-class Reference(types.Type):
+class Reference(types.Type):  # type: ignore[misc]
     """The address of a named tuple.
 
     Its name is short, because it is part of the name of every function that is passed one.
@@ -34,7 +40,7 @@ class Reference(types.Type):
         super().__init__(f"{named.instance_class.__name__}_{digest}")
 
 
-@register_default(Reference)
+@register_model(Reference)
 class ReferenceModel(models.PrimitiveModel):  # type: ignore[misc]
     """A pointer to the values of the fields."""
 
@@ -89,4 +95,4 @@ def register(cls: type) -> None:
     @typeof_impl.register(cls)  # type: ignore[untyped-decorator]
     def typeof(value: Any, c: Any) -> Any:
         found = [typeof_impl(each, c) for each in value]
-        return Reference(BaseTuple.from_types(found, cls))
+        return Reference(types.BaseTuple.from_types(found, cls))

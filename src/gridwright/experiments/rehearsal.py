@@ -23,6 +23,8 @@ from ..policies import Policy
 from ..simulation import Delays, Replication, line_of, replicate
 
 TASKS = 200
+ALLOCATES = ("NRT required", "Only accept returning of array passed into the function")
+"""What Numba says of code that allocates memory where it must not."""
 
 
 def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
@@ -94,7 +96,7 @@ class _Rehearsal:
         except InputError:
             raise
         except Exception as error:
-            if not policy.allocating and "NRT required" in str(error):
+            if not policy.allocating and any(words in str(error) for words in ALLOCATES):
                 return self.compile(horizon, allocating=True)
             raise InputError(_why_not_compiled(policy, str(error))) from error
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.digest import numba_settings, processor, toolchain
+from ..compiler.computer import numba_settings, processor, toolchain
 from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication

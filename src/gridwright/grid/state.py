@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
-from ..compiler.readonly import readonly
+from ..compiler.checks import readonly
 from ..policies import Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .job import Cancel, Decision, Instruction, Job, Send, Stage

@@ -9,8 +9,6 @@ from ..allocation import Situation
 from ..model import InputError
 from .view import INFORMED, Pairs, View
 
-ALLOCATES_NOTHING = True  # what is compiled; the planner `fastest` is for Python
-
 ALIKE = 1e-12
 """Relative difference below which two times are a tie: sums kept step by step differ by rounding,
 which would otherwise break ties at random."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, grouped, interior, prices, vertex, weights
-from ..compiler.readonly import readonly
+from ..compiler.checks import readonly
 from ..model import InputError, did_you_mean
 from .kind import KINDS, Kind
 from .view import Pairs, Table

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook
-from ..compiler.readonly import readonly
+from ..compiler.checks import readonly
+from ..compiler.link import allocates_nothing, hook
 from ..policies.view import BatchView
 from .batch_state import State
 from .event_log import ARRIVE, ASSIGN, DISCARD, FINISH, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     s: State,
     v: BatchView,

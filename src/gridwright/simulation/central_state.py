@@ -14,12 +14,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..compiler.checks import readonly
 from ..compiler.link import rare, shared
-from ..compiler.readonly import readonly
 from ..policies.view import View
 from .sampling import shape_draw
-
-ALLOCATES_NOTHING = True
 
 SERVER = np.dtype(
     [

@@ -14,19 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook
+from ..compiler.link import allocates_nothing, hook
 from ..policies.view import ChainView
 from .chain_state import ChainState, shown
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
 
-ALLOCATES_NOTHING = True
-
 TINY = 1e-9
 """A time that is a whole number of ticks but for rounding is one."""
 
 
+@allocates_nothing
 def loop(
     s: ChainState,
     arguments: Any,

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..compiler.checks import readonly
 from ..compiler.link import shared
-from ..compiler.readonly import readonly
 from ..policies.view import ChainView
-
-ALLOCATES_NOTHING = True
 
 SERVER = np.dtype(
     [

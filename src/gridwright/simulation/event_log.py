@@ -6,8 +6,6 @@ import numpy as np
 
 from ..compiler.link import rare
 
-ALLOCATES_NOTHING = True
-
 KINDS = (
     "arrival",
     "assignment",

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook, rare
+from ..compiler.link import allocates_nothing, hook, rare
 from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .planning import situation
 from .sampling import low, shape_draw
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     s: State,
     arguments: Any,

@@ -9,8 +9,6 @@ import numpy as np
 from ..compiler.link import rare
 from .central_state import State
 
-ALLOCATES_NOTHING = True
-
 
 def rejoin(s: State, j: int) -> None:
     """Put a machine that has become idle at the end of the lists."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook
+from ..compiler.link import allocates_nothing, hook
 from ..policies.view import View
 from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
@@ -21,9 +21,8 @@ from .peer_state import PeerState, known, learn, meet, replan
 from .push import account
 from .sampling import low, shape_draw
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     p: PeerState,
     arguments: Any,

@@ -9,12 +9,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..allocation import Situation
+from ..compiler.checks import readonly
 from ..compiler.link import shared
-from ..compiler.readonly import readonly
 from ..policies.view import View
 from .central_state import State
-
-ALLOCATES_NOTHING = True
 
 DIARY = np.dtype(
     [

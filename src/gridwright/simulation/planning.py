@@ -10,12 +10,10 @@ from ..allocation import Situation, Workspace, grouped, make_workspace, prices, 
 from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
-from ..compiler.link import point, rare, shared
+from ..compiler.link import allocates_nothing, point, rare, shared
 from ..policies import Policy
 from ..policies.choice import fastest, mark_fastest
 from .central_state import State
-
-ALLOCATES_NOTHING = True
 
 Floats = NDArray[np.float64]
 
@@ -29,11 +27,13 @@ class Planning(NamedTuple):
     arrivals: Floats  # [class], scratch
 
 
+@allocates_nothing
 def plan_in_python(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Leave the planning to Python."""
     return False
 
 
+@allocates_nothing
 def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``vertex`` does."""
     if optimum(now, planning.room) == FAILED:
@@ -42,6 +42,7 @@ def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@allocates_nothing
 def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``grouped`` does."""
     if optimum(now, planning.room) == FAILED:
@@ -50,6 +51,7 @@ def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@allocates_nothing
 def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``prices`` does, and ``weights``, which has no power."""
     if optimum(now, planning.room) == FAILED:
@@ -59,6 +61,7 @@ def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
     return True
 
 
+@allocates_nothing
 def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``fastest`` does; how many that are was checked when the first plan was made."""
     machines = now.rates.shape[1]

@@ -14,8 +14,6 @@ from .central_state import State, shown
 from .event_loop import begin, hand_over, insert, interrupt, placed, settle
 from .idle_order import fastest_idle, leave, longest_idle, rejoin, relist
 
-ALLOCATES_NOTHING = True
-
 
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
     """Let a free machine ask; without a task for it, it becomes idle."""

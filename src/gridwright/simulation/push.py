@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import hook, rare
+from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
 from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
@@ -22,9 +22,8 @@ from .event_loop import begin, hand_over, insert, interrupt, settle
 from .interrupts import DRAWS, HELD, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
 
-ALLOCATES_NOTHING = True
 
-
+@allocates_nothing
 def loop(
     s: State,
     arguments: Any,

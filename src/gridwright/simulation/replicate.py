@@ -66,7 +66,8 @@ def line_of(error: Exception, policy: Policy) -> str | None:
     """Name the line of a user's code that an error comes from; None where there is none.
 
     Compiled code that raises adds its own line to the traceback. Where that is a line of Numba,
-    all that is known is that the policy called it.
+    all that is known is that the policy called it. Without the quick compiler, a wrong index has no
+    line: then the policy is named.
     """
     frames = [(Path(each.filename), each.lineno) for each in extract_tb(error.__traceback__)]
     for file, line in reversed(frames):
@@ -76,6 +77,8 @@ def line_of(error: Exception, policy: Policy) -> str | None:
     if _is_in(caller, OWN) and _is_in(file, NUMBA) and not policy.is_shipped:
         code = policy.decide.__code__
         return f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+    if str(error) == "index is out of bounds" and not policy.is_shipped:
+        return f"policy {policy.name}"
     return None
 
 

@@ -1,0 +1,103 @@
+"""Keep machine code on disk, in one folder for each program."""
+
+import atexit
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+__all__ = ["compile_into", "folder_of"]
+
+KEPT_FOLDERS = 256
+SPARE = 4_000_000
+"""Bytes that must be free on the disk, which is more than any program takes."""
+_LOCK = Lock()
+
+
+def folder_of(name: str) -> Path | None:
+    """Make the folder of a program; return None and warn if nothing can be written there."""
+    folder = _root() / name
+    try:
+        if not folder.exists():
+            _prune(folder.parent)
+        folder.mkdir(exist_ok=True)
+        os.utime(folder)
+        if next(folder.iterdir(), None) is None:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                os.posix_fallocate(file.fileno(), 0, SPARE)
+    except OSError as error:
+        _warn(error)
+        return None
+    return folder
+
+
+def compile_into(folder: Path | None, compiled: Callable[[bool], Any]) -> Any:
+    """Compile with Numba's cache in a folder; without a cache if there is no folder."""
+    with _caching_in(folder):
+        try:
+            return compiled(folder is not None)
+        except (OSError, RuntimeError) as error:  # RuntimeError: Numba cannot use the folder
+            if folder is None:
+                raise
+            _warn(error)
+            return compiled(False)
+
+
+@contextmanager
+def _caching_in(folder: Path | None) -> Iterator[None]:
+    """Point Numba's cache to a folder while functions are decorated."""
+    import numba
+
+    config: Any = numba.config
+    with _LOCK:
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
+        try:
+            yield
+        finally:
+            config.CACHE_DIR = before
+
+
+_WARNED: list[str] = []
+
+
+def _warn(error: Exception) -> None:
+    """Warn once that code is not kept."""
+    why = getattr(error, "strerror", None) or str(error)
+    if not _WARNED:
+        _WARNED.append(why)
+        logging.getLogger("gridwright").warning(
+            "gridwright: compiled code cannot be kept in %s: %s; it is compiled again next time",
+            _root(),
+            why,
+        )
+
+
+@cache
+def _root() -> Path:
+    """Return the folder of all compiled code; a temporary one if the home is read-only."""
+    try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        root = Path(home) / "gridwright" / "code"
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root):
+            return root
+    except (OSError, RuntimeError):
+        private = Path(tempfile.mkdtemp(prefix="gridwright-"))
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return private
+
+
+def _prune(root: Path) -> None:
+    """Remove the folders that were not used for longest; other processes may do so too."""
+    ages = {}
+    for folder in root.iterdir():
+        with suppress(OSError):
+            ages[folder] = folder.stat().st_mtime
+    for folder in sorted(ages, key=lambda folder: ages[folder], reverse=True)[KEPT_FOLDERS:]:
+        shutil.rmtree(folder, ignore_errors=True)

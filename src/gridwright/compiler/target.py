@@ -1,0 +1,70 @@
+"""Compile single functions for a kind of processor.
+
+A target says how functions become machine code and what a random generator is there. ``CPU`` is the
+only one. It uses Numba's public interface. ``quick.py`` compiles for the same processor in less
+time, with private parts of Numba, and gives the same results. ``link.target`` chooses between them.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .checks import without_results
+
+__all__ = ["CPU", "How"]
+
+
+class How(NamedTuple):
+    """How one function of a program is compiled. A target may ignore all but ``checked``."""
+
+    checked: bool = False
+    """Check every index."""
+    allocates: bool | None = None
+    """Without memory allocation, there is no need to count references. None: as its caller."""
+    inlined: bool = False
+    """Insert the function into its callers."""
+
+
+class CPU:
+    """Compile for the processor of this computer, with Numba's public interface."""
+
+    name = "cpu"
+
+    def inner(self, function: Callable[..., Any], how: How) -> Any:
+        """Compile a function that only compiled code calls.
+
+        As an overload, it has no way in from Python, and is compiled once for arguments of a type,
+        not again for each constant among them.
+        """
+        from numba.extending import overload
+
+        def stand_in(*_: Any, **__: Any) -> Any:
+            return function
+
+        overload(stand_in, jit_options=self.options(how), strict=False)(stand_in)
+        return stand_in
+
+    def entry(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
+        """Compile a function that Python calls."""
+        import numba
+
+        return numba.njit(function, cache=cached, **self.options(how))
+
+    def callback(self, function: Callable[..., Any], how: How, cached: bool, signature: Any) -> Any:
+        """Compile a function that has an address, for one signature."""
+        import numba
+
+        return numba.cfunc(signature, cache=cached, **self.options(how))(function)
+
+    def options(self, how: How) -> dict[str, Any]:
+        """Return Numba's options for a function."""
+        return {"nogil": True, "error_model": "numpy", "boundscheck": how.checked}
+
+    def guarded(self, value: Any) -> Any:
+        """Return what a user's function calls in place of a value, to be safe."""
+        return without_results(value)
+
+    def generator(self, seed: np.random.SeedSequence) -> np.random.Generator:
+        """Return a random generator that compiled code can draw from."""
+        return np.random.Generator(np.random.PCG64(seed))

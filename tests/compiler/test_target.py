@@ -1,0 +1,190 @@
+"""The quick compiler and the public one give the same results, and leave Numba as it was."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+from numba.core.types.functions import BaseFunction
+
+from gridwright.compiler.link import allocates_nothing, hook, link, point, target
+from gridwright.compiler.target import CPU
+
+BOTH = pytest.mark.parametrize("switch", ["1", "0"], ids=["quick", "public"])
+
+
+def add(x: float, y: float) -> float:
+    return max(x, y) + x
+
+
+def no_sum(x: object) -> object:
+    return x + "never"  # type: ignore[operator]
+
+
+def doubled(x: float) -> float:
+    return add(x, x)
+
+
+@hook
+def chosen(x: float) -> float:
+    return x
+
+
+def logistic(x: float, n: int) -> float:
+    for k in range(n):
+        x = 3.7 * x * (1.0 - x) + chosen(x) / (k + 1.0)
+        if x > 1.0:
+            x -= np.floor(x)
+    return x
+
+
+def bend(x: float) -> float:
+    return 0.01 * np.sin(x)
+
+
+@allocates_nothing
+def total(numbers: Any) -> float:
+    found = 0.0
+    for k in range(len(numbers)):
+        found += logistic(numbers[k], 3 + k)
+    return found
+
+
+def normal(rng: Any, n: int) -> float:
+    found = 0.0
+    for _ in range(n):
+        found += rng.standard_normal() * rng.exponential(2.0)
+    return found
+
+
+PROGRAMS: list[Callable[[], Any]] = [
+    lambda: link(doubled)(2.0),
+    lambda: link(doubled, inlined=True)(3),
+    lambda: link(logistic, chosen=bend)(0.3, 50),
+    lambda: link(total, inlined=True)(np.linspace(0.1, 0.9, 7)),
+    lambda: link(total, chosen=bend, allocating=True)(np.linspace(0.1, 0.9, 7)),
+    lambda: link(normal)(np.random.default_rng(3), 40),
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_both_compilers_give_the_same(
+    program: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for switch in ("1", "0"):
+        monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", switch)
+        found.append(program())
+    assert found[0] == found[1]
+
+
+def test_the_quick_compiler_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", "0")
+    assert type(target()) is CPU
+    public = link(doubled)
+    monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", "1")
+    assert (type(target()) is CPU) == (link(doubled) is public)
+
+
+@BOTH
+def test_numba_is_left_as_it_was(switch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", switch)
+    before = BaseFunction.get_call_type
+    assert link(add)(1.0, 2.0) == 3.0
+    with pytest.raises(NumbaError):
+        link(no_sum)(np.zeros(1))
+    assert BaseFunction.get_call_type is before
+
+
+@BOTH
+def test_each_type_has_its_own_answer(switch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", switch)
+    linked = link(add)
+    answers = [linked(1, 2), linked(1.0, 2.5), linked(True, 2)]
+    assert [(type(each), each) for each in answers] == [(int, 3), (float, 3.5), (int, 3)]
+
+
+@BOTH
+def test_a_pointer_has_an_address(switch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", switch)
+    pointer = point(doubled, numba.float64, numba.float64)
+    assert pointer.__wrapper_address__() != 0
+
+
+SIMULATIONS = """
+import hashlib, json, sys
+import numpy as np
+import gridwright as gw
+
+def fed(digest, value):
+    if isinstance(value, np.ndarray):
+        if value.dtype.names:
+            for name in value.dtype.names:
+                fed(digest, np.ascontiguousarray(value[name]))
+        else:
+            digest.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
+    elif isinstance(value, list | tuple):
+        for each in value:
+            fed(digest, each)
+    else:
+        digest.update(repr(value).encode())
+
+MINE = '''
+import gridwright as gw
+import numpy as np
+
+WEIGHTS = np.array([1.0, 2.0, 3.0, 4.0])
+
+@gw.push
+def mine(task_class, view):
+    waits = np.zeros(view.machines.size)
+    for m in range(view.machines.size):
+        rate = view.rate[task_class, m]
+        there = view.machines[m].backlog + WEIGHTS[task_class % 4]
+        waits[m] = there / rate if rate > 0 else np.inf
+    return int(np.argmin(np.add(waits, 1.0)))
+'''
+with open(sys.argv[1], "w") as file:
+    file.write(MINE)
+found = {}
+for system, policy, horizon in [
+    ("2.B", "mct", 300),
+    ("2.B", sys.argv[1], 300),
+    ("3.A:alpha1:2", "lpas_dg", 60),
+    ("4.A", "lpas_dec", 60),
+    ("Wisnesky:8", "chain_mct", None),
+    ("Smith", "min_min", None),
+]:
+    result = gw.simulate(system, policy, horizon=horizon, replications=2, seed=5, threads=1)
+    for name in result.replications[0]._fields:
+        if name != "seconds":
+            digest = hashlib.sha256()
+            fed(digest, [getattr(each, name) for each in result.replications])
+            found[f"{system} {policy} {name}"] = digest.hexdigest()
+print(json.dumps(found))
+"""
+
+
+def test_simulations_are_the_same_bit_for_bit(tmp_path: Path) -> None:
+    found = []
+    for switch in ("1", "0"):
+        environment = {**os.environ, "GRIDWRIGHT_QUICK_COMPILER": switch}
+        done = subprocess.run(
+            [sys.executable, "-c", SIMULATIONS, str(tmp_path / "mine.py")],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    assert len(found[0]) > 60
+    assert found[0] == found[1]
