@@ -18,4 +18,4 @@ for name, shares in zip(system.classes, found.shares, strict=True):
         if share
     ]
     print(f"{name}: {', '.join(parts)}")
-print(gw.verdict(found).words)
+print(found.verdict.words)
