@@ -39,8 +39,6 @@ from .systems import systems
 from .ui import ui
 from .workers import workers
 
-__all__ = ["app", "main", "run"]
-
 app = typer.Typer(
     name="gridwright",
     help="Manage work on unequal machines: allocation, scheduling policies, simulation.",

@@ -23,21 +23,6 @@ from .error import InputError, did_you_mean
 from .record import Count, NonNegative, Positive, Record, explain, shortened
 from .user_file import load_module
 
-__all__ = [
-    "Deterministic",
-    "Distribution",
-    "Erlang",
-    "Exponential",
-    "Gamma",
-    "Hyperexponential",
-    "Lognormal",
-    "Pmf",
-    "Uniform",
-    "Weibull",
-    "describe",
-    "parse",
-]
-
 
 class Distribution(Record):
     """Base class of the distributions of times, which are never negative.
