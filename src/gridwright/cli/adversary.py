@@ -30,12 +30,8 @@ def adversary(
     ] = "0.3:0.95",
     steps: Annotated[int, typer.Option(help="Number of systems to try.")] = 300,
     seed: Seed = 1,
-    save: Annotated[Path, path_option("--save", "Write the system that was found.")] = Path(
-        "adversary.toml"
-    ),
-    plot: Annotated[
-        Path | None, path_option("--plot", "Draw the system and the policies on it.")
-    ] = None,
+    save: Annotated[Path, path_option("Write the system that was found.")] = Path("adversary.toml"),
+    plot: Annotated[Path | None, path_option("Draw the system and the policies on it.")] = None,
     json: Json = False,
 ) -> None:
     """Search for a system on which a policy loses most to others, and save it."""

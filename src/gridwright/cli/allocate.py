@@ -31,9 +31,7 @@ def allocate(
             metavar="MACHINE,…",
         ),
     ] = None,
-    plot: Annotated[
-        Path | None, path_option("--plot", "Draw the allocation as a heat map.")
-    ] = None,
+    plot: Annotated[Path | None, path_option("Draw the allocation as a heat map.")] = None,
     json: Json = False,
 ) -> None:
     """Solve the allocation LP: capacity, load, and which machine serves which class."""
@@ -61,8 +59,8 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
 
     out = console()
     system = allocation.system
-    size = counted(system.shape[0], "class", "classes")
-    size += ", " + counted(system.shape[1], "machine")
+    classes, machines = system.shape
+    size = f"{counted(classes, 'class', 'classes')}, {counted(machines, 'machine')}"
     out.print(f"[bold]{escape(system.name)}[/bold]: {size}")
     out.print(
         f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
@@ -83,8 +81,8 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
 def _bottleneck(allocation: Allocation) -> str:
     classes, machines = allocation.bottleneck_classes, allocation.bottleneck_machines
     every = len(machines) == len(allocation.system.machines) - len(allocation.down)
-    named = "every machine" if every else _list(machines, "machine")
-    return f"The capacity is limited by {_list(classes, 'class')} and {named}."
+    named = "every machine" if every else _list(machines, "machine", "machines")
+    return f"The capacity is limited by {_list(classes, 'class', 'classes')} and {named}."
 
 
 def _prices(allocation: Allocation) -> str:
@@ -107,26 +105,19 @@ def _one_more(allocation: Allocation) -> str:
     return f"One more machine would add to the capacity: {added}."
 
 
-def _list(names: tuple[str, ...], what: str) -> str:
+def _list(names: tuple[str, ...], one: str, many: str) -> str:
     if len(names) > 12:
-        return f"{len(names)} {what}s" if what != "class" else f"{len(names)} classes"
-    plural = "" if len(names) == 1 else "es" if what == "class" else "s"
-    return f"{what}{plural} {', '.join(names)}"
-
-
-def _shortened(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
+        return f"{len(names)} {many}"
+    return f"{one if len(names) == 1 else many} {', '.join(names)}"
 
 
 def _information(allocation: Allocation) -> str:
     asked = [
-        f"{allocation.information(limit):.2f} ({100 * allocation.discount(limit):.1f} % saved)"
-        for limit in (None, 2)
+        f"{name} {allocation.information(limit):.2f} "
+        f"({100 * allocation.discount(limit):.1f} % saved)"
+        for name, limit in (("LPAS", None), ("LPAS-2/k", 2))
     ]
-    return (
-        f"Machines asked per arrival, of {len(allocation.system.machines)}: "
-        f"LPAS {asked[0]}, LPAS-2/k {asked[1]}."
-    )
+    return f"Machines asked per arrival, of {len(allocation.system.machines)}: {', '.join(asked)}."
 
 
 def _change(before: Allocation, after: Allocation) -> str:
@@ -134,7 +125,8 @@ def _change(before: Allocation, after: Allocation) -> str:
 
     found = change(before, after)
     per_cent = 100 * (found.after / found.before - 1)
-    down = _shortened([after.system.machines[j] for j in after.down])
+    names = [after.system.machines[j] for j in after.down]
+    down = ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
     pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])
     more = f" and {len(found.gained) - 6} more" if len(found.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."

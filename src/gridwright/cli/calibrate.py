@@ -28,14 +28,11 @@ def calibrate(
         float, typer.Option(help="Approximate length of the longest job, in seconds.")
     ] = 0.1,
     together: Annotated[
-        bool,
-        typer.Option("--together", help="Measure all machines at once instead of in turn."),
+        bool, typer.Option("--together", help="Measure all machines at once instead of in turn.")
     ] = False,
-    save: Annotated[
-        Path | None, path_option("--save", "Write a machine list, for experiments.")
-    ] = None,
-    csv: Annotated[Path | None, path_option("--csv", "Write the time of every job as CSV.")] = None,
-    plot: Annotated[Path | None, path_option("--plot", "Draw two plots for every machine.")] = None,
+    save: Annotated[Path | None, path_option("Write a machine list, for experiments.")] = None,
+    csv: Annotated[Path | None, path_option("Write the time of every job as CSV.")] = None,
+    plot: Annotated[Path | None, path_option("Draw two plots for every machine.")] = None,
     json: Json = False,
 ) -> None:
     """Measure how fast machines run a loop, so that experiments can impose other speeds."""
@@ -70,7 +67,6 @@ def calibrate(
 
 
 def _show(found: Calibrations) -> None:
-
     out = console()
     times = counted(found.repeats, "time")
     out.print(f"Jobs of several lengths, each run {times}; means, and lines fitted to them\n")

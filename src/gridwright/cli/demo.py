@@ -63,20 +63,17 @@ def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
     """Run a small experiment on local processes; return it and its simulated twin."""
     from ..testbed import Experiment, conduct, twin
 
-    more = {"time_unit": TIME_UNIT, "duration": DURATION}
-    chosen = Experiment.find(EXPERIMENT, policy=policy, **more)
+    chosen = Experiment.find(EXPERIMENT, policy=policy, time_unit=TIME_UNIT, duration=DURATION)
     with progress_bar() as report:
 
         def watch(mapper: Mapper) -> None:
-            share = min(mapper.now() / DURATION, 1.0)
-            report(policy, share, note="on local processes")
+            report(policy, min(mapper.now() / DURATION, 1.0), note="on local processes")
 
         run = conduct(chosen, path=folder / f"{policy}.sqlite", watch=watch)
     return run, twin(run)
 
 
 def _show(trials: list[tuple[Run, Statistics]]) -> None:
-
     out, first = console(), trials[0][0]
     out.print(
         f"\nAnother published system, small enough to run here for real:\n"

@@ -74,10 +74,7 @@ for name, (group, commands) in GROUPS.items():
     for command in commands:
         group.command()(command)
     app.add_typer(
-        group,
-        name=name,
-        no_args_is_help=name != "runs",
-        rich_help_panel="Groups of commands",
+        group, name=name, no_args_is_help=name != "runs", rich_help_panel="Groups of commands"
     )
 
 

@@ -28,9 +28,9 @@ def listed(words: str | Iterable[str]) -> list[str]:
     return [word.strip() for text in texts for word in text.split(",") if word.strip()]
 
 
-def path_option(name: str, help: str, metavar: str = "PATH") -> Any:
+def path_option(help: str, metavar: str = "PATH") -> Any:
     """Return an option that names a file to write."""
-    return typer.Option(name, help=help, metavar=metavar)
+    return typer.Option(help=help, metavar=metavar)
 
 
 SystemName = Annotated[
@@ -104,10 +104,10 @@ RunNumber = Annotated[
         metavar="RUN", help="Number of a run in 'gridwright runs list', or the path of its journal."
     ),
 ]
-Csv = Annotated[Path | None, path_option("--csv", "Write the values of every replication as CSV.")]
+Csv = Annotated[Path | None, path_option("Write the values of every replication as CSV.")]
 Plot = Annotated[
     Path | None,
-    path_option("--plot", "Draw the means, the classes and the number in system over time."),
+    path_option("Draw the means, the classes and the number in system over time."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 
@@ -155,7 +155,7 @@ Load = Annotated[
     float | None,
     typer.Option(
         help="Scale the speeds of all machines to this load; 0.8 by default where only relative "
-        "speeds are known.",
+        "speeds are known."
     ),
 ]
 

@@ -83,7 +83,7 @@ def show_run(
     number: RunNumber,
     expect: Expect = True,
     plot: Annotated[
-        Path | None, path_option("--plot", "Draw the response time of every job over time.")
+        Path | None, path_option("Draw the response time of every job over time.")
     ] = None,
     json: Json = False,
 ) -> None:

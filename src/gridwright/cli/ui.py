@@ -22,8 +22,7 @@ def ui(
     run: Annotated[
         Path | None,
         typer.Option(
-            help="Folder where runs are stored, instead of $GRIDWRIGHT_HOME.",
-            metavar="DIR",
+            help="Folder where runs are stored, instead of $GRIDWRIGHT_HOME.", metavar="DIR"
         ),
     ] = None,
 ) -> None:

@@ -24,8 +24,7 @@ def workers(
         ),
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(help="Name of a worker that joins; several workers are numbered."),
+        str | None, typer.Option(help="Name of a worker that joins; several workers are numbered.")
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address that the new scheduler listens on.")

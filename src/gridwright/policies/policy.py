@@ -192,11 +192,7 @@ def _check_signature(kind: Kind, decide: Any) -> None:
     signature = inspect.signature(decide)
     subjects = kind.subjects
     expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
-    later = (
-        inspect.iscoroutinefunction,
-        inspect.isgeneratorfunction,
-        inspect.isasyncgenfunction,
-    )
+    later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     if any(is_later(decide) for is_later in later):
         raise InputError(f"{decide.__name__} does not return at once; expected {expected}")
     parameters = list(signature.parameters.values())
