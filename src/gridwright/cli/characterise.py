@@ -61,7 +61,7 @@ def characterise(
             machines=machines,
             processors=processors,
             load=load,
-            failures=own and own.failures(),
+            failures=None if own is None else own.failures(),
             name=traces.trace_name(trace),
             **traces.window(found, from_, to),
         )

@@ -36,7 +36,7 @@ def systems(
         print_json([_summary(entry) for entry in everything]) if json else _list(everything)
         return
     if toml and json:
-        raise InputError("--toml and --json exclude each other")
+        raise InputError("--toml and --json exclude each other; choose one")
     entry = find(name)
     if toml:
         if entry.down:

@@ -65,13 +65,9 @@ class FailureTrace:
         return len(self.node)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FailureTrace)
-            and self.nodes == other.nodes
-            and all(
-                np.array_equal(getattr(self, part), getattr(other, part))
-                for part in ("node", "start", "end", "up")
-            )
+        parts = ("nodes", "node", "start", "end", "up")
+        return isinstance(other, FailureTrace) and all(
+            np.array_equal(getattr(self, part), getattr(other, part)) for part in parts
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -97,14 +93,9 @@ class FailureTrace:
         """Return node, start and end of every time down; overlapping times are joined."""
         chosen = ~self.up & (self.end > self.start)
         order = np.lexsort((self.start[chosen], self.node[chosen]))
-        rows = zip(
-            self.node[chosen][order].tolist(),
-            self.start[chosen][order].tolist(),
-            self.end[chosen][order].tolist(),
-            strict=True,
-        )
+        columns = [part[chosen][order].tolist() for part in (self.node, self.start, self.end)]
         merged: list[list[Any]] = []
-        for node, start, end in rows:
+        for node, start, end in zip(*columns, strict=True):
             if merged and merged[-1][0] == node and start <= merged[-1][2]:
                 merged[-1][2] = max(merged[-1][2], end)
             else:

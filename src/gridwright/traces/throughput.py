@@ -42,11 +42,8 @@ class Throughputs:
         """Return the rows of jobs with this number of devices, by default the smallest."""
         if devices is None:
             devices = min(self.devices, default=1)
-        chosen = [
-            k
-            for k, count in enumerate(self.devices)
-            if count == devices and (self.steps[k] > 0).any()
-        ]
+        wanted = (np.array(self.devices) == devices) & (self.steps > 0).any(axis=1)
+        chosen = np.flatnonzero(wanted).tolist()
         if not chosen:
             known = ", ".join(map(str, sorted(set(self.devices))))
             raise InputError(f"no job type uses {devices} devices; there are types with {known}")

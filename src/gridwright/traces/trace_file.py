@@ -9,7 +9,7 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from io import StringIO
 from os import PathLike
 from pathlib import Path
@@ -201,15 +201,8 @@ class Account:
 
     def as_json(self) -> dict[str, Any]:
         """Return the account as ``--json`` prints it."""
-        return {
-            "rows": self.rows,
-            "kept": self.kept,
-            "skipped": {
-                why: {"count": each.count, "first": each.first}
-                for why, each in self.skipped.items()
-            },
-            "notes": self.notes,
-        }
+        skipped = {why: asdict(each) for why, each in self.skipped.items()}
+        return {"rows": self.rows, "kept": self.kept, "skipped": skipped, "notes": self.notes}
 
 
 def trace_name(path: str | PathLike[str]) -> str:
