@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
-from .options import Json, SystemName, listed, path_option
+from .options import Json, SystemName, listed, option, path_option
 from .output import check_files, console, counted, finish, matrix, show
 
 if TYPE_CHECKING:
@@ -19,16 +18,14 @@ def allocate(
     system: SystemName,
     method: Annotated[
         str,
-        typer.Option(
-            help="How to solve the LP: grouped, vertex or interior; see the command reference.",
-            metavar="METHOD",
+        option(
+            "How to solve the LP: grouped, vertex or interior; see the command reference.", "METHOD"
         ),
     ] = "grouped",
     down: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Machines that are down: names, groups or numbers, separated by commas.",
-            metavar="MACHINE,…",
+        option(
+            "Machines that are down: names, groups or numbers, separated by commas.", "MACHINE,…"
         ),
     ] = None,
     plot: Annotated[Path | None, path_option("Draw the allocation as a heat map.")] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Json, listed, path_option
+from .options import Json, listed, option, path_option
 from .output import check_files, console, counted, finish, progress_bar, show, table
 
 if TYPE_CHECKING:
@@ -20,29 +20,24 @@ if TYPE_CHECKING:
 
 
 def availability(
-    every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 1.0,
+    every: Annotated[float, option("Seconds between two readings.")] = 1.0,
     for_: Annotated[
         float, typer.Option("--for", help="Length of the measurement, in seconds.")
     ] = 5.0,
     mode: Annotated[
-        str,
-        typer.Option(help="How to predict readings: weekly, recursive or fixed.", metavar="MODE"),
+        str, option("How to predict readings: weekly, recursive or fixed.", "MODE")
     ] = "weekly",
-    intervals: Annotated[int, typer.Option(help="Number of intervals in a day.")] = 96,
+    intervals: Annotated[int, option("Number of intervals in a day.")] = 96,
     weights: Annotated[
-        str,
-        typer.Option(
-            help="For weekly: weights of the last week, the week before, and so on.", metavar="W,…"
-        ),
+        str, option("For weekly: weights of the last week, the week before, and so on.", "W,…")
     ] = "0.4,0.3,0.2,0.1",
-    c: Annotated[float, typer.Option(help="For recursive: weight of the newest week.")] = 0.5,
+    c: Annotated[float, option("For recursive: weight of the newest week.")] = 0.5,
     share: Annotated[
-        float | None,
-        typer.Option(help="For fixed: the share; in the forecast by default the measured mean."),
+        float | None, option("For fixed: the share; in the forecast by default the measured mean.")
     ] = None,
     period: Annotated[
         float | None,
-        typer.Option(help="For fixed: seconds for which the share is valid; by default no limit."),
+        option("For fixed: seconds for which the share is valid; by default no limit."),
     ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Add the readings to the history of this computer.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .options import Json, On, path_option
+from .options import Json, On, option, path_option
 from .output import check_files, console, counted, finish, progress_bar, show, table, write_rows
 
 if TYPE_CHECKING:
@@ -18,15 +18,11 @@ if TYPE_CHECKING:
 def calibrate(
     machines: Annotated[
         int | None,
-        typer.Option(
-            help="Number of local processes, one for each machine; 2 by default.", metavar="NUMBER"
-        ),
+        option("Number of local processes, one for each machine; 2 by default.", "NUMBER"),
     ] = None,
     on: On = None,
-    repeats: Annotated[int, typer.Option(help="How often each job runs.")] = 5,
-    longest: Annotated[
-        float, typer.Option(help="Approximate length of the longest job, in seconds.")
-    ] = 0.1,
+    repeats: Annotated[int, option("How often each job runs.")] = 5,
+    longest: Annotated[float, option("Approximate length of the longest job, in seconds.")] = 0.1,
     together: Annotated[
         bool, typer.Option("--together", help="Measure all machines at once instead of in turn.")
     ] = False,

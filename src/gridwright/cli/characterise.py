@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .options import Classes, From, Json, Load, Machines, Processors, To
+from . import options
+from .options import option
 from .output import UNKNOWN, check_files, console, counted, finish, known, show, table
 
 if TYPE_CHECKING:
@@ -28,22 +29,18 @@ def characterise(
             "(CSV), packed (.gz, .xz) or not.",
         ),
     ],
-    classes: Classes = "",
-    machines: Machines = "",
-    processors: Processors = "times",
-    from_: From = "0",
-    to: To = None,
-    load: Load = None,
+    classes: options.Classes = "",
+    machines: options.Machines = "",
+    processors: options.Processors = "times",
+    from_: options.From = "0",
+    to: options.To = None,
+    load: options.Load = None,
     failures: Annotated[
         Path | None,
-        typer.Option(
-            help="A failure trace; the machines of the system fail like its nodes.", metavar="TRACE"
-        ),
+        option("A failure trace; the machines of the system fail like its nodes.", "TRACE"),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a system file.", metavar="PATH")
-    ] = None,
-    json: Json = False,
+    output: Annotated[Path | None, option("Write a system file.", "PATH", "--output", "-o")] = None,
+    json: options.Json = False,
 ) -> None:
     """Describe a trace: arrivals, run times, classes, machines; write a system like it."""
     from .. import traces

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from . import options
+from .options import option, path_option
 from .output import (
     check_files,
     console,
@@ -40,21 +41,17 @@ def contest(
             autocompletion=options.complete_system,
         ),
     ] = None,
-    random: Annotated[
-        int, typer.Option(help="Also include this number of random systems.", metavar="NUMBER")
-    ] = 0,
+    random: Annotated[int, option("Also include this number of random systems.", "NUMBER")] = 0,
     horizon: options.Horizon = None,
     tasks: Annotated[
-        float | None,
-        typer.Option(help="Length of a run in tasks, on average, instead of a horizon."),
+        float | None, option("Length of a run in tasks, on average, instead of a horizon.")
     ] = None,
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
     csv: options.Csv = None,
     plot: Annotated[
-        Path | None,
-        options.path_option("Draw how far behind each policy is, and how often."),
+        Path | None, path_option("Draw how far behind each policy is, and how often.")
     ] = None,
     json: options.Json = False,
 ) -> None:

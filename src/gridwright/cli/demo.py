@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from .options import option
 from .output import console, progress_bar, show, table
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ DURATION = 20.0
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for the report.", metavar="FOLDER")] = Path(
-        "gridwright-demo"
-    ),
+    output: Annotated[Path, option("Folder for the report.", "FOLDER")] = Path("gridwright-demo"),
 ) -> None:
     """Try everything: allocate, simulate and run policies, and write one HTML report."""
     from contextlib import ExitStack

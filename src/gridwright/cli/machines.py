@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json
+from .options import Json, option
 from .output import console, finish, show, table
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ Name = Annotated[
 ]
 Which = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Number of a run, or path of the journal of a grid; needed if several are running.",
+        "RUN",
         "--run",
-        help="Number of a run, or path of the journal of a grid; needed if several are running.",
-        metavar="RUN",
     ),
 ]
 PATIENCE = 10.0

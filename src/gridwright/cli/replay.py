@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from . import options
+from .options import option, path_option, policies_option
 from .output import (
     UNKNOWN,
     check_files,
@@ -61,11 +62,8 @@ def replay(
     ],
     policies: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policies",
-            "--policy",
-            help=f"Policies to compare, separated by commas; by default {DEFAULT_POLICIES}.",
-            metavar="POLICY,…",
+        policies_option(
+            f"Policies to compare, separated by commas; by default {DEFAULT_POLICIES}."
         ),
     ] = None,
     on: options.RunOn = None,
@@ -76,41 +74,31 @@ def replay(
     from_: options.From = "0",
     to: options.To = None,
     scale: Annotated[
-        float, typer.Option(help="Multiply the times between arrivals; below 1 the load is higher.")
+        float, option("Multiply the times between arrivals; below 1 the load is higher.")
     ] = 1.0,
     load: options.Load = None,
     failures: Annotated[
-        Path | None,
-        typer.Option(
-            help="A failure trace; each machine fails like one of its nodes.", metavar="TRACE"
-        ),
+        Path | None, option("A failure trace; each machine fails like one of its nodes.", "TRACE")
     ] = None,
     failures_from: Annotated[
         str | None,
-        typer.Option(
-            help="Start in the failure trace: a date, or 30d after its start; by default the time "
+        option(
+            "Start in the failure trace: a date, or 30d after its start; by default the time "
             "with most failures.",
-            metavar="TIME",
+            "TIME",
         ),
     ] = None,
     failures_scale: Annotated[
-        float,
-        typer.Option(help="Multiply the times of the failure trace; below 1 failures are denser."),
+        float, option("Multiply the times of the failure trace; below 1 failures are denser.")
     ] = 1.0,
     nodes: Annotated[
-        str,
-        typer.Option(
-            help="Nodes to take: spread evenly over all, or the worst.", metavar="spread|worst"
-        ),
+        str, option("Nodes to take: spread evenly over all, or the worst.", "spread|worst")
     ] = "spread",
     save: Annotated[
-        Path | None,
-        options.path_option("Write an experiment for 'gridwright run', run nothing.", "FOLDER"),
+        Path | None, path_option("Write an experiment for 'gridwright run', run nothing.", "FOLDER")
     ] = None,
-    csv: Annotated[
-        Path | None, options.path_option("Write start and end of every job as CSV.")
-    ] = None,
-    plot: Annotated[Path | None, options.path_option("Draw the policies side by side.")] = None,
+    csv: Annotated[Path | None, path_option("Write start and end of every job as CSV.")] = None,
+    plot: Annotated[Path | None, path_option("Draw the policies side by side.")] = None,
     json: options.Json = False,
     executor: options.OldExecutor = None,
     address: options.OldAddress = None,

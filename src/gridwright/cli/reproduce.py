@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .options import Json, On, Seed, Threads, path_option
+from .options import Json, On, Seed, Threads, option, path_option
 from .output import (
     check_files,
     console,
@@ -44,17 +44,17 @@ def reproduce(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option(help="Run for a twentieth of the published length, for a first look.")
+        bool, option("Run for a twentieth of the published length, for a first look.")
     ] = False,
     full: Annotated[
-        bool, typer.Option(help="Run 3.F and 3.G for the published length too: many hours.")
+        bool, option("Run 3.F and 3.G for the published length too: many hours.")
     ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
     on: On = None,
     fresh: Annotated[
-        bool, typer.Option(help="Simulate everything again instead of using stored results.")
+        bool, option("Simulate everything again instead of using stored results.")
     ] = False,
     plots: Annotated[Path | None, path_option("Draw the figures into a folder.", "FOLDER")] = None,
     page: Annotated[

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .options import Expect, Json, OldAddress, OldExecutor, RunOn, TimeUnit, path_option
+from . import options
+from .options import option, path_option, policy_option
 from .output import StoppedError, check_files, console, known, print_json, show, table, warn
 
 if TYPE_CHECKING:
@@ -29,21 +30,16 @@ def run(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy",
-            "--policies",
-            help="A push or pull policy, by name or by the path of a file, instead of that of the "
-            "experiment.",
-            metavar="POLICY",
+        policy_option(
+            "A push or pull policy, by name or by the path of a file, instead of that of the "
+            "experiment."
         ),
     ] = None,
-    on: RunOn = None,
-    time_unit: TimeUnit = None,
-    duration: Annotated[
-        float | None, typer.Option(help="Length of the run, in time units.")
-    ] = None,
+    on: options.RunOn = None,
+    time_unit: options.TimeUnit = None,
+    duration: Annotated[float | None, option("Length of the run, in time units.")] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the jobs and failures; the same gives the same.")
+        int | None, option("Seed of the jobs and failures; the same gives the same.")
     ] = None,
     corrections: Annotated[
         bool | None,
@@ -53,20 +49,18 @@ def run(
         ),
     ] = None,
     resume: Annotated[
-        str | None,
-        typer.Option(help="Continue a run that was stopped, by its number.", metavar="RUN"),
+        str | None, option("Continue a run that was stopped, by its number.", "RUN")
     ] = None,
     save_jobs: Annotated[
         Path | None, path_option("Write the job list as CSV and run nothing.")
     ] = None,
     save_failures: Annotated[
-        Path | None,
-        path_option("Write the failure trace as CSV and run nothing."),
+        Path | None, path_option("Write the failure trace as CSV and run nothing.")
     ] = None,
-    expect: Expect = True,
-    json: Json = False,
-    executor: OldExecutor = None,
-    address: OldAddress = None,
+    expect: options.Expect = True,
+    json: options.Json = False,
+    executor: options.OldExecutor = None,
+    address: options.OldAddress = None,
 ) -> None:
     """Run an experiment on real machines, and compare it with its simulated twin.
 

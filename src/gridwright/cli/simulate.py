@@ -7,10 +7,10 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 
 from . import options
+from .options import option, path_option
 from .output import (
     UNKNOWN,
     check_files,
@@ -37,8 +37,8 @@ def simulate(
     replications: options.Replications = 10,
     precision: Annotated[
         float | None,
-        typer.Option(
-            help="Add replications until the confidence intervals are within ± this share of the "
+        option(
+            "Add replications until the confidence intervals are within ± this share of the "
             "means, for example 0.01."
         ),
     ] = None,
@@ -47,8 +47,7 @@ def simulate(
     on: options.On = None,
     csv: options.Csv = None,
     trace: Annotated[
-        Path | None,
-        options.path_option("Write the events of the first replication as CSV."),
+        Path | None, path_option("Write the events of the first replication as CSV.")
     ] = None,
     plot: options.Plot = None,
     json: options.Json = False,
@@ -101,10 +100,7 @@ def compare(
     on: options.On = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            help="Also print by how many percent each policy is better than this one.",
-            metavar="POLICY",
-        ),
+        option("Also print by how many percent each policy is better than this one.", "POLICY"),
     ] = None,
     csv: options.Csv = None,
     plot: options.Plot = None,

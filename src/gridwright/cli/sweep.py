@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
 from . import options
+from .options import option
 from .output import (
     check_files,
     console,
@@ -32,17 +32,15 @@ def sweep(
     policies: options.Policies,
     vary: Annotated[
         str,
-        typer.Option(
-            help="What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
+        option(
+            "What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
             "mean_repair, mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
             "inaccuracy.availability, queue_limit, tasks, deadline_factor, assumed.shift, "
             "assumed.scale, assumed.execution, or a parameter of the policies.",
-            metavar="WHAT",
+            "WHAT",
         ),
     ],
-    values: Annotated[
-        str, typer.Option(help="Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", metavar="VALUES")
-    ],
+    values: Annotated[str, option("Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", "VALUES")],
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
     replications: options.Replications = 10,
