@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from ..model import InputError
 
 Trace = TypeVar("Trace")
+Row = TypeVar("Row")
 Line = tuple[int, bytes]
 """The number of a line, from 1, and its text."""
 
@@ -179,6 +180,17 @@ class Account:
         found.count += count
         if len(found.first) < SHOWN and line > 0:
             found.first.append(f"line {line}: {what}" if what else f"line {line}")
+
+    def sift(
+        self, rows: Iterable[tuple[int, Row]], wrong: Callable[[Row], tuple[str, str] | None]
+    ) -> Iterator[tuple[int, Row]]:
+        """Yield the rows that are right; count the others by what is wrong with them."""
+        for line, row in rows:
+            if found := wrong(row):
+                self.skip(found[0], line, found[1])
+            else:
+                self.kept += 1
+                yield line, row
 
     def take_over(self, other: Account) -> None:
         """Add the rows that an earlier account left out."""
