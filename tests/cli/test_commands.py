@@ -130,7 +130,7 @@ def test_allocate_plot(
         (["allocate", "2.C1", "--down", "9999"], "there are P, Q, R, S, P.1, P.2, P.3"),
         (["allocate", "2.B", "--plot", "picture.gif"], "expected a file that ends in .png"),
         (["allocate", "2.B", "--plot", "no/such/picture.png"], "there is no folder"),
-        (["systems", "2.B", "--toml", "--json"], "exclude each other"),
+        (["systems", "2.B", "--toml", "--json"], "choose one"),
         (["allocate", "x" * 300], "no system"),
         (["allocate", "2.B", "--down", "9" * 5000], "no machine"),
         (["systems", "--toml"], "--toml needs the name of a system"),
