@@ -141,7 +141,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
-    expect(page.get_by_text("What the gap is made of")).to_be_visible()
+    expect(page.get_by_text("Causes of the gap")).to_be_visible()
     expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
     with page.expect_download() as found:
         page.get_by_role("link", name="Export as CSV (zip)").click()

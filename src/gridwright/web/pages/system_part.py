@@ -35,7 +35,7 @@ class SystemPart:
                 )
 
     def lay_out(self) -> None:
-        """Draw the cells anew."""
+        """Draw the cells."""
         sheet = self.cells.form.sheet
         self.place.clear()
         self.inputs = {}
@@ -52,7 +52,7 @@ class SystemPart:
                 ui.label(f"Also in the file, and kept: {', '.join(sheet.rest)}").classes("gw-quiet")
 
     def refresh(self) -> None:
-        """Nothing follows here."""
+        """Do nothing: no text here depends on other cells."""
 
     def _table(self, sheet: Sheet) -> None:
         columns = range(len(sheet.groups))
