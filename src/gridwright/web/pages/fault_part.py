@@ -128,6 +128,9 @@ class FaultPart:
         self.cells.check()
 
     def _period(self, number: int, k: int, each: FaultCells) -> None:
+        def drop() -> None:
+            self.cells.form.faults.remove(each)
+
         with ui.element("tr"):
             for column, key in ((1, "start"), (2, "end")):
                 with ui.element("td"):
@@ -138,7 +141,6 @@ class FaultPart:
                         cell=True,
                     )
                 self.inputs["failures", k, column] = made
-            drop = partial(self.cells.form.faults.remove, each)
             with ui.element("td"):
-                remove = ui.button(icon="close", on_click=partial(self.cells.act, drop))
+                remove = ui.button(icon="close", on_click=lambda: self.cells.act(drop))
                 remove.props(f'flat dense aria-label="Remove period {number}"')

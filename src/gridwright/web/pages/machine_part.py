@@ -191,10 +191,8 @@ class MachinePart:
         place = self.cells.form.at(str(self.chosen.value or ""))
         if place is None or self.cells.system is None:
             return
-        words, advice = (
-            ["–"] * len(self.real),
-            "Real rates need a speed and the iterations of a job.",
-        )
+        words = ["–"] * len(self.real)
+        advice = "Real rates need a speed and the iterations of a job."
         speed = self._speed(place)
         try:
             experiment = self.cells.experiment()
@@ -205,9 +203,7 @@ class MachinePart:
                 real[:, machine] = rates[:, 0]
                 words = [figure(rate) for rate in real[:, machine]]
                 found = warnings(self.cells.system, real)
-                advice = (
-                    found[0] if found else "No imposed rate is more than four times the real one."
-                )
+                advice = next(iter(found), "No imposed rate is above four times the real one.")
         except InputError:
             pass
         for label, text in zip(self.real, words, strict=True):
