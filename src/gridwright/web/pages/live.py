@@ -25,7 +25,7 @@ from ...model import GridwrightError, InputError
 from ..runs import open_journal
 from ..services import Services
 from .charts import draw, failure_trace, line_chart, line_series
-from .frame import figure, tell
+from .frame import columns_of, figure, tell
 
 GLANCE = 1.0
 """Seconds between two updates; more if an update takes long."""
@@ -167,9 +167,8 @@ class Jobs:
             ).classes("w-40")
             self.machine = ui.input("Machine").props("dense debounce=250 clearable")
             self.task_class = ui.input("Class").props("dense debounce=250 clearable")
-        columns = [{**each, "sortable": True} for each in columns_of(JOB_COLUMNS)]
         self.table = ui.table(
-            columns=columns,
+            columns=columns_of(JOB_COLUMNS, sortable=True),
             rows=[],
             row_key="number",
             pagination={"rowsPerPage": 10, "page": 1, "rowsNumber": 0, "sortBy": "number"},
@@ -216,14 +215,6 @@ class Jobs:
             self.table.rows = rows
         if turned.get("rowsNumber") != page.total:
             self.table.pagination = {**turned, "rowsNumber": page.total}
-
-
-def columns_of(labels: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the columns of a table."""
-    return [
-        {"name": name, "label": label, "field": name, "align": "left"}
-        for name, label in labels.items()
-    ]
 
 
 MACHINE_COLUMNS = {

@@ -18,7 +18,7 @@ from ..queue import solved
 from ..services import Services
 from ..tasks import CalibrationTask
 from .cells import Cells, Step
-from .frame import figure, tell
+from .frame import columns_of, figure, tell
 from .system_part import head, table_row
 
 T = TypeVar("T")
@@ -214,10 +214,7 @@ class MachinePart:
 def machine_table(columns: dict[str, str], label: str) -> ui.table:
     """Make a table in which several machines can be selected."""
     made = ui.table(
-        columns=[
-            {"name": key, "label": name, "field": key, "align": "left", "sortable": True}
-            for key, name in columns.items()
-        ],
+        columns=columns_of(columns, sortable=True),
         rows=[],
         row_key="machine",
         selection="multiple",

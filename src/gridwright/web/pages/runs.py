@@ -1,4 +1,4 @@
-"""Run: an experiment on real processes, started, watched, stepped into, stopped."""
+"""The page Run: start experiments on real processes, and list the runs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,13 @@ from ..fields import fields_of, with_labels
 from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
 from ..saved import OWN, load_own, own_experiments
 from ..services import Services
-from .frame import (
-    figure,
-    frame,
-    model_input,
-    read_input,
-    system_choices,
-    system_named,
-    tell,
-)
+from .frame import figure, frame, model_input, read_input, system_choices, system_named, tell
 from .live import Live
 from .policy_form import PolicyForm
 
 
 def run_page(services: Services, *, trusted: bool) -> None:
-    """Show what can be run, and the runs that there are."""
+    """Show the form that starts a run, and the runs."""
     with frame("Run"):
         with ui.card().classes("w-full"):
             Starter(services, trusted=trusted)
@@ -36,7 +28,7 @@ def run_page(services: Services, *, trusted: bool) -> None:
 
 
 def watch_page(services: Services, number: int) -> None:
-    """Show a run as it goes on."""
+    """Show one run."""
     with frame("Run"):
         if not path_of(number).is_file():
             ui.label(f"There is no run {number}.")
@@ -49,7 +41,7 @@ HEADS = ("run", "state", "experiment", "system", "policy", "time units", "jobs",
 
 
 class RunList:
-    """The runs, each with a link; looked at every now and then, beside all else."""
+    """A table of runs with links, updated every two seconds."""
 
     def __init__(self, services: Services, where: str, empty: str) -> None:
         self.services, self.where, self.empty = services, where, empty
@@ -89,7 +81,7 @@ def _cell(text: str, kind: str = "td") -> None:
 
 
 SYSTEM, SAVED = "system ", "saved "
-"""How the choices begin that are not experiments of the catalogue."""
+"""Prefixes of the choices that are not experiments of the catalogue."""
 AS_IT_SAYS = {"": "as the experiment says"}
 BELIEFS = {"yes": "follow measurements", "no": "stay as they are"}
 FIELDS = fields_of(Experiment)
@@ -106,9 +98,11 @@ class Starter:
         choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
         taken = {f"{OWN}{name}" for name in own}
-        for name, label in system_choices().items():
-            if name not in taken:
-                choices[f"{SYSTEM}{name}"] = f"{label} (system)"
+        choices |= {
+            f"{SYSTEM}{name}": f"{label} (system)"
+            for name, label in system_choices().items()
+            if name not in taken
+        }
         self.what = ui.select(
             choices, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
@@ -133,7 +127,7 @@ class Starter:
         self._fill()
 
     async def list_machines(self) -> None:
-        """Show the machines that there are."""
+        """Show the available machines."""
         address = read_input(FIELDS["on"], self.inputs["on"])
         try:
             if address and not self.trusted:
