@@ -15,7 +15,7 @@ from ..fields import as_number, fields_of
 from ..form import Place
 from ..runs import open_journal
 from ..services import Services
-from .cells import Cells, Step
+from .cells import Cells, Part
 from .frame import tell
 from .machine_part import machine_table, show_rows
 
@@ -24,12 +24,12 @@ FIELDS = fields_of(Prediction)
 MODES = {"": "like all machines", **FIELDS["mode"].choices}
 
 
-class AvailabilityPart:
+class AvailabilityPart(Part):
     """Set values for the selected machines, in the definition or in a run."""
 
     def __init__(self, cells: Cells, services: Services) -> None:
-        self.cells, self.services = cells, services
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
+        self.services = services
         self.table = machine_table(COLUMNS, "Availability of the machines")
         with ui.row().classes("gap-2 items-end"):
             self.share = ui.input("Availability", value="1").props("dense").classes("w-28")
@@ -49,9 +49,6 @@ class AvailabilityPart:
             ui.button("Send to the run", on_click=self.send).props("outline")
         self._show()
         ui.timer(2.0, self._runs)
-
-    def lay_out(self) -> None:
-        """Draw nothing: ``refresh`` fills the table."""
 
     def refresh(self) -> None:
         """Show availability and prediction of each machine."""

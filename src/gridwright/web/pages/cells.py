@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from copy import deepcopy
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from nicegui import events, ui
 
@@ -28,19 +28,6 @@ FIRST = {
     "system": {"name": "my system", "arrivals": [5, 8], "rates": [[8, 3], [4, 10]]},
     "corrections": False,
 }
-
-
-class Part(Protocol):
-    """A part of the page."""
-
-    inputs: dict[Step, Any]
-    """The fields that words can stand beside."""
-
-    def lay_out(self) -> None:
-        """Draw it anew."""
-
-    def refresh(self) -> None:
-        """Show what follows from the cells, after one of them has changed."""
 
 
 class Cells:
@@ -189,3 +176,18 @@ class Cells:
         if chosen.options != names:
             kept = chosen.value if chosen.value in names else next(iter(names), None)
             chosen.set_options(names, value=kept)
+
+
+class Part:
+    """A tab of Define."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.inputs: dict[Step, Any] = {}
+        """The fields by place; messages appear beside them."""
+
+    def lay_out(self) -> None:
+        """Draw the tab again."""
+
+    def refresh(self) -> None:
+        """Show what depends on the cells, after one of them has changed."""

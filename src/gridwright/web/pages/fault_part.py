@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from nicegui import ui
 
@@ -11,7 +10,7 @@ from ...testbed import Fault, spells
 from ..documents import drawn_faults
 from ..fields import as_number
 from ..form import TRACE, FaultCells, Place
-from .cells import Cells, Step
+from .cells import Cells, Part
 from .charts import failure_trace
 from .frame import figure
 from .system_part import table_row
@@ -21,12 +20,11 @@ MOST_SHOWN = 50
 MOST_DRAWN = 60
 
 
-class FaultPart:
+class FaultPart(Part):
     """A trace for each machine, with its mean up- and down-times."""
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
         with ui.row().classes("gap-2"):
             ui.button("Fill traces for all", on_click=self.fill).props("outline dense").tooltip(
                 "draws periods from the mean up-time, repair time and seed of the experiment"

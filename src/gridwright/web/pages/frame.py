@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -14,6 +14,8 @@ from ..documents import system_of
 from ..fields import FormField
 from ..saved import OWN, load_saved, saved_names
 
+Cell = str | tuple[str, str]
+"""A text, or a link: its text and address."""
 PAGES = {
     "Define": "/",
     "Simulate": "/simulate",
@@ -98,6 +100,23 @@ def columns_of(labels: dict[str, str], **more: Any) -> list[dict[str, Any]]:
         {"name": name, "label": label, "field": name, "align": "left", **more}
         for name, label in labels.items()
     ]
+
+
+def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """Show a table; the first column has the heads of the rows."""
+    with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
+        if title:
+            with ui.element("caption"):
+                ui.label(title)
+        with ui.element("tr"):
+            for head in heads:
+                with ui.element("th").props("scope=col"):
+                    ui.label(head)
+        for row in rows:
+            with ui.element("tr"):
+                for k, cell in enumerate(row):
+                    with ui.element("td") if k else ui.element("th").props("scope=row"):
+                        ui.label(cell) if isinstance(cell, str) else ui.link(*cell)
 
 
 def model_input(field: FormField) -> Any:

@@ -17,7 +17,7 @@ from ..guard import LARGEST
 from ..queue import solved
 from ..services import Services
 from ..tasks import CalibrationTask
-from .cells import Cells, Step
+from .cells import Cells, Part
 from .frame import columns_of, figure, tell
 from .system_part import head, table_row
 
@@ -25,12 +25,12 @@ T = TypeVar("T")
 COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
 
 
-class MachinePart:
+class MachinePart(Part):
     """A table of machines, and the speed and rates of the chosen one."""
 
     def __init__(self, cells: Cells, services: Services) -> None:
-        self.cells, self.services = cells, services
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
+        self.services = services
         self.real: list[ui.label] = []
         begun = cells.kept.get("calibration", 0)  # perhaps from before the page was reloaded
         self.watched = services.queue.find(CalibrationTask, begun)

@@ -13,7 +13,17 @@ from ..fields import fields_of, with_labels
 from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
 from ..saved import OWN, load_own, own_experiments
 from ..services import Services
-from .frame import figure, frame, model_input, read_input, system_choices, system_named, tell
+from .frame import (
+    Cell,
+    figure,
+    frame,
+    html_table,
+    model_input,
+    read_input,
+    system_choices,
+    system_named,
+    tell,
+)
 from .live import Live
 from .policy_form import PolicyForm
 
@@ -57,27 +67,14 @@ class RunList:
         self.shown = found
         self.place.clear()
         with self.place:
-            self._table(found) if found else ui.label(self.empty)
+            rows = map(self._row, found)
+            html_table("", HEADS, rows) if found else ui.label(self.empty)
 
-    def _table(self, found: list[Overview]) -> None:
-        with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
-            with ui.element("tr"):
-                for head in HEADS:
-                    _cell(head, "th")
-            for each in found:
-                with ui.element("tr"):
-                    with ui.element("td"):
-                        ui.link(f"run {each.run}", f"{self.where}/{each.run}")
-                    for text in (each.state, each.name, each.system, each.policy):
-                        _cell(text)
-                    _cell(f"{each.time_units:.1f} of {each.duration:g}")
-                    _cell(f"{each.finished:,}")
-                    _cell(figure(each.mean_response))
-
-
-def _cell(text: str, kind: str = "td") -> None:
-    with ui.element(kind):
-        ui.label(text)
+    def _row(self, each: Overview) -> list[Cell]:
+        link = f"run {each.run}", f"{self.where}/{each.run}"
+        time = f"{each.time_units:.1f} of {each.duration:g}"
+        jobs, mean = f"{each.finished:,}", figure(each.mean_response)
+        return [link, each.state, each.name, each.system, each.policy, time, jobs, mean]
 
 
 SYSTEM, SAVED = "system ", "saved "

@@ -16,7 +16,7 @@ from ..documents import plain
 from ..runs import open_journal, path_of
 from ..services import Services
 from ..tasks import report_of
-from .frame import figure, frame, tell
+from .frame import figure, frame, html_table, tell
 from .runs import RunList
 
 MOST_COMPARED = 8
@@ -63,7 +63,7 @@ async def _compare(numbers: list[int], place: ui.column) -> None:
     with place:
         if found:
             heads = ["class", *(f"run {number}" for number in found)]
-            table("Mean response (jobs finished)", heads, rows)
+            html_table("Mean response (jobs finished)", heads, rows)
 
 
 def _statistics(number: int) -> Statistics:
@@ -96,7 +96,7 @@ def one_page(services: Services, number: int) -> None:
                 if found is not None:
                     _head(found)
                 for each in tables or []:
-                    ui.label(each) if isinstance(each, str) else table(*each)
+                    ui.label(each) if isinstance(each, str) else html_table(*each)
                 if tables and not isinstance(tables[0], str):
                     show_gap(services, number)
 
@@ -151,23 +151,6 @@ Table = tuple[str, list[str], list[list[str]]]
 """Title, heads and rows."""
 
 
-def table(title: str, heads: list[str], rows: list[list[str]]) -> None:
-    """Show a table; the first column has the heads of the rows."""
-    with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
-        with ui.element("caption"):
-            ui.label(title)
-        with ui.element("tr"):
-            for head in heads:
-                with ui.element("th").props("scope=col"):
-                    ui.label(head)
-        for row in rows:
-            with ui.element("tr"):
-                for k, text in enumerate(row):
-                    kind = ui.element("td") if k else ui.element("th").props("scope=row")
-                    with kind:
-                        ui.label(text)
-
-
 def show_gap(services: Services, number: int) -> None:
     """Make a button that compares a run with its twin, which takes a while."""
     with ui.card().classes("w-full"):
@@ -207,7 +190,7 @@ def _show(found: dict[str, Any]) -> None:
         )
     )
     rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
-    table("Causes of the gap", ["cause", "time units"], rows)
+    html_table("Causes of the gap", ["cause", "time units"], rows)
     published = found["published"]
     platforms = sorted({name for each in published.values() for name in each})
     rows = []
@@ -217,4 +200,4 @@ def _show(found: dict[str, Any]) -> None:
         responses = [figure(each["mean_response"]) for each in both]
         rows.append([both[0]["name"], *responses, *printed])
     heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
-    table("Mean response", heads, rows)
+    html_table("Mean response", heads, rows)

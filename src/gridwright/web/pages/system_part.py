@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nicegui import ui
 
 from ..sheet import Sheet
-from .cells import Cells, Step
+from .cells import Cells, Part, Step
 
 WIDEST = 60
 """Columns beyond which a system is edited as a file."""
@@ -16,12 +15,11 @@ LONGEST = 60
 """Rows beyond which it is."""
 
 
-class SystemPart:
+class SystemPart(Part):
     """Names, counts, availabilities, arrivals and rates."""
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
         self.place = ui.column().classes("gap-2 max-w-full")
         with ui.row().classes("gap-2"):
             for label, change in (
@@ -50,9 +48,6 @@ class SystemPart:
                 self._table(sheet)
             if sheet.rest:
                 ui.label(f"Also in the file, and kept: {', '.join(sheet.rest)}").classes("gw-quiet")
-
-    def refresh(self) -> None:
-        """Do nothing: no text here depends on other cells."""
 
     def _table(self, sheet: Sheet) -> None:
         columns = range(len(sheet.groups))
