@@ -64,7 +64,7 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     row = page.get_by_role("row").filter(has_text="first")
     expect(row).to_contain_text(INTERVAL)
     expect(row).to_contain_text("stable")
-    expect(page.get_by_text("response time, first − mct")).to_be_visible()
+    expect(page.get_by_text(re.compile("first: mean response .* lower than mct"))).to_be_visible()
     page.reload()
     expect(page.get_by_text("Best: first")).to_be_visible()
     for label, typed, said in WRONG:
