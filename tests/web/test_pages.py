@@ -136,7 +136,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     page.reload()
     button(page, "Stop").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*stopped"))).to_be_visible()
-    expect(page.get_by_text("goes on", exact=False).first).to_be_visible()
+    expect(page.get_by_text("continues it", exact=False).first).to_be_visible()
     page.get_by_role("link", name="Statistics of this run").click()
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
