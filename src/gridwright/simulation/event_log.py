@@ -29,7 +29,7 @@ EVENT = np.dtype(
 
 @rare
 def note(s: Any, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
-    """Write an event down in a state that has a trace and a count."""
+    """Log an event in a state that has a trace and a count."""
     row = s.trace[s.count[0].traced]
     row.time = time
     row.kind = kind
