@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from ..compiler.link import rare
+from ..policies.view import record_type
 
 KINDS = (
     "arrival",
@@ -21,10 +20,7 @@ KINDS = (
 ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
 
 
-EVENT = np.dtype(
-    [("time", "f8"), ("kind", "i8"), ("task", "i8"), ("task_class", "i8"), ("machine", "i8")],
-    align=True,
-)
+EVENT = record_type(time="f8", kind="i8", task="i8", task_class="i8", machine="i8")
 
 
 @rare
