@@ -1,4 +1,4 @@
-"""How much can these machines do, and who should do what."""
+"""Compute how much these machines can do, and which machine should serve which class."""
 
 import gridwright as gw
 

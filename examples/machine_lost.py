@@ -1,4 +1,4 @@
-"""What changes when a machine is switched off."""
+"""Show what changes when a machine is switched off."""
 
 import gridwright as gw
 
