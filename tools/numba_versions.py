@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 VERSIONS = ("0.65.1", "0.66.0", "0.67.0", "0.68.1")
 """The last version of each minor version that ``pyproject.toml`` allows."""
 TESTS = ("tests/compiler/test_target.py", "tests/compiler/test_reference.py")
-TOOLS = ("pytest", "pytest-timeout", "pytest-xdist")
+TOOLS = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
 
 
 def main() -> None:

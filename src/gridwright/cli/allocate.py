@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
-from .options import Json, SystemName, listed, path_option
+from .options import Json, SystemName, listed, option, path_option
 from .output import check_files, console, counted, finish, matrix, show
 
 if TYPE_CHECKING:
@@ -19,26 +18,21 @@ def allocate(
     system: SystemName,
     method: Annotated[
         str,
-        typer.Option(
-            help="How to solve the LP: grouped, vertex or interior; see the command reference.",
-            metavar="METHOD",
+        option(
+            "How to solve the LP: grouped, vertex or interior; see the command reference.", "METHOD"
         ),
     ] = "grouped",
     down: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Machines that are down: names, groups or numbers, separated by commas.",
-            metavar="MACHINE,…",
+        option(
+            "Machines that are down: names, groups or numbers, separated by commas.", "MACHINE,…"
         ),
     ] = None,
-    plot: Annotated[
-        Path | None, path_option("--plot", "Draw the allocation as a heat map.")
-    ] = None,
+    plot: Annotated[Path | None, path_option("Draw the allocation as a heat map.")] = None,
     json: Json = False,
 ) -> None:
     """Solve the allocation LP: capacity, load, and which machine serves which class."""
     from ..allocation import allocate as solve
-    from ..allocation import as_json
     from ..catalogue import find_or_read
     from ..plots import draw_allocation
 
@@ -48,7 +42,7 @@ def allocate(
     allocation = solve(entry.system, method, down=[*entry.down, *failed])
     before = solve(entry.system, method, down=entry.down) if failed else None
     finish(
-        lambda: as_json(allocation),
+        allocation.as_json,
         lambda: show_allocation(allocation, before),
         json=json,
         files={plot: lambda path: draw_allocation(allocation, path)},
@@ -57,19 +51,17 @@ def allocate(
 
 def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:
     """Print an allocation as a table, and what it means."""
-    from ..allocation import verdict
-
     out = console()
     system = allocation.system
-    size = counted(system.shape[0], "class", "classes")
-    size += ", " + counted(system.shape[1], "machine")
+    classes, machines = system.shape
+    size = f"{counted(classes, 'class', 'classes')}, {counted(machines, 'machine')}"
     out.print(f"[bold]{escape(system.name)}[/bold]: {size}")
     out.print(
         f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
         f"load [bold]{100 * allocation.load:.2f} %[/bold] ({allocation.method})\n"
     )
     show(out, matrix(system, allocation.shares, ".4f"))
-    words = [verdict(allocation).words]
+    words = [allocation.verdict.words]
     if allocation.capacity > 0:
         out.print("\nEfficiency: the share of a machine's worth that a class earns there\n")
         show(out, matrix(system, allocation.efficiencies, ".3f"))
@@ -83,8 +75,8 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
 def _bottleneck(allocation: Allocation) -> str:
     classes, machines = allocation.bottleneck_classes, allocation.bottleneck_machines
     every = len(machines) == len(allocation.system.machines) - len(allocation.down)
-    named = "every machine" if every else _list(machines, "machine")
-    return f"The capacity is limited by {_list(classes, 'class')} and {named}."
+    named = "every machine" if every else _list(machines, "machine", "machines")
+    return f"The capacity is limited by {_list(classes, 'class', 'classes')} and {named}."
 
 
 def _prices(allocation: Allocation) -> str:
@@ -99,42 +91,32 @@ def _prices(allocation: Allocation) -> str:
 
 def _one_more(allocation: Allocation) -> str:
     """Say how much one more machine of each kind adds to the capacity."""
-    from ..allocation import kinds_of
-
     machines = allocation.system.machines
-    kinds = [(machines[j], 100 * allocation.gain(j)) for j in kinds_of(allocation)]
+    kinds = [(machines[j], 100 * allocation.gain(j)) for j in allocation.kinds]
     added = ", ".join(f"{gain:.1f} % if like {name}" for name, gain in kinds)
     return f"One more machine would add to the capacity: {added}."
 
 
-def _list(names: tuple[str, ...], what: str) -> str:
+def _list(names: tuple[str, ...], one: str, many: str) -> str:
     if len(names) > 12:
-        return f"{len(names)} {what}s" if what != "class" else f"{len(names)} classes"
-    plural = "" if len(names) == 1 else "es" if what == "class" else "s"
-    return f"{what}{plural} {', '.join(names)}"
-
-
-def _shortened(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
+        return f"{len(names)} {many}"
+    return f"{one if len(names) == 1 else many} {', '.join(names)}"
 
 
 def _information(allocation: Allocation) -> str:
     asked = [
-        f"{allocation.information(limit):.2f} ({100 * allocation.discount(limit):.1f} % saved)"
-        for limit in (None, 2)
+        f"{name} {allocation.information(limit):.2f} "
+        f"({100 * allocation.discount(limit):.1f} % saved)"
+        for name, limit in (("LPAS", None), ("LPAS-2/k", 2))
     ]
-    return (
-        f"Machines asked per arrival, of {len(allocation.system.machines)}: "
-        f"LPAS {asked[0]}, LPAS-2/k {asked[1]}."
-    )
+    return f"Machines asked per arrival, of {len(allocation.system.machines)}: {', '.join(asked)}."
 
 
 def _change(before: Allocation, after: Allocation) -> str:
-    from ..allocation import change
-
-    found = change(before, after)
+    found = before.change(after)
     per_cent = 100 * (found.after / found.before - 1)
-    down = _shortened([after.system.machines[j] for j in after.down])
+    names = [after.system.machines[j] for j in after.down]
+    down = ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
     pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])
     more = f" and {len(found.gained) - 6} more" if len(found.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."

@@ -23,10 +23,6 @@ from numba.extending import (
     unbox,
 )
 
-__all__ = [
-    "register",
-]
-
 
 class Reference(types.Type):  # type: ignore[misc]
     """The address of a named tuple.
