@@ -1,15 +1,8 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
-from .allocation import (
-    Allocation,
-    Change,
-    Verdict,
-    allocate,
-    groups_of,
-    situation,
-)
+from .allocation import Allocation, Change, Verdict, allocate, groups_of, situation
 from .highs import time_limit
-from .long_run import LongRun, long_run_load, long_run_of, variance_rate
+from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, vertex, weights
 from .workspace import Situation, Workspace, make_workspace
 
@@ -24,13 +17,11 @@ __all__ = [
     "grouped",
     "groups_of",
     "interior",
-    "long_run_load",
     "long_run_of",
     "make_workspace",
     "prices",
     "situation",
     "time_limit",
-    "variance_rate",
     "vertex",
     "weights",
 ]
