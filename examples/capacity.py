@@ -1,4 +1,4 @@
-"""How much can these machines do, and who should do what."""
+"""Compute how much these machines can do, and which machine should serve which class."""
 
 import gridwright as gw
 
@@ -18,4 +18,4 @@ for name, shares in zip(system.classes, found.shares, strict=True):
         if share
     ]
     print(f"{name}: {', '.join(parts)}")
-print(gw.verdict(found).words)
+print(found.verdict.words)

@@ -1,4 +1,4 @@
-"""Three policies, the same random numbers, honest intervals."""
+"""Compare three policies on the same random numbers, with intervals."""
 
 import gridwright as gw
 

@@ -1,4 +1,4 @@
-"""The chance of being in time, with pmfs of execution times."""
+"""Compute the probability of being on time, with pmfs of execution times."""
 
 from gridwright import GridPmf, robustness
 

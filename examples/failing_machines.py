@@ -1,4 +1,4 @@
-"""Machines that break down and ask for work: who gets which task."""
+"""Compare pull policies on machines that fail."""
 
 import gridwright as gw
 

@@ -1,4 +1,4 @@
-"""The best policy of a small system, and how near others come."""
+"""Compute the best policy for a small system, and how close others are."""
 
 import gridwright as gw
 

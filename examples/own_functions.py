@@ -1,4 +1,4 @@
-"""One's own functions on real processes, placed by a policy."""
+"""Run your own functions on real processes, placed by a policy."""
 
 from math import factorial
 

@@ -1,4 +1,4 @@
-"""A policy of one's own in a few lines: two machines are asked, the shorter queue wins."""
+"""Write a policy in a few lines: it asks two machines and takes the shorter queue."""
 
 import gridwright as gw
 

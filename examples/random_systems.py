@@ -1,4 +1,4 @@
-"""Execution times of a given heterogeneity, and what systems are made of them."""
+"""Draw execution times of a given heterogeneity, and make systems from them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a journal is good for: the next start knows what was done, and what was not."""
+"""Continue after a kill: the journal knows which jobs are done and which are not."""
 
 import tempfile
 import time

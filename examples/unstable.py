@@ -1,4 +1,4 @@
-"""Sending every task where it would finish first can lose what a good policy keeps up with."""
+"""Sending every task to the machine where it finishes first can be unstable."""
 
 import gridwright as gw
 

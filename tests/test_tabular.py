@@ -23,11 +23,12 @@ def test_every_result_is_an_html_table_and_a_picture(comparison: Comparison) -> 
         gw.sweep(SYSTEM, ["mct"], "load", [0.3, 0.5], **SHORT),  # type: ignore[arg-type]
         gw.contest([SYSTEM], ["mct", "lpas"], **SHORT),  # type: ignore[arg-type]
         gw.optimum(SYSTEM, ["mct"], **SHORT),  # type: ignore[arg-type]
+        gw.allocate(SYSTEM),
     ]
     for each in found:
         html = each._repr_html_()
         assert html.count("<tr>") == 1 + len(each.rows())
-        assert "±" in html or isinstance(each, gw.Contest)
+        assert "±" in html or isinstance(each, gw.Contest | gw.Allocation)
         assert each.plot().get_axes()
 
 

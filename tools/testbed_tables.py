@@ -17,7 +17,7 @@ HEADS = (
     "run",
     "twin",
     "gap",
-    "twins a moment off",
+    "range of twins",
     "long run",
     "a run of this length",
     "published testbed",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridwright import InputError, System, allocate, load
-from gridwright.allocation import change, grouped, interior, kinds_of, situation, verdict, vertex
+from gridwright.allocation import grouped, interior, situation, vertex
 from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs, time_limit
 from gridwright.allocation.planner import HUGE, fill, spread, steps
@@ -188,7 +188,7 @@ def test_a_failed_machine() -> None:
     system = load("3.LP-four-machines")
     before, after = allocate(system), allocate(system, down=["2"])
     assert (after.shares[:, 1] == 0).all()
-    found = change(before, after)
+    found = before.change(after)
     assert (round(found.before, 4), round(found.after, 4)) == (2.0513, 1.0306)
     assert found.gained == (("2", "4"), ("3", "3"))
     assert ("3", "2") in found.lost
@@ -200,8 +200,8 @@ def test_a_class_that_nothing_up_can_run_is_left_out() -> None:
     found = allocate(system, down=[1])
     assert found.left_out == ("a",)
     assert found.capacity == pytest.approx(4)
-    assert not verdict(found).stabilisable
-    assert "Class 'a' cannot run on any machine that is up" in verdict(found).words
+    assert not found.verdict.stabilisable
+    assert "Class 'a' cannot run on any machine that is up" in found.verdict.words
     assert found.information() == 0.5
 
 
@@ -212,7 +212,7 @@ def test_everything_down(method: str) -> None:
     assert found.load == np.inf
     assert not found.shares.any()
     assert found.bottleneck_machines == ()
-    assert "no machine that is up can run anything" in verdict(found).words
+    assert "no machine that is up can run anything" in found.verdict.words
 
 
 def test_equal_rates_listed_singly_are_a_group() -> None:
@@ -273,7 +273,7 @@ def test_down_takes_names_numbers_and_groups() -> None:
 
 def test_a_verdict_with_machines_down_speaks_of_the_others() -> None:
     system = load("3.A:alpha1:5")
-    assert "With the others up the load is" in verdict(allocate(system, down=["T.1"])).words
+    assert "With the others up the load is" in allocate(system, down=["T.1"]).verdict.words
 
 
 def test_large_systems_use_the_compiled_simplex() -> None:
@@ -296,7 +296,7 @@ def test_huge_systems_are_solved_by_highs() -> None:
     assert found.class_prices @ system.arrival_rates == pytest.approx(1)
     promised = (found.class_prices[:, None] * rates).max(axis=0).sum()
     assert promised == pytest.approx(found.capacity, rel=1e-6)
-    assert len(kinds_of(found)) == 1
+    assert len(found.kinds) == 1
 
 
 def test_an_allocation_ends_in_the_time_it_is_given() -> None:
@@ -329,10 +329,12 @@ def test_wrong_arguments(system: str, arguments: dict[str, Any], message: str) -
     assert message in str(error.value)
 
 
-def test_a_name_is_no_system() -> None:
-    name: Any = "2.B"
-    with pytest.raises(InputError, match=r"system is '2.B'; expected a System, as gridwright.load"):
-        allocate(name)
+def test_a_system_is_also_found_by_its_name() -> None:
+    assert allocate("2.B").capacity == allocate(load("2.B")).capacity
+    assert allocate("3.LP-four-machines", down=["2"]).down == (1,)
+    wrong: Any = 5
+    with pytest.raises(InputError, match="5 is no system; expected its name or the path"):
+        allocate(wrong)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +346,7 @@ def test_a_name_is_no_system() -> None:
     ],
 )
 def test_verdicts(arrivals: list[float], stabilisable: bool, words: str) -> None:
-    found = verdict(allocate(System(arrivals=arrivals, rates=[[1.5, 0.5]])))
+    found = allocate(System(arrivals=arrivals, rates=[[1.5, 0.5]])).verdict
     assert found.stabilisable is stabilisable
     assert words in found.words
 
@@ -354,8 +356,8 @@ def test_failures_count_in_the_long_run() -> None:
     found = allocate(system)
     assert found.load == pytest.approx(0.9)
     assert 1 / found.long_run_capacity == pytest.approx(0.9 / 0.8)
-    assert not verdict(found).stabilisable
-    assert "they are up 80.0 % of the time" in verdict(found).words
+    assert not found.verdict.stabilisable
+    assert "they are up 80.0 % of the time" in found.verdict.words
 
 
 def test_published_loads_with_failures() -> None:

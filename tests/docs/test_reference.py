@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 IDEAS = sorted((DOCS / "learn").glob("*.md"))
+CODE = sorted((DOCS / "code").glob("*.md"))
 
 sys.path.insert(0, str(ROOT / "tools"))
 from module_tables import MARK, on_page_markdown  # noqa: E402
@@ -96,6 +97,21 @@ def test_modules_say_what_they_are() -> None:
     source = Path(gridwright.__file__).parent
     modules = {file.name for file in source.rglob("*.py") if not file.name.startswith("__")}
     assert modules == set(re.findall(r"^\| `(\w+\.py)` \| \S", page, re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", CODE, ids=lambda page: page.stem)
+def test_every_path_on_the_pages_about_the_code_exists(page: Path) -> None:
+    """Paths start at the repository or at the package, so that a reader can open them."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    spans = re.findall(r"`([\w./-]+)`", text)
+    paths = [span for span in spans if re.search(r"\.(py|toml|md)$|\w/", span)]
+    assert paths
+    missing = [
+        path
+        for path in paths
+        if not any((base / path).exists() for base in (ROOT, ROOT / "src" / "gridwright"))
+    ]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", IDEAS, ids=lambda page: page.stem)

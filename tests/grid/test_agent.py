@@ -67,7 +67,7 @@ def test_it_goes_on_where_nothing_can_be_kept(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file, and no folder")
     agent = Agent(lambda *_: None, 0.02, list)
     assert len(told(agent, 2)) == 2
-    assert "no history that can be used" in agent.trouble
+    assert "cannot be used as a history" in agent.trouble
 
 
 def test_it_stops() -> None:

@@ -444,11 +444,11 @@ def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE t (x)")
     database.close()
-    with pytest.raises(InputError, match="a database, but no journal"):
+    with pytest.raises(InputError, match="a database, but not the journal"):
         Journal(other)
     text = tmp_path / "text"
     text.write_text("hello, this is no database at all" * 10)
-    with pytest.raises(InputError, match="no journal that can be used"):
+    with pytest.raises(InputError, match="cannot be used as a journal"):
         Journal(text)
     journal = Journal(tmp_path / "j.sqlite")
     journal._database.execute("PRAGMA user_version=99")

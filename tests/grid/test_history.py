@@ -88,9 +88,9 @@ def test_what_is_no_history_is_said(tmp_path: Path) -> None:
     path = tmp_path / "h.sqlite"
     path.write_text("no database at all, but a text that is long enough to be one" * 10)
     for ask in (lambda: History(path).add(0.0, 1.0, 0.5), lambda: History(path).past(0.0, 96)):
-        with pytest.raises(InputError, match="no history that can be used"):
+        with pytest.raises(InputError, match="cannot be used as a history"):
             ask()
-    with pytest.raises(InputError, match="no history that can be used"):
+    with pytest.raises(InputError, match="cannot be used as a history"):
         History(path / "below").add(0.0, 1.0, 0.5)
 
 

@@ -105,7 +105,7 @@ def test_words_of_a_file(words: Any, expected: Prediction) -> None:
         ("x", "no mode 'x'; there are weekly, recursive, fixed"),
         (7, "7 is not a prediction"),
         ({"mode": 3}, "no mode 3"),
-        ({"mode": "recursive", "weights": [1]}, "weights is no parameter of mode recursive"),
+        ({"mode": "recursive", "weights": [1]}, "weights is not a parameter of mode recursive"),
         ({"mode": "recursive", "c": 1.5}, "c is 1.5; expected a number ≤ 1"),
         ({"mode": "fixed"}, "availability is missing"),
         ({"mode": "fixed", "availability": 0.5, "period": 0}, "period is 0; expected a number > 0"),

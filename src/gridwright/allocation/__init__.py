@@ -5,12 +5,8 @@ from .allocation import (
     Change,
     Verdict,
     allocate,
-    as_json,
-    change,
     groups_of,
-    kinds_of,
     situation,
-    verdict,
 )
 from .highs import time_limit
 from .long_run import LongRun, long_run_load, long_run_of, variance_rate
@@ -25,12 +21,9 @@ __all__ = [
     "Verdict",
     "Workspace",
     "allocate",
-    "as_json",
-    "change",
     "grouped",
     "groups_of",
     "interior",
-    "kinds_of",
     "long_run_load",
     "long_run_of",
     "make_workspace",
@@ -38,7 +31,6 @@ __all__ = [
     "situation",
     "time_limit",
     "variance_rate",
-    "verdict",
     "vertex",
     "weights",
 ]

@@ -1,41 +1,54 @@
 """``allocate``: a system's capacity, and which machine should serve which class."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..catalogue import find_or_read
 from ..model import InputError, System, by_application, did_you_mean
 from ..statistics import EDGE
+from ..tabular import Tabular
 from .highs import solve_interior
 from .planner import MOST_CLASSES, fill, solve, spread, suited
 from .price import set_prices
-from .workspace import Floats, Integers, Situation, Workspace, make_workspace
-
-__all__ = [
-    "METHODS",
-    "Allocation",
-    "Change",
-    "Verdict",
-    "allocate",
-    "as_json",
-    "change",
-    "groups_of",
-    "kinds_of",
-    "situation",
-    "span",
-    "verdict",
-]
+from .simplex import Floats, Integers
+from .workspace import Situation, Workspace, make_workspace
 
 FEW = 12
 """Machines that a message names."""
+MOST_KINDS = 8
+"""Kinds of machines up to which the gain of one more is computed for each."""
+MOST_CELLS = 10_000
+"""Pairs of a class and a kind of machine up to which it is computed for more than one kind."""
+
+
+class Verdict(NamedTuple):
+    """Whether any policy can stabilise a system, how far it is from the edge, and why."""
+
+    stabilisable: bool
+    margin: float
+    """By how much all arrivals could grow (negative: must shrink) before the edge is reached."""
+    words: str
+
+
+class Change(NamedTuple):
+    """The capacity before and after, and the pairs (class, machine) that came and went."""
+
+    before: float
+    after: float
+    gained: tuple[tuple[str, str], ...]
+    lost: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation:
+class Allocation(Tabular):
     """An optimal solution of a system's allocation LP, and what it says about the system."""
 
     system: System
@@ -130,6 +143,95 @@ class Allocation:
         )
         return solve(now, make_workspace(now)) / self.capacity - 1
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether any policy can stabilise the system, and how far it is from the edge.
+
+        >>> from gridwright import System, allocate
+        >>> allocate(System(arrivals=[5, 8], rates=[[8, 3], [4, 10]])).verdict.words
+        'A good policy can keep up: load 75.0 %. Arrivals could grow by 33.3 % before no...'
+        """
+        capacity = self.long_run_capacity
+        words = [_stranded(self.left_out)] if self.left_out else []
+        if self.system.failures is not None:
+            words.append(_failures(self))
+        words.append(_edge(capacity))
+        stabilisable = capacity - 1 > EDGE and not self.left_out
+        return Verdict(stabilisable, capacity - 1, " ".join(words))
+
+    def change(self, after: Allocation) -> Change:
+        """Compare with another allocation of the same system.
+
+        >>> from gridwright import System, allocate
+        >>> system = System(arrivals=[1, 1.5], rates=[[9, 5], [2, 1]])
+        >>> allocate(system).change(allocate(system, down=[2]))
+        Change(before=1.76..., after=1.16..., gained=(('1', '1'),), lost=(('1', '2'), ('2', '2')))
+        """
+
+        def pairs(which: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
+            classes, machines = self.system.classes, self.system.machines
+            return tuple((classes[i], machines[j]) for i, j in np.argwhere(which))
+
+        used, uses = self.shares > 0, after.shares > 0
+        return Change(self.capacity, after.capacity, pairs(uses & ~used), pairs(used & ~uses))
+
+    @property
+    def kinds(self) -> list[int]:
+        """The first machine of each kind; of many kinds, those with the highest prices.
+
+        A gain takes a solution of its own, so a large system has that of one kind only.
+        """
+        if self.capacity <= 0:
+            return []
+        groups = groups_of(self.system.nominal).tolist()
+        firsts = [groups.index(g) for g in range(max(groups) + 1)]
+        if len(firsts) <= MOST_KINDS:
+            return firsts
+        dearest = sorted(firsts, key=lambda j: -self.machine_prices[j])
+        large = len(self.system.classes) * len(firsts) > MOST_CELLS
+        return sorted(dearest[: 1 if large else MOST_KINDS])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each class: its arrivals, its price, and its share of each machine."""
+        system = self.system
+        return [
+            {"class": name, "arrivals": float(rate), "price": float(price)}
+            | {f"machine {j}": float(x) for j, x in zip(system.machines, shares, strict=True)}
+            for name, rate, price, shares in zip(
+                system.classes, system.arrival_rates, self.class_prices, self.shares, strict=True
+            )
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the allocation as ``--json`` prints it."""
+        machines, verdict = self.system.machines, self.verdict
+        return {
+            "system": self.system.name,
+            "capacity": self.capacity,
+            "load": self.load,
+            "method": self.method,
+            "allocation": self.shares.tolist(),
+            "routing": self.routing.tolist(),
+            "classes": list(self.system.classes),
+            "machines": list(machines),
+            "down": [machines[j] for j in self.down],
+            "left_out": list(self.left_out),
+            "long_run_capacity": self.long_run_capacity,
+            "stabilisable": verdict.stabilisable,
+            "verdict": verdict.words,
+            "class_prices": self.class_prices.tolist(),
+            "machine_prices": self.machine_prices.tolist(),
+            "efficiencies": self.efficiencies.tolist(),
+            "loads": self.loads.tolist(),
+            "one_more_adds": {machines[j]: self.gain(j) for j in self.kinds},
+            "bottleneck_classes": list(self.bottleneck_classes),
+            "bottleneck_machines": list(self.bottleneck_machines),
+            "information": {
+                name: {"machines": self.information(most), "discount": self.discount(most)}
+                for name, most in (("lpas", None), ("lpas_2k", 2))
+            },
+        }
+
 
 METHODS: dict[str, Callable[[Situation, Workspace, Floats], None]] = {
     "grouped": spread,
@@ -139,19 +241,25 @@ METHODS: dict[str, Callable[[Situation, Workspace, Floats], None]] = {
 """How each method spreads the groups' optimum over the machines."""
 
 
-def allocate(system: System, method: str = "grouped", down: Sequence[str | int] = ()) -> Allocation:
+def allocate(
+    system: System | str | PathLike[str],
+    method: str = "grouped",
+    down: Sequence[str | int] = (),
+) -> Allocation:
     """Solve the allocation LP of a system.
 
     Parameters
     ----------
     system
-        The system; its true rates, arrivals and mean availabilities count. For what planners
-        believe, give ``system.believed``. Of chains, every application is a class of its own.
+        A system, its name in the catalogue, or the path of its file. Its true rates, arrivals and
+        mean availabilities count; for what planners believe, give ``system.believed``. Of chains,
+        every application is a class of its own.
     method
         ``grouped`` (machines with equal rates share alike), ``vertex`` (a basic solution, with at
         most classes + machines − 1 non-zeros) or ``interior`` (all that an optimum may use).
     down
-        Machines that are down: the name of one or of a group, or a number from 1.
+        Machines that are down: the name of one or of a group, or a number from 1; also those that
+        the catalogue gives for a system by name.
 
     Examples
     --------
@@ -163,13 +271,14 @@ def allocate(system: System, method: str = "grouped", down: Sequence[str | int] 
     array([[0.8333, 0.    ],
            [0.1667, 1.    ]])
     """
-    if not isinstance(system, System):
-        raise InputError(f"system is {system!r}; expected a System, as gridwright.load makes one")
     if method not in METHODS:
         known = ", ".join(METHODS)
         raise InputError(f"no method {method!r}{did_you_mean(method, METHODS)} (known: {known})")
     if isinstance(down, str):
         raise InputError(f"down is {down!r}; expected a list of machines")
+    if not isinstance(system, System):
+        entry = find_or_read(system)
+        system, down = entry.system, [*entry.down, *down]
     system = by_application(system)
     if len(system.classes) > MOST_CLASSES:
         number = f"{len(system.classes):,}"
@@ -252,31 +361,6 @@ def _machines(system: System, machine: str | int) -> list[int]:
     raise InputError(f"no machine {name!r}{did_you_mean(name, names) or f'; there are {few}'}")
 
 
-class Verdict(NamedTuple):
-    """Whether any policy can stabilise a system, how far it is from the edge, and why."""
-
-    stabilisable: bool
-    margin: float
-    """By how much all arrivals could grow (negative: must shrink) before the edge is reached."""
-    words: str
-
-
-def verdict(allocation: Allocation) -> Verdict:
-    """Say whether any policy can stabilise a system, and how far it is from the edge.
-
-    >>> from gridwright import System, allocate
-    >>> print(verdict(allocate(System(arrivals=[5, 8], rates=[[8, 3], [4, 10]]))).words)
-    A good policy can keep up: load 75.0 %. Arrivals could grow by 33.3 % before no policy could.
-    """
-    capacity = allocation.long_run_capacity
-    margin = capacity - 1
-    words = [_stranded(allocation)] if allocation.left_out else []
-    if allocation.system.failures is not None:
-        words.append(_failures(allocation))
-    words.append(_edge(capacity))
-    return Verdict(margin > EDGE and not allocation.left_out, margin, " ".join(words))
-
-
 def _edge(capacity: float) -> str:
     if capacity <= 0:
         return "No policy can keep up: no machine that is up can run anything."
@@ -313,95 +397,8 @@ def span(values: Floats) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _stranded(allocation: Allocation) -> str:
-    names = ", ".join(map(repr, allocation.left_out))
-    one = len(allocation.left_out) == 1
-    return (
-        f"{'Class' if one else 'Classes'} {names} cannot run on any machine that is up and "
-        f"{'is' if one else 'are'} left out."
-    )
-
-
-class Change(NamedTuple):
-    """The capacity before and after, and the pairs (class, machine) that came and went."""
-
-    before: float
-    after: float
-    gained: tuple[tuple[str, str], ...]
-    lost: tuple[tuple[str, str], ...]
-
-
-def change(before: Allocation, after: Allocation) -> Change:
-    """Compare two allocations of one system.
-
-    >>> from gridwright import System, allocate
-    >>> system = System(arrivals=[1, 1.5], rates=[[9, 5], [2, 1]])
-    >>> change(allocate(system), allocate(system, down=[2]))
-    Change(before=1.7647..., after=1.1612..., gained=(('1', '1'),), lost=(('1', '2'), ('2', '2')))
-    """
-    used, uses = before.shares > 0, after.shares > 0
-    return Change(
-        before.capacity, after.capacity, _pairs(after, uses & ~used), _pairs(before, used & ~uses)
-    )
-
-
-def _pairs(
-    allocation: Allocation, which: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-) -> tuple[tuple[str, str], ...]:
-    system = allocation.system
-    return tuple((system.classes[i], system.machines[j]) for i, j in np.argwhere(which))
-
-
-MOST_KINDS = 8
-"""Kinds of machines up to which the gain of one more is told for each."""
-MOST_CELLS = 10_000
-"""Pairs of a class and a kind of machine up to which it is told for more than one kind."""
-
-
-def as_json(allocation: Allocation) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
-    said = verdict(allocation)
-    return {
-        "system": allocation.system.name,
-        "capacity": allocation.capacity,
-        "load": allocation.load,
-        "method": allocation.method,
-        "allocation": allocation.shares.tolist(),
-        "routing": allocation.routing.tolist(),
-        "classes": list(allocation.system.classes),
-        "machines": list(allocation.system.machines),
-        "down": [allocation.system.machines[j] for j in allocation.down],
-        "left_out": list(allocation.left_out),
-        "long_run_capacity": allocation.long_run_capacity,
-        "stabilisable": said.stabilisable,
-        "verdict": said.words,
-        "class_prices": allocation.class_prices.tolist(),
-        "machine_prices": allocation.machine_prices.tolist(),
-        "efficiencies": allocation.efficiencies.tolist(),
-        "loads": allocation.loads.tolist(),
-        "one_more_adds": {
-            allocation.system.machines[j]: allocation.gain(j) for j in kinds_of(allocation)
-        },
-        "bottleneck_classes": list(allocation.bottleneck_classes),
-        "bottleneck_machines": list(allocation.bottleneck_machines),
-        "information": {
-            "lpas": {"machines": allocation.information(), "discount": allocation.discount()},
-            "lpas_2k": {"machines": allocation.information(2), "discount": allocation.discount(2)},
-        },
-    }
-
-
-def kinds_of(allocation: Allocation) -> list[int]:
-    """Return the first machine of each kind; of many kinds, those with the highest prices.
-
-    A gain takes a solution of its own, so a large system has that of one kind only.
-    """
-    if allocation.capacity <= 0:
-        return []
-    groups = groups_of(allocation.system.nominal).tolist()
-    firsts = [groups.index(g) for g in range(max(groups) + 1)]
-    if len(firsts) <= MOST_KINDS:
-        return firsts
-    dearest = sorted(firsts, key=lambda j: -allocation.machine_prices[j])
-    large = len(allocation.system.classes) * len(firsts) > MOST_CELLS
-    return sorted(dearest[: 1 if large else MOST_KINDS])
+def _stranded(classes: tuple[str, ...]) -> str:
+    names = ", ".join(map(repr, classes))
+    if len(classes) == 1:
+        return f"Class {names} cannot run on any machine that is up and is left out."
+    return f"Classes {names} cannot run on any machine that is up and are left out."

@@ -9,11 +9,6 @@ from ..compiler.link import allocates_nothing
 from .simplex import FAILED, solve
 from .workspace import NEGLIGIBLE, Situation, Workspace, totals, weigh
 
-__all__ = [
-    "close",
-    "optimum",
-]
-
 
 @allocates_nothing
 def optimum(situation: Situation, space: Workspace) -> float:

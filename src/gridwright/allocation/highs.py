@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..model import InputError
-from .simplex import Tableau
-from .workspace import Floats, Situation, Workspace, totals
-
-__all__ = ["check_time", "solve_general", "solve_highs", "solve_interior", "time_limit"]
+from .simplex import Floats, Tableau
+from .workspace import Situation, Workspace, totals
 
 POSITIVE = 1e-6
 """An interior-point solution is only near the optimum: less than this share of the group's time

@@ -9,9 +9,8 @@ from ..model import MarkovChain, System, mode
 from .allocation import situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
-from .workspace import Floats, Integers, Situation, make_workspace
-
-__all__ = ["LongRun", "long_run_load", "long_run_of", "variance_rate"]
+from .simplex import Floats, Integers
+from .workspace import Situation, make_workspace
 
 
 class LongRun(NamedTuple):

@@ -10,23 +10,9 @@ from ..compiler.link import allocates_nothing
 from .bottlenecks import close
 from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
-from .simplex import FAILED, Tableau
+from .simplex import FAILED, Floats, Tableau
 from .simplex import solve as simplex
-from .workspace import NEGLIGIBLE, Floats, Situation, Workspace, make_workspace, totals
-
-__all__ = [
-    "fill",
-    "grouped",
-    "interior",
-    "permit",
-    "prices",
-    "solve",
-    "spread",
-    "steps",
-    "suited",
-    "vertex",
-    "weights",
-]
+from .workspace import NEGLIGIBLE, Situation, Workspace, make_workspace, totals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -17,8 +17,6 @@ import numpy as np
 from ..compiler.link import allocates_nothing
 from .workspace import Situation, Workspace
 
-__all__ = ["efficiency", "set_prices"]
-
 
 @allocates_nothing
 def set_prices(situation: Situation, space: Workspace) -> None:

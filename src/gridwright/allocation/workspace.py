@@ -11,18 +11,6 @@ import numpy as np
 from ..compiler.link import allocates_nothing, shared
 from .simplex import BASES, ROW, Floats, Integers, Tableau
 
-__all__ = [
-    "NEGLIGIBLE",
-    "Floats",
-    "Integers",
-    "Situation",
-    "Workspace",
-    "make_workspace",
-    "tableau",
-    "totals",
-    "weigh",
-]
-
 NEGLIGIBLE = 1e-9
 """An allocation that is less than this share both of the group's time and of the class's work is
 rounding, and becomes 0."""

@@ -38,7 +38,6 @@ def allocate(
 ) -> None:
     """Solve the allocation LP: capacity, load, and which machine serves which class."""
     from ..allocation import allocate as solve
-    from ..allocation import as_json
     from ..catalogue import find_or_read
     from ..plots import draw_allocation
 
@@ -48,7 +47,7 @@ def allocate(
     allocation = solve(entry.system, method, down=[*entry.down, *failed])
     before = solve(entry.system, method, down=entry.down) if failed else None
     finish(
-        lambda: as_json(allocation),
+        allocation.as_json,
         lambda: show_allocation(allocation, before),
         json=json,
         files={plot: lambda path: draw_allocation(allocation, path)},
@@ -57,8 +56,6 @@ def allocate(
 
 def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:
     """Print an allocation as a table, and what it means."""
-    from ..allocation import verdict
-
     out = console()
     system = allocation.system
     size = counted(system.shape[0], "class", "classes")
@@ -69,7 +66,7 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
         f"load [bold]{100 * allocation.load:.2f} %[/bold] ({allocation.method})\n"
     )
     show(out, matrix(system, allocation.shares, ".4f"))
-    words = [verdict(allocation).words]
+    words = [allocation.verdict.words]
     if allocation.capacity > 0:
         out.print("\nEfficiency: the share of a machine's worth that a class earns there\n")
         show(out, matrix(system, allocation.efficiencies, ".3f"))
@@ -99,10 +96,8 @@ def _prices(allocation: Allocation) -> str:
 
 def _one_more(allocation: Allocation) -> str:
     """Say how much one more machine of each kind adds to the capacity."""
-    from ..allocation import kinds_of
-
     machines = allocation.system.machines
-    kinds = [(machines[j], 100 * allocation.gain(j)) for j in kinds_of(allocation)]
+    kinds = [(machines[j], 100 * allocation.gain(j)) for j in allocation.kinds]
     added = ", ".join(f"{gain:.1f} % if like {name}" for name, gain in kinds)
     return f"One more machine would add to the capacity: {added}."
 
@@ -130,9 +125,7 @@ def _information(allocation: Allocation) -> str:
 
 
 def _change(before: Allocation, after: Allocation) -> str:
-    from ..allocation import change
-
-    found = change(before, after)
+    found = before.change(after)
     per_cent = 100 * (found.after / found.before - 1)
     down = _shortened([after.system.machines[j] for j in after.down])
     pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])

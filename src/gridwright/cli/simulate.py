@@ -324,9 +324,9 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
 
 def _what_is_possible(result: Result) -> str:
     """Say of a system under which a policy is unstable whether any could do better."""
-    from ..allocation import allocate, verdict
+    from ..allocation import allocate
 
-    return verdict(allocate(result.system)).words
+    return allocate(result.system).verdict.words
 
 
 def _relative(result: Result) -> str:

@@ -12,8 +12,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-__all__ = ["compile_into", "folder_of"]
-
 KEPT_FOLDERS = 256
 SPARE = 4_000_000
 """Bytes that must be free on the disk, which is more than any program takes."""

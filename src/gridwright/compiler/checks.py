@@ -15,15 +15,6 @@ import numpy as np
 
 from .digest import DEEPEST, Route, attributes, is_known
 
-__all__ = [
-    "inputs_of",
-    "is_dispatcher",
-    "readonly",
-    "refuse_unchecked",
-    "result_refused",
-    "without_results",
-]
-
 REFUSED = ("builtins.getattr", "builtins.setattr", f"{__name__}.readonly")
 REFUSED_ATTRIBUTES = {"ctypes", "flat", "itemset", "view"}
 NUMBA = {"literal_unroll", "literally", "prange"}

@@ -10,8 +10,6 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-__all__ = ["computer", "numba_settings", "processor", "processor_model", "toolchain"]
-
 SETTINGS = (
     "BOUNDSCHECK",
     "CPU_FEATURES",

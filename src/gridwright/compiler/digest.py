@@ -19,17 +19,6 @@ import numpy as np
 
 from .computer import numba_settings, processor, toolchain
 
-__all__ = [
-    "DEEPEST",
-    "Digest",
-    "Program",
-    "Route",
-    "attributes",
-    "digest_of",
-    "is_known",
-    "used",
-]
-
 FOREIGN = ("builtins", "cmath", "math", "numba", "numpy", "operator", "random")
 """Modules whose contents are known by the versions of Python, NumPy and Numba."""
 PLAIN = (bool, int, float, complex, str, bytes, range, slice, type(None), type(...))

@@ -22,8 +22,6 @@ from .checks import is_dispatcher, refuse_unchecked
 from .digest import Digest, Program, Route, digest_of, is_known, used
 from .target import CPU, How
 
-__all__ = ["allocates_nothing", "bind", "hook", "link", "point", "rare", "shared", "target"]
-
 SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
 """The environment variable that turns ``quick.py`` off if it is 0."""
 _LINKING = RLock()

@@ -33,8 +33,6 @@ from numba.extending import (
 
 from .checks import readonly
 
-__all__ = ["register"]
-
 types: Any = numba.types
 
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from .checks import without_results
 
-__all__ = ["CPU", "How"]
-
 
 class How(NamedTuple):
     """How one function of a program is compiled. A target may ignore all but ``checked``."""

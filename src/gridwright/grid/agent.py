@@ -1,4 +1,4 @@
-"""The agent: measures beside the work how much CPU others leave to the grid, and predicts it."""
+"""The agent: measures the share of the CPU that is left for the grid, and predicts it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from threading import Event, Thread
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from ..model import InputError
@@ -14,7 +13,7 @@ from .prediction import History, Prediction, predictions_of
 
 
 class Measurement(NamedTuple):
-    """The share of a computer's CPU that was there for the grid during some seconds."""
+    """The share of a computer's CPU that the grid could use during some seconds."""
 
     end: float
     """Seconds since 1970."""
@@ -25,7 +24,7 @@ class Measurement(NamedTuple):
 def measure(
     resolution: float, own: Callable[[], Collection[int]], stop: Event | None = None
 ) -> Iterator[Measurement]:
-    """Measure this computer's availability every so many seconds, until told to stop."""
+    """Measure this computer's availability every ``resolution`` seconds, until ``stop`` is set."""
     if not 0 < resolution < float("inf"):
         raise InputError(f"resolution is {resolution:g}; expected seconds > 0")
     return _measure(resolution, own, stop or Event(), snapshot())
@@ -40,7 +39,7 @@ def _measure(
         seconds = after.time - before.time
         yield Measurement(time.time(), seconds, availability(before, after, own()))
         before = after
-        due = max(due + resolution, time.monotonic() + resolution / 2)  # late: skip, never hurry
+        due = max(due + resolution, time.monotonic() + resolution / 2)  # if late, skip some
 
 
 def forecast(
@@ -55,24 +54,11 @@ def forecast(
 
 
 class Agent:
-    """A thread that tells of a computer's CPU availability, as measured and as predicted.
+    """A thread that reports a computer's CPU availability, as measured and as predicted.
 
-    Parameters
-    ----------
-    tell
-        Called in the agent's thread with the share measured, and the share predicted for each
-        machine.
-    resolution
-        Seconds between readings.
-    own
-        Called in the agent's thread for the pids of the grid's processes on this computer. What
-        descends from them is the grid's as well, but for what occupies the machine on purpose.
-    prediction
-        A mode's name, a table, or a ``Prediction``; or a list with one for each machine.
-    machines
-        How many machines of the grid are on this computer.
-    history
-        Where readings are kept; this computer's own file unless given.
+    In this thread, ``tell`` is called with the measured share and the share predicted for each
+    machine, and ``own`` for the pids of the grid's processes. Their descendants are the grid's too,
+    except for processes of a load. ``history`` is by default this computer's file.
     """
 
     def __init__(
@@ -90,12 +76,12 @@ class Agent:
         self._since = [time.monotonic()] * machines
         self.history = history or History()
         self.trouble = ""
-        """Why readings are not kept, if they are not."""
+        """Why readings are not stored, or an empty text."""
         self._stop = Event()
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Begin to measure."""
+        """Start to measure."""
         if self._thread is None:
             self._since = [time.monotonic()] * len(self._since)
             measurements = measure(self.resolution, self.own, self._stop)
@@ -105,11 +91,11 @@ class Agent:
             self._thread.start()
 
     def predict(self, machine: int, prediction: Prediction) -> None:
-        """Predict a machine's availability in another way from now on."""
+        """Change how a machine's availability is predicted."""
         self.predictions[machine], self._since[machine] = prediction, time.monotonic()
 
     def stop(self) -> None:
-        """Measure no more, and tell no more once this returns."""
+        """Stop; after this returns, ``tell`` is not called again."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -118,12 +104,7 @@ class Agent:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _run(self, measurements: Iterator[Measurement]) -> None:
@@ -141,7 +122,7 @@ class Agent:
     def _keep(
         self, measurement: Measurement, intervals: Collection[int]
     ) -> dict[int, dict[int, float]]:
-        """Keep a measurement, and look up earlier weeks. A full disk must not stop the grid."""
+        """Store a measurement, and read earlier weeks; an error here must not stop the grid."""
         past: dict[int, dict[int, float]] = {}
         self.trouble = ""
         try:
@@ -153,23 +134,23 @@ class Agent:
 
 
 LOAD = "gw-load"
-"""The name of processes that occupy a machine on purpose: foreign, whoever started them."""
+"""The name of the processes of a load, which count as foreign."""
 
 BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
-"""What counts as taken. A processor that waits for a disk is free; one that was lent is not."""
+"""Kinds of CPU time that count as used; waiting for a disk does not."""
 
 
 class Process(NamedTuple):
-    """A process, as it stood when a snapshot was taken."""
+    """A process in a snapshot."""
 
     parent: int
     name: str
     seconds: float
-    """CPU time of its own, and of those of its children that have ended."""
+    """CPU time of the process, and of its children that have ended."""
 
 
 class Snapshot(NamedTuple):
-    """How much the processors and each process have worked so far."""
+    """The CPU time that the processors and each process have used so far."""
 
     time: float
     busy: float
@@ -177,12 +158,15 @@ class Snapshot(NamedTuple):
 
 
 def snapshot() -> Snapshot:
-    """Look at the processors and at every process."""
-    psutil = _psutil()
+    """Return the CPU times now."""
+    try:
+        import psutil
+    except ImportError:
+        raise InputError("measuring needs psutil: pip install 'gridwright[grid]'") from None
     processes = {}
     for process in psutil.process_iter(["ppid", "name", "cpu_times"]):
         known, times = process.info, process.info["cpu_times"]
-        if times is not None:  # else it has just ended, or is hidden from us
+        if times is not None:  # otherwise it has just ended, or is hidden
             seconds = times.user + times.system + times.children_user + times.children_system
             processes[process.pid] = Process(known["ppid"] or 0, known["name"] or "", seconds)
     spent = psutil.cpu_times()
@@ -195,17 +179,8 @@ def availability(
 ) -> float:
     """Return the share of the processors that others left to the grid between two snapshots.
 
-    Parameters
-    ----------
-    before, after
-        Two snapshots.
-    own
-        The grid's processes. What descends from them is the grid's as well.
-    cores
-        How many processors there are; this computer's.
+    The processes ``own`` and their descendants are the grid's.
 
-    Examples
-    --------
     >>> before = Snapshot(0.0, 100.0, {7: Process(1, "grid", 5.0)})
     >>> after = Snapshot(1.0, 101.5, {7: Process(1, "grid", 6.0)})
     >>> availability(before, after, own=[7], cores=2)
@@ -225,7 +200,7 @@ def availability(
 
 
 def _family(processes: Mapping[int, Process], roots: Collection[int]) -> set[int]:
-    """Return processes and what descends from them, but for loads."""
+    """Return processes and their descendants, without loads."""
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
         if process.name != LOAD:
@@ -243,17 +218,9 @@ def _family(processes: Mapping[int, Process], roots: Collection[int]) -> set[int
 def _passed_on(
     pid: int, before: Mapping[int, Process], after: Mapping[int, Process], ours: set[int]
 ) -> bool:
-    """Tell whether a process has ended, and its time is now in that of one of ours."""
+    """Tell whether a process has ended, and its CPU time now counts for one of ours."""
     seen = set()
     while pid in before and pid not in after and pid not in seen:
         seen.add(pid)
         pid = before[pid].parent
     return bool(seen) and pid in ours
-
-
-def _psutil() -> Any:
-    try:
-        import psutil
-    except ImportError:
-        raise InputError("measuring needs psutil: pip install 'gridwright[grid]'") from None
-    return psutil

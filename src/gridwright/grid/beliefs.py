@@ -126,19 +126,6 @@ class Learner:
     The initial rates count for ``trust`` jobs. If they were only a guess, a class counts as fast on
     a machine as elsewhere until it has run there a few times, and before it has run anywhere, as
     fast as all other classes.
-
-    Parameters
-    ----------
-    prior
-        Initial execution rates [class, machine]; 0 where a class cannot run.
-    arrivals
-        Initial arrival rates.
-    start
-        When the grid began.
-    corrections
-        What follows the measurements, and when.
-    guessed
-        Whether the initial rates are only a guess: they then count for nothing.
     """
 
     def __init__(
@@ -166,17 +153,14 @@ class Learner:
     def add_class(self, prior: Floats, arrival: float) -> None:
         """Add a class."""
         self.prior = np.vstack([self.prior, prior])
-        self.count = np.vstack([self.count, np.zeros_like(prior)])
-        self.time = np.vstack([self.time, np.zeros_like(prior)])
+        self.count, self.time = (np.pad(each, ((0, 1), (0, 0))) for each in (self.count, self.time))
         self.arrived = np.append(self.arrived, 0.0)
         self.first_arrivals = np.append(self.first_arrivals, arrival)
 
     def add_machine(self, prior: Floats) -> None:
         """Add a machine."""
-        column = prior[:, None]
-        self.prior = np.hstack([self.prior, column])
-        self.count = np.hstack([self.count, np.zeros_like(column)])
-        self.time = np.hstack([self.time, np.zeros_like(column)])
+        self.prior = np.hstack([self.prior, prior[:, None]])
+        self.count, self.time = (np.pad(each, ((0, 0), (0, 1))) for each in (self.count, self.time))
         self.turns, self.wasted = np.append(self.turns, 0.0), np.append(self.wasted, 0.0)
 
     def ran(self, task_class: int, machine: int, time: float) -> None:

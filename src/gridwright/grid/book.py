@@ -76,16 +76,18 @@ class Book(GridState):
         job = self.jobs.get(number)
         if job is None or job.stage.is_final:
             return None
+        stage = Stage.failed if failed else Stage.finished
         if attempt in job.copies:  # the first answer counts
             self.now = now
-            self._take_back(job, Stage.failed if failed else Stage.finished)
+            self._take_back(job, stage)
             job.machine, job.sent, job.started = job.copies.pop(attempt)
             self.held.pop(job.machine, None)
         elif job.stage != Stage.sent or job.attempt != attempt:
             return None
         else:
             self.now = now
-            self._end(job, Stage.failed if failed else Stage.finished)
+            self._stop_running(job)
+            self._close(job, stage)
             self.free[job.machine] = now if ended is None else ended
             self.mechanism.freed(job.machine)
         job.heard = now
@@ -126,7 +128,9 @@ class Book(GridState):
             then = "resubmit"
         if then == "fail" or self._is_spent(job):
             self._take_back(job, Stage.failed)
-            self._give_up(job, machine)
+            job.heard = now
+            self.given_up.append((job, machine))
+            self._stop_copies(job)
         elif then == "resubmit" and self.retries is not None:
             self.out.append(Cancel(number, machine, attempt))
             self._stop_running(job)
@@ -212,10 +216,18 @@ class Book(GridState):
             self.losses.append((lost.number, lost.attempt, machine))
             self.running[machine] = None
             self._leave_machine(lost)
-            if died:
-                self._die(lost, machine, died)
-            else:
+            if not died:
                 self.put(lost)
+            else:
+                lost.deaths += 1
+                self.changed[lost.number] = lost
+                self._blame(lost, died)
+                if self._is_spent(lost):
+                    self._close(lost, Stage.failed)
+                    lost.heard = self.now
+                    self.given_up.append((lost, machine))
+                else:
+                    self._retry(lost)
         self.machines[machine].serving = -1
         self.returning[machine] = None
         return lost.task_class if lost is not None else -1
@@ -241,18 +253,6 @@ class Book(GridState):
             self.mechanism.go_on()
         return self._answer()
 
-    def _die(self, job: Job, machine: int, why: str) -> None:
-        """Count the death of a job's process; the job waits again, or fails."""
-        job.deaths += 1
-        self.changed[job.number] = job
-        self._blame(job, why)
-        if self._is_spent(job):
-            self._close(job, Stage.failed)
-            job.heard = self.now
-            self.given_up.append((job, machine))
-        else:
-            self._retry(job)
-
     def _blame(self, job: Job, why: str) -> None:
         """Note why an attempt failed; without a limit of retries, only of the last attempt."""
         job.causes = (*job.causes, why) if self.retries is not None else (why,)
@@ -265,12 +265,6 @@ class Book(GridState):
         if self.retries is not None:
             job.since = self.now
         self.put(job)
-
-    def _give_up(self, job: Job, machine: int) -> None:
-        """Note that a job has no retries left; stop its copies."""
-        job.heard = self.now
-        self.given_up.append((job, machine))
-        self._stop_copies(job)
 
     def _stop_copies(self, job: Job) -> None:
         """Stop the copies of a job that has ended: their machines take jobs again.

@@ -119,7 +119,8 @@ class Grid:
     ) -> None:
         on = validation.renamed_place(on, executor, address, "Grid")
         chosen = find_policy(policy)
-        validation.check_retries(retries)
+        if type(retries) is not int or retries < 0:
+            raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
         names = validation.names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
         settings = Settings(
             timeout=timeout,

@@ -49,7 +49,7 @@ CREATE TABLE request (
 
 
 class Kept(NamedTuple):
-    """A job as the journal kept it."""
+    """A job in the journal."""
 
     job: Job
     task_class: str
@@ -60,7 +60,7 @@ class Kept(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Something that an operator asks of a grid that runs in another process."""
+    """A request of an operator to a grid in another process."""
 
     number: int
     verb: str
@@ -69,11 +69,10 @@ class Request(NamedTuple):
 
 
 class Journal:
-    """A file that remembers a grid's jobs and all that happened to them.
+    """A file with the jobs of a grid and all their events.
 
-    Times are in time units since the grid's beginning; ``about`` tells when that was and how many
-    seconds a unit has. It survives a kill of this process at any moment. What one turn of the grid
-    does is written in one piece: all of it is there, or none.
+    Times are in time units since the grid began; ``about`` has that time and the seconds of a unit.
+    The file survives a kill of this process at any moment. A turn of the grid is one transaction.
     """
 
     def __init__(self, path: Path, *, new: bool = True) -> None:
@@ -105,7 +104,7 @@ class Journal:
                 self._database.close()
                 raise
         except (OSError, sqlite3.Error, UnicodeError) as error:
-            raise InputError(f"{path} is no journal that can be used: {error}") from None
+            raise InputError(f"{path} cannot be used as a journal: {error}") from None
 
     def _look_whether_old(self, *, has_log: bool) -> None:
         """Warn of a copy of a grid's journal that was made without its log.
@@ -126,14 +125,14 @@ class Journal:
             return
 
     def _check(self, *, new: bool = False) -> bool:
-        """Check that it is a journal; a new one may be empty: return whether it is."""
+        """Check that the file is a journal; return whether it is empty, which a new one may be."""
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
             tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if tables:
-                raise InputError(f"{self.path} is a database, but no journal of a grid")
+                raise InputError(f"{self.path} is a database, but not the journal of a grid")
             if not new:
-                raise InputError(f"{self.path} is empty, no journal of a grid")
+                raise InputError(f"{self.path} is empty; it is not the journal of a grid")
             return True
         if version != VERSION:
             raise InputError(
@@ -142,7 +141,7 @@ class Journal:
         return False
 
     def claim(self) -> None:
-        """Make this journal ours to write, until it is closed or this process ends.
+        """Take the right to write this journal, until it is closed or this process ends.
 
         Requests to an earlier grid that have no answer are refused.
         """
@@ -188,11 +187,11 @@ class Journal:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the grid is: its origin, time unit, policy, classes and machines."""
+        """The description of the grid: origin, time unit, policy, classes and machines."""
         return self.told()
 
     def told(self, *keys: str) -> dict[str, Any]:
-        """Return some of what the grid is, or all: the jobs of a long run are a long text."""
+        """Return some keys of the description, or all; the jobs of a long run are a long text."""
         where = f"WHERE key IN ({', '.join('?' * len(keys))})" if keys else ""
         rows = self.select(f"key, value FROM about {where}", keys)
         try:
@@ -201,13 +200,18 @@ class Journal:
             raise InputError(f"{self.path} is damaged: its description is not JSON") from None
 
     def describe(self, **words: Any) -> None:
-        """Write down what the grid is."""
+        """Write keys of the description."""
         rows = [(key, json.dumps(value)) for key, value in words.items()]
-        self._database.execute("BEGIN IMMEDIATE")  # whoever looks sees all of it, or nothing
-        try:
+        with self._transaction():  # readers see all of it, or nothing
             self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
             self._database.execute("COMMIT")
-        except sqlite3.Error:
+        except BaseException:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
             raise
@@ -220,39 +224,35 @@ class Journal:
         results: Sequence[tuple[int, bytes, str]] = (),
         decisions: Sequence[tuple[float, str, str, str | None, int]] = (),
     ) -> None:
-        """Write one turn: what happened, how jobs now stand, their work and their results."""
-        run = self._database.execute
-        run("BEGIN IMMEDIATE")
-        try:
-            if entries:
-                rows = [entry.row() for entry in entries]
-                self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", rows)
-            if decisions:
-                self._database.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions)
-            works, new, known = dict(submitted), [], []
-            for job, task_class, machine in jobs:
-                row = _standing(job, machine)
-                if job.number in works:
-                    new.append((job.number, task_class, job.submitted, works[job.number], *row))
-                else:
-                    known.append((*row, job.number))
-            self._database.executemany(INSERT, new)
-            self._database.executemany(UPDATE, known)
-            for number, result, error in results:
-                run("UPDATE job SET result=?, error=? WHERE number=?", (result, error, number))
-            run("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                run("ROLLBACK")
-            raise
+        """Write one turn: its events, the state of its jobs, their calls and their results."""
+        works, new, known = dict(submitted), [], []
+        for job, task_class, machine in jobs:
+            row = _standing(job, machine)
+            if job.number in works:
+                new.append((job.number, task_class, job.submitted, works[job.number], *row))
+            else:
+                known.append((*row, job.number))
+        answers = [(result, error, number) for number, result, error in results]
+        with self._transaction():
+            for words, rows in (
+                ("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", [each.row() for each in entries]),
+                ("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions),
+                (INSERT, new),
+                (UPDATE, known),
+                ("UPDATE job SET result=?, error=? WHERE number=?", answers),
+            ):
+                if rows:
+                    self._database.executemany(words, rows)
 
     def jobs(self, *, contents: bool = True) -> Iterator[Kept]:
-        """Return every job, in the order of submission; its work and result only if wanted."""
+        """Return all jobs in the order of submission; their calls and results only if wanted."""
         blobs = "work, result, error" if contents else "NULL, NULL, error"
         words = f"number, class, submitted, {', '.join(STANDING)}, {blobs}"
         for row in self._rows(f"SELECT {words} FROM job ORDER BY number"):
             number, name, submitted, stage, machine, attempt = row[:6]
-            job = Job(number, -1, submitted, self._stage(stage), attempt=attempt)
+            if stage not in Stage.__members__:
+                raise InputError(f"{self.path} is damaged: a job has stage {stage!r}")
+            job = Job(number, -1, submitted, Stage(stage), attempt=attempt)
             for key, time in zip(TIMES, row[6:14], strict=True):
                 setattr(job, key, float("nan") if time is None else time)
             job.lost, job.timed_out, job.deaths = row[14:17]
@@ -272,7 +272,7 @@ class Journal:
         return self.select(f"{words} FROM {name} ORDER BY rowid")
 
     def select(self, words: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return what a query finds."""
+        """Return the rows of a query."""
         return list(self._rows(f"SELECT {words}", values))
 
     def _rows(self, words: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -283,35 +283,29 @@ class Journal:
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise InputError(f"{self.path} cannot be read: {error}") from None
 
-    def _stage(self, word: Any) -> Stage:
-        try:
-            return Stage(word)
-        except ValueError:
-            raise InputError(f"{self.path} is damaged: a job has stage {word!r}") from None
-
     def last(self) -> float:
-        """Return when something last happened."""
+        """Return the time of the last event."""
         found = self.select("max(time) FROM event WHERE typeof(time) = 'real'")
         return float(found[0][0] or 0.0)
 
     def count(self) -> dict[str, int]:
-        """Count the jobs in every stage."""
+        """Count the jobs in each stage."""
         return dict(self.select("stage, count(*) FROM job GROUP BY stage"))
 
     def mean_response(self) -> float:
-        """Return the mean response of the jobs that have finished; nan before the first."""
+        """Return the mean response of the finished jobs; nan if there are none."""
         found = self.tally()[2]
         return float("nan") if found is None else float(found)
 
     def tally(self) -> tuple[int, int, float | None]:
-        """Count the jobs and those that have finished, with their mean response."""
+        """Return the number of jobs, of finished jobs, and the mean response of these."""
         mean = "avg(CASE stage WHEN 'finished' THEN ended - submitted END)"
         words = f"count(*), total(stage = 'finished'), {mean} FROM job"
         number, finished, response = self.select(words)[0]
         return number, int(finished), response
 
     def events(self, *kinds: str) -> list[Entry]:
-        """Return everything that happened, in its order, or what is of some kinds."""
+        """Return the events in their order: all, or those of some kinds."""
         where = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         if kinds and not set(kinds) & set(USUAL):
             where += f" AND {UNUSUAL}"
@@ -328,13 +322,13 @@ class Journal:
             ) from None
 
     def decisions(self) -> list[tuple[float, str, str, str | None, int]]:
-        """Return what was answered to whom, in its order."""
+        """Return the decisions of the policy in their order."""
         return self.select("* FROM decision ORDER BY rowid")
 
     # requests of operators in other processes
 
     def ask(self, verb: str, machine: str, value: str = "") -> int:
-        """Leave a request for the grid that writes this journal; return its number."""
+        """Add a request to the grid that writes this journal; return its number."""
         words = (verb, machine, value)
         try:
             cursor = self._database.execute(
@@ -363,22 +357,22 @@ class Journal:
         return int(self._database.execute("PRAGMA data_version").fetchone()[0])
 
     def close(self) -> None:
-        """Close the file; it is nobody's then."""
+        """Close the file; others may write it then."""
         if self._process != os.getpid():
-            return  # a fork's copy of a connection is not to be touched
+            return  # a fork must not use its parent's connection
         self.release()
         self._database.close()
 
-    # whether its contents are sound
+    # checks of the contents
 
     def check(self) -> None:
-        """Read all of it, and refuse a journal that is damaged."""
+        """Read the whole journal; raise InputError if it is damaged."""
         if wrong := self._wrong():
             raise InputError(f"{self.path} is damaged: {wrong}")
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Say that the journal is damaged, if it is, in place of any error that comes of it."""
+        """Replace an error inside by one that says what is damaged in the journal."""
         try:
             yield
         except InputError:
@@ -389,7 +383,7 @@ class Journal:
             raise
 
     def _wrong(self) -> str:
-        """Return what is wrong with its contents, or an empty text."""
+        """Return what is damaged, or an empty text."""
         try:
             for (found,) in self._rows("PRAGMA quick_check(1)"):
                 if found != "ok":
@@ -441,7 +435,7 @@ SOUND = {
     ],
     "request": [_TEXT.format(name) for name in ("verb", "machine", "value")],
 }
-"""What must be so in every row of a table."""
+"""Conditions that every row of a table must meet."""
 TOLD: dict[str, Any] = {
     "origin": float | int,
     "unit": float | int,
@@ -454,7 +448,7 @@ TOLD: dict[str, Any] = {
     "experiment": dict,
     "jobs": dict | list,
 }
-"""What is told of a grid, and of which type it is."""
+"""The types of the keys of a description."""
 
 INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (4 + len(STANDING)))}, NULL, NULL)"
 UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE number=?"

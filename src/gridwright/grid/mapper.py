@@ -176,6 +176,10 @@ class Mapper:
         self.hear(_Call(what, entry, answer))
         return answer
 
+    def note(self, kind: str, machine: str | None = None, **fields: Any) -> None:
+        """Write an event of the present time to the journal, in the next turn."""
+        self.call(lambda now: [], Entry(self.now(), kind, machine=machine, fields=fields))
+
     def adopt(self, job: Job, task_class: int, submission: Submission) -> None:
         """Add a job that an earlier grid left unfinished, with its submission time."""
         self.book.adopt(job, task_class)
@@ -252,7 +256,10 @@ class Mapper:
         turn.take_changed(self.book, most=math.inf if self.journal.path == IN_MEMORY else ROWS)
         turn.decisions, self.book.decisions = self.book.decisions, []
         self._note_losses(turn)
-        self._note_plan(turn)
+        if self.book.policy.planner is not None and self._planned != self.book.plans:
+            self._planned = self.book.plans
+            fields = {"number": self.book.plans, "shares": self.book.plan.round(4).tolist()}
+            turn.note(Entry(self.now(), "plan", fields=fields))
         self._note_stuck(turn)
 
     def _finish_turn(self) -> None:
@@ -261,10 +268,7 @@ class Mapper:
         if turn is None or self.broken:
             return
         try:
-            if turn.has_rows():
-                turn.write(
-                    self.journal, self.book, self.classes, self.executor.machines, self.now()
-                )
+            turn.write(self.journal, self.book, self.classes, self.executor.machines, self.now())
         except Exception as error:
             if self._loop is not None and self._patience.lasts(error):
                 self._loop.call_later(RETRY, self._finish_turn)
@@ -279,15 +283,11 @@ class Mapper:
                 word.receipt.keep()
         try:
             self._act(turn)
-        finally:
-            self._go_on()
-
-    def _go_on(self) -> None:
-        """Schedule another turn if there is more to do."""
-        if self._inbox or self.book.unfinished or self.book.moved:
-            self._schedule()
-        elif self._coming and self._pausing is None and self._loop is not None:
-            self._pausing = self._loop.call_later(self._pace.left(), self._end_pause)
+        finally:  # schedule another turn if there is more to do
+            if self._inbox or self.book.unfinished or self.book.moved:
+                self._schedule()
+            elif self._coming and self._pausing is None and self._loop is not None:
+                self._pausing = self._loop.call_later(self._pace.left(), self._end_pause)
 
     def _end_pause(self) -> None:
         self._pausing = None
@@ -300,8 +300,10 @@ class Mapper:
         for instruction in turn.out:
             self._carry_out(instruction)
         for job in turn.changed:
-            if job.stage.is_final:
-                self._forget(job.number)
+            if job.stage.is_final:  # the journal has it: forget it
+                self.works.drop(job.number)
+                self.book.jobs.pop(job.number, None)
+                self.futures.pop(job.number, None)
         if self.book.stale:
             self._planning.start()
 
@@ -328,9 +330,18 @@ class Mapper:
             case Overdue():
                 self.limits.exceed(word, turn)
             case MachineUp(machine):
-                self._up(machine, now, turn)
+                if machine >= len(book.machines):
+                    self.beliefs.add_machine(np.ones(len(self.classes)))
+                turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
+                turn.out += book.machine_down(now, machine)  # if the grid missed that it was gone
+                turn.out += book.machine_up(now, machine, self.beliefs.availability(machine))
             case MachineDown(machine, why, died):
-                self._down(machine, cut(why), died=died, turn=turn)
+                name, why = self.executor.machines[machine], cut(why)
+                turn.note(Entry(now, "down", machine=name, fields={"why": why}))
+                died = died and book.running[machine] is not None
+                self.deaths += died
+                cause = f"{why} on machine {name}" if died else ""
+                turn.out += book.machine_down(now, machine, died=cause)
             case Reading(machine, measured, predicted) if math.isfinite(measured + predicted):
                 name = self.executor.machines[machine]
                 fields = {"measured": round(measured, 4), "predicted": round(predicted, 4)}
@@ -344,22 +355,6 @@ class Mapper:
                 turn.done.append(partial(_tell, answer, said_so is not None))
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
-
-    def _down(self, machine: int, why: str, *, died: bool, turn: Turn) -> None:
-        now, name = self.now(), self.executor.machines[machine]
-        turn.note(Entry(now, "down", machine=name, fields={"why": why}))
-        died = died and self.book.running[machine] is not None
-        self.deaths += died
-        turn.out += self.book.machine_down(
-            now, machine, died=f"{why} on machine {name}" if died else ""
-        )
-
-    def _up(self, machine: int, now: float, turn: Turn) -> None:
-        if machine >= len(self.book.machines):
-            self.beliefs.add_machine(np.ones(len(self.classes)))
-        turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
-        turn.out += self.book.machine_down(now, machine)  # if the grid missed that it was gone
-        turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _ended(self, word: Ended, turn: Turn) -> None:
         machine, number, attempt, at, result, error = word
@@ -402,20 +397,14 @@ class Mapper:
 
     def _note_stuck(self, turn: Turn) -> None:
         """Note once that no machine can run a class that has waiting jobs."""
-        alone = ~self.book.has_machine()
+        able = self.book.able()
         for i, name in enumerate(self.classes):
-            stuck = bool(alone[i]) and bool(self.book.waiting[i])
+            stuck = not able[i] and bool(self.book.waiting[i])
             if stuck and i not in self.stuck:
                 self.stuck.add(i)
                 turn.note(Entry(self.now(), "nobody", fields={"task_class": name}))
             elif not stuck:
                 self.stuck.discard(i)
-
-    def _note_plan(self, turn: Turn) -> None:
-        if self.book.policy.planner is not None and self._planned != self.book.plans:
-            self._planned = self.book.plans
-            fields = {"number": self.book.plans, "shares": self.book.plan.round(4).tolist()}
-            turn.note(Entry(self.now(), "plan", fields=fields))
 
     def _carry_out(self, word: Instruction) -> None:
         if self.broken:
@@ -444,12 +433,6 @@ class Mapper:
                 future.set_exception(error)
             else:
                 future.set_result(result)
-
-    def _forget(self, number: int) -> None:
-        """Forget a job that has ended: the journal has it."""
-        self.works.drop(number)
-        for known in (self.book.jobs, self.futures):
-            known.pop(number, None)
 
     def _break(self, why: str, kind: type[Exception] = InputError) -> None:
         """Stop for good: no job may start that the journal does not have."""

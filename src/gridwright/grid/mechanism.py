@@ -29,9 +29,16 @@ class Pull:
         """Ask on behalf of idle machines, because a job waits."""
         match self.book.policy.options["idle"]:
             case "every":
-                self._ask_every()
+                for machine in sorted(self.idle):
+                    if any(self.book.waiting):
+                        self._asks(machine)
             case "rotate":
-                self._ask_in_turn()
+                for machine in list(self.idle):
+                    if not any(self.book.waiting):
+                        return
+                    if not self._asks(machine):
+                        del self.idle[machine]
+                        self.idle[machine] = None
             case "blocking":
                 while self.idle and self._asks(next(iter(self.idle))):
                     pass
@@ -88,19 +95,6 @@ class Pull:
             alike = (book.rate[i, j], book.plan[i, j])
             if order != "fastest" or alike != unfit:
                 unfit = None if self._asks(j) else alike
-
-    def _ask_every(self) -> None:
-        for machine in sorted(self.idle):
-            if any(self.book.waiting):
-                self._asks(machine)
-
-    def _ask_in_turn(self) -> None:
-        for machine in list(self.idle):
-            if not any(self.book.waiting):
-                return
-            if not self._asks(machine):
-                del self.idle[machine]
-                self.idle[machine] = None
 
     def _asks(self, machine: int) -> bool:
         """Ask for a job for a machine and give it; return whether there is one."""

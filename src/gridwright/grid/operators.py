@@ -1,4 +1,4 @@
-"""What operators may do to the machines of a running grid, from this process or another."""
+"""The actions of operators on a running grid, requested in this process or in another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Operators:
 
     def status(self) -> dict[str, Any]:
         """Return the present state: queues, machines, assumed rates, counts."""
-        mapper, book = self.mapper, self.book
+        mapper, book, able = self.mapper, self.book, self.book.able()
         copies = {machine: job for machine, (job, _) in book.held.items()}
         jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
         running = [None if job is None else job.number for job in jobs]
@@ -42,7 +42,7 @@ class Operators:
                 name: {
                     "waiting": len(book.waiting[i]),
                     "arrived": int(book.classes[i].arrived),
-                    "machines": book.able(i),  # 0: nobody can run it now
+                    "machines": int(able[i]),  # 0: no machine can run it now
                 }
                 for i, name in enumerate(mapper.classes)
             },
@@ -81,7 +81,7 @@ class Operators:
         self.killed.discard(number)
         if self.book.machines[number].up:
             return False
-        self._note("started again", machine)
+        self.mapper.note("started again", machine)
         self.mapper.executor.repair(number)
         return True
 
@@ -116,7 +116,7 @@ class Operators:
         """Kill a machine, even in the middle of a job, until it is resumed."""
         number = self._number(machine)
         self.killed.add(number)
-        self._note("killed", machine)
+        self.mapper.note("killed", machine)
         self.mapper.executor.fail(number)
         return True
 
@@ -125,9 +125,15 @@ class Operators:
         number = self._number(machine)
         if not period > 0:
             raise InputError(f"a failure of {period:g} time units; expected more than 0")
-        self._note("failure", machine, period=period)
+        self.mapper.note("failure", machine, period=period)
         self.mapper.executor.fail(number, silent=silent)
-        self._after(period, "repair", number, lambda: self._repair(number, machine))
+
+        def repair() -> None:
+            self.mapper.note("repair", machine)
+            if number not in self.killed:
+                self.mapper.executor.repair(number)
+
+        self._after(period, "repair", number, repair)
         return True
 
     async def impose(self, machine: str, availability: float, period: float) -> bool:
@@ -141,19 +147,23 @@ class Operators:
         beliefs = self.mapper.beliefs
 
         def end() -> None:
-            what: Callable[[float], Any] = lambda now: beliefs.impose(number, None, now)  # noqa: E731
-            self.mapper.call(what, Entry(self.mapper.now(), "availability free", machine=machine))
+            entry = Entry(self.mapper.now(), "availability free", machine=machine)
+            self.mapper.call(lambda now: beliefs.impose(number, None, now), entry)
 
         self._after(period, "impose", number, end)
-        what: Callable[[float], Any] = lambda now: beliefs.impose(number, availability, now)  # noqa: E731
-        return await self._tell("availability imposed", machine, what, availability=availability)
+        return await self._tell(
+            "availability imposed",
+            machine,
+            lambda now: beliefs.impose(number, availability, now),
+            availability=availability,
+        )
 
     async def predict(self, machine: str, prediction: Any) -> bool:
         """Change how a machine's CPU availability is predicted."""
         number, way = self._number(machine), Prediction.of(prediction)
         if not self.mapper.settings.resolution > 0:
             raise InputError("availability is not predicted, because resolution is 0")
-        self._note("prediction", machine, mode=way.mode)
+        self.mapper.note("prediction", machine, mode=way.mode)
         self.mapper.executor.predict(number, way)
         return True
 
@@ -217,15 +227,6 @@ class Operators:
 
         loop = asyncio.get_running_loop()
         self._later[kind, number] = loop.call_later(period * self.mapper.unit, look)
-
-    def _repair(self, number: int, machine: str) -> None:
-        self._note("repair", machine)
-        if number not in self.killed:
-            self.mapper.executor.repair(number)
-
-    def _note(self, kind: str, machine: str, **fields: Any) -> None:
-        entry = Entry(self.mapper.now(), kind, machine=machine, fields=fields)
-        self.mapper.call(lambda now: [], entry)
 
     async def _tell(
         self, kind: str, machine: str, what: Callable[[float], Any], **fields: Any

@@ -1,4 +1,4 @@
-"""What share of a machine's CPU to expect: fixed, or from the same time in earlier weeks."""
+"""Predict the CPU availability of a machine: a fixed share, or from earlier weeks."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Slot(NamedTuple):
     """An interval of a day."""
 
     day: int
-    """Days since the calendar began; the same weekday comes every seven."""
+    """The ordinal of the date."""
     interval: int
 
 
 def slot_of(time: float, intervals: int) -> Slot:
-    """Return the interval that a time is in, by the machine's own clock on the wall.
+    """Return the interval of a time, in this computer's time zone.
 
     >>> slot_of(datetime(2024, 1, 1, 12, 20).timestamp(), 96)
     Slot(day=738886, interval=49)
@@ -55,17 +55,17 @@ class Prediction(Record):
     ----------
     mode
         ``weekly``: the weighted mean of the same interval of the same weekday in earlier weeks;
-        ``recursive``: ``c`` times the reading of a week and ``1 - c`` times what was expected of
-        it, from week to week; ``fixed``: a given share for a given time, then what is measured.
-        Without a history, what is measured now.
+        ``recursive``: ``c`` times the measurement of a week plus ``1 - c`` times its prediction,
+        from week to week; ``fixed``: a given share for a given time. Without a history, and after
+        that time, the measured share is the prediction.
     intervals
         Equal parts of a day, each a whole number of minutes.
     weights
-        Of the last week, the week before it, and so on. Weeks without a reading do not count.
+        Of the last week, the week before it, and so on. Weeks without measurements do not count.
     c, start
-        The weight of the newest reading, and what is expected before the first.
+        The weight of the newest measurement, and the prediction before the first.
     availability, period
-        The share, and how many seconds it holds.
+        The share, and for how many seconds it holds.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Prediction(Record):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Make one of a mode's name, or of a table with a ``mode`` and its parameters."""
+        """Make a prediction from the name of a mode, or from a table with a ``mode``."""
         if isinstance(value, cls):
             return value
         table = {"mode": value} if isinstance(value, str) else value
@@ -107,7 +107,7 @@ class Prediction(Record):
     @model_validator(mode="before")
     @classmethod
     def _known_mode(cls, value: Any) -> Any:
-        """Take a mode's name for a table, so that a field of a record may be either."""
+        """Accept the name of a mode in place of a table."""
         table = {"mode": value} if isinstance(value, str) else value
         if isinstance(table, Mapping):
             mode = table.get("mode", "weekly")
@@ -121,7 +121,7 @@ class Prediction(Record):
         own = MODES[self.mode] | {"mode", "intervals"}
         for key in type(self).model_fields:
             if key in self.model_fields_set - own:
-                raise ValueError(f"{key} is no parameter of mode {self.mode}")
+                raise ValueError(f"{key} is not a parameter of mode {self.mode}")
         if MINUTES % self.intervals:
             raise ValueError(
                 f"intervals is {self.intervals}; expected a divisor of {MINUTES}, "
@@ -134,47 +134,35 @@ class Prediction(Record):
         return self
 
     def predict(self, past: Mapping[int, float], measured: float, elapsed: float = 0.0) -> float:
-        """Return the share to expect.
+        """Return the predicted share.
 
-        Parameters
-        ----------
-        past
-            The readings of the same interval on the same weekday, by how many weeks ago.
-        measured
-            The share now.
-        elapsed
-            Seconds since a fixed share began to hold.
+        ``past`` has the shares of the same interval on the same weekday, by how many weeks ago;
+        ``measured`` is the share now; ``elapsed`` are the seconds since a fixed share was set.
         """
         if self.availability is not None:  # the mode is fixed
             return self.availability if elapsed < self.period else measured
         if self.mode == "weekly":
-            return self._weekly(past, measured)
-        return self._recursive(past, measured)
-
-    def _weekly(self, past: Mapping[int, float], measured: float) -> float:
-        counted = [
-            (weight, past[week])
-            for week, weight in enumerate(self.weights, start=1)
-            if week in past and weight > 0
-        ]
-        if not counted:
-            return measured
-        total = sum(weight for weight, _ in counted)
-        mean = sum(weight * share for weight, share in counted) / total
-        return _between(mean, [share for _, share in counted])
-
-    def _recursive(self, past: Mapping[int, float], measured: float) -> float:
-        weeks = sorted((week for week in past if week > 0), reverse=True)
-        if not weeks:
-            return measured
-        expected = self.start
-        for week in weeks:
-            expected = self.c * past[week] + (1 - self.c) * expected
-        return _between(expected, [self.start, *(past[week] for week in weeks)])
+            counted = [
+                (weight, past[week])
+                for week, weight in enumerate(self.weights, start=1)
+                if week in past and weight > 0
+            ]
+            shares = [share for _, share in counted]
+            if counted:
+                total = sum(weight for weight, _ in counted)
+                expected = sum(weight * share for weight, share in counted) / total
+        else:
+            shares = [past[week] for week in sorted(past, reverse=True) if week > 0]
+            expected = self.start
+            for share in shares:
+                expected = self.c * share + (1 - self.c) * expected
+            shares = [self.start, *shares] if shares else []
+        # rounding must not exceed the values that the mean is of
+        return min(max(expected, min(shares)), max(shares)) if shares else measured
 
 
 def predictions_of(value: Any, machines: int) -> list[Prediction]:
-    """Return a prediction for each machine: of one for all, or of a list of one each.
+    """Return a prediction for each machine, from one for all or a list with one for each.
 
     >>> [each.mode for each in predictions_of(["weekly", "recursive"], 2)]
     ['weekly', 'recursive']
@@ -186,14 +174,9 @@ def predictions_of(value: Any, machines: int) -> list[Prediction]:
     return [Prediction.of(each) for each in value]
 
 
-def _between(value: float, shares: list[float]) -> float:
-    """Take away what rounding adds beyond the values that a mean is of."""
-    return min(max(value, min(shares)), max(shares))
-
-
 WEEK = 7
 
-# By weekday and minute, so that what a prediction needs stands together in the file.
+# Ordered by weekday and minute, because predictions read it so.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS reading (
     weekday INTEGER NOT NULL, minute INTEGER NOT NULL, day INTEGER NOT NULL,
@@ -205,42 +188,41 @@ INSERT INTO reading VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     seconds = seconds + excluded.seconds, available = available + excluded.available
 """
 PATIENCE = 10.0
-"""Seconds to wait for another agent of this computer that is writing."""
+"""Seconds to wait while another agent of this computer writes."""
 
 
 def history_path() -> Path:
-    """Return the file of this computer; one each, for a home folder may be shared by many."""
+    """Return the file of this computer; several computers may share a home folder."""
     host = re.sub(r"[^\w.-]", "_", socket.gethostname()) or "host"
     return home() / "availability" / f"{host}.sqlite"
 
 
 class Extent(NamedTuple):
-    """How much is known."""
+    """How much a history has."""
 
     weeks: int
-    """In which there is any reading."""
+    """Weeks with a measurement."""
     intervals: int
-    """Of a week, that have a reading in any week."""
+    """Intervals of a week with a measurement in any week."""
     hours: float
-    """Measured in all."""
+    """Hours that were measured."""
     first: str
-    """The first day, as 2024-01-31; empty if there is none."""
+    """The first day, as 2024-01-31, or an empty text."""
     last: str
 
 
 class History:
-    """What was measured, minute by minute: seconds looked at, and seconds available in them.
+    """The measurements of a computer: for each minute the seconds measured and those available.
 
-    Minutes are kept, and not the intervals that days are cut into, so that these can be changed
-    and nothing is lost. Several agents may write to one file; what they saw of a minute is
-    averaged. A file that is not there is an empty history, and made when something is added.
+    It stores minutes, so that the number of intervals can be changed later. Several agents may
+    write to one file; their measurements of a minute are averaged. `add` creates a missing file.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or history_path()
 
     def add(self, end: float, seconds: float, share: float) -> None:
-        """Add what was available during the seconds before a time, to every minute in them."""
+        """Add the share that was available in the seconds before ``end``, split into minutes."""
         rows = []
         while seconds > 1e-9:
             just_before = end - 1e-6
@@ -257,7 +239,7 @@ class History:
             raise self._wrong(error) from None
 
     def past(self, time: float, intervals: int) -> dict[int, float]:
-        """Return the means of an interval on this weekday, by how many weeks ago."""
+        """Return the mean shares of an interval on this weekday, by how many weeks ago."""
         day, interval = slot_of(time, intervals)
         length = MINUTES // intervals
         found = self._rows(
@@ -268,7 +250,7 @@ class History:
         return {(day - then) // WEEK: _share(mean) for then, mean in found}
 
     def week(self, intervals: int) -> list[list[float]]:
-        """Return the mean of each interval of a week, Monday first; NaN where nothing is known."""
+        """Return the mean share of each interval of a week, Monday first; nan if unknown."""
         means = [[float("nan")] * intervals for _ in range(WEEK)]
         for weekday, interval, mean in self._rows(
             "SELECT weekday, minute * ? / ?, sum(available) / sum(seconds) FROM reading"
@@ -280,7 +262,7 @@ class History:
         return means
 
     def extent(self, intervals: int) -> Extent:
-        """Return how much is known, with days cut into so many intervals."""
+        """Return how much was measured, for days of so many intervals."""
         rows = self._rows(
             "SELECT count(DISTINCT (day - 1) / 7), count(DISTINCT weekday * ?1 + minute * ?1 / ?2),"
             " coalesce(sum(seconds), 0) / 3600, min(day), max(day) FROM reading",
@@ -299,7 +281,7 @@ class History:
             raise self._wrong(error) from None
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file for a moment: a connection kept would be of no use in another thread."""
+        """Open the file; a connection cannot be used in another thread, so none is kept."""
         database = sqlite3.connect(self.path, timeout=PATIENCE)
         try:
             database.executescript(SCHEMA)
@@ -309,7 +291,7 @@ class History:
         return database
 
     def _wrong(self, error: Exception) -> InputError:
-        return InputError(f"{self.path} is no history that can be used: {error}")
+        return InputError(f"{self.path} cannot be used as a history: {error}")
 
 
 def _share(mean: float) -> float:

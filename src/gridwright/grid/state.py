@@ -71,26 +71,10 @@ class Line:
 class GridState:
     """The jobs and machines of a grid, and how jobs move between queues.
 
-    Parameters
-    ----------
-    policy
-        A push or a pull policy.
-    rates
-        Assumed nominal execution rates [class, machine]; 0 where a class cannot run.
-    arrivals
-        Assumed arrival rates of the classes.
-    availability
-        Assumed share of each machine's CPU that the grid can use.
-    up
-        Whether the machines are up at the start.
-    start
-        When the grid began, in the time of the events. Policies see the time since then.
-    seed
-        For policies that draw random numbers.
-    retries
-        How often a job is tried again after its process died or it timed out. None means without
-        limit, as in the published experiments: the machine of a job that timed out then counts as
-        down until it answers.
+    ``rates`` [class, machine], ``arrivals`` and ``availability`` are what is assumed. Policies see
+    the time since ``start``. ``retries`` is how often a job is tried again after its process died
+    or it timed out; None means without limit, as in the published experiments: the machine of a job
+    that timed out then counts as down until it answers.
     """
 
     def __init__(
@@ -132,9 +116,7 @@ class GridState:
         """Machines that still run a copy of a job that timed out: the job and the attempt."""
         self.released: list[int] = []
         """Machines that are up again since their copy was stopped, until the driver takes them."""
-        self.refusals = 0
-        self.asked = 0
-        self.plans = 0
+        self.refusals = self.asked = self.plans = 0
         self.machines = records(machines, MACHINE)
         self.classes = records(classes, CLASS)
         self.machines["up"], self.machines["serving"] = up, -1
@@ -172,21 +154,14 @@ class GridState:
 
     def add_class(self, rates: Floats, arrival: float) -> None:
         """Add a class of jobs."""
-        machines, self._shown = len(self.machines), None
+        self._shown = None
         self.waiting.append(Line())
         seen = records(1, CLASS)
         seen["arrival"], seen["oldest"] = arrival, np.inf
         self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
         self.nominal = np.vstack([self.nominal, rates])
         self.rate = np.vstack([self.rate, rates * self.machines["availability"]])
-        for name in ("expected", "plan", "memory"):
-            setattr(self, name, np.vstack([getattr(self, name), np.zeros((1, machines))]))
-        self.assigned = np.vstack([self.assigned, np.zeros((1, machines), np.int64)])
-        self.arguments = self.policy.arguments(self.nominal.shape)
-        self.group = groups_of(self.nominal)
-        for j in range(machines):
-            self._expect(j)
-        self._want_plan()
+        self._grow((0, 1), (0, 0))
         if self.pending and self.plans_beside():
             new = ~self.plan.any(axis=1)
             self.plan[new] = self.nominal[new] > 0  # allow any machine until there is a plan
@@ -204,14 +179,23 @@ class GridState:
         self.machines = np.concatenate([self.machines, seen]).view(np.recarray)
         column = np.asarray(rates, dtype=float)[:, None]
         self.nominal, self.rate = np.hstack([self.nominal, column]), np.hstack([self.rate, column])
-        for name in ("expected", "plan", "memory"):
-            old = getattr(self, name)
-            setattr(self, name, np.hstack([old, np.zeros_like(column)]))
-        self.assigned = np.hstack([self.assigned, np.zeros(column.shape, np.int64)])
+        self._grow((0, 0), (0, 1))
+
+    def _grow(self, classes: tuple[int, int], machines: tuple[int, int]) -> None:
+        """Add a row or a column of zeros to the matrices, and make a plan with the next event.
+
+        Many new classes then need only one plan.
+        """
+        for name in ("expected", "plan", "memory", "assigned"):
+            setattr(self, name, np.pad(getattr(self, name), (classes, machines)))
         self.arguments = self.policy.arguments(self.nominal.shape)
         self.group = groups_of(self.nominal)
-        self._expect(len(self.machines) - 1)
-        self._want_plan()
+        for j in range(len(self.machines)):
+            self._expect(j)
+        if self.policy.planner is None:
+            self._make_plan()
+        else:
+            self.pending = True
 
     def view(self) -> View:
         """Return the view for the policy."""
@@ -231,15 +215,10 @@ class GridState:
             )
         return self._shown._replace(now=self.now - self.start)
 
-    def able(self, task_class: int) -> int:
-        """Return how many machines could run a class, ignoring the plan."""
+    def able(self) -> NDArray[np.int64]:
+        """Return for each class how many machines could run it, ignoring the plan."""
         there = self.machines["up"] & ~self.closed
-        return int((there & (self.nominal[task_class] > 0.0)).sum())
-
-    def has_machine(self) -> NDArray[np.bool_]:
-        """Return for each class whether a machine could run it, ignoring the plan."""
-        there = self.machines["up"] & ~self.closed
-        return np.asarray((self.nominal[:, there] > 0.0).any(axis=1))
+        return np.asarray((self.nominal[:, there] > 0.0).sum(axis=1))
 
     def takers(self, task_class: int) -> tuple[int, ...]:
         """Return the machines that may be given a job of a class now."""
@@ -299,13 +278,6 @@ class GridState:
 
     # details
 
-    def _want_plan(self) -> None:
-        """Make a plan with the next event, so that many new classes need only one."""
-        if self.policy.planner is None:
-            self._make_plan()
-        else:
-            self.pending = True
-
     def _make_plan(self) -> None:
         self.plans += 1
         if self.policy.planner is None or not len(self.classes):
@@ -340,12 +312,9 @@ class GridState:
             self._leave_machine(job)
         else:
             self.out.append(Cancel(job.number, job.machine, job.attempt))
-            self._end(job, stage)
+            self._stop_running(job)
+            self._close(job, stage)
             self.mechanism.freed(job.machine)
-
-    def _end(self, job: Job, stage: Stage) -> None:
-        self._stop_running(job)
-        self._close(job, stage)
 
     def _stop_running(self, job: Job) -> None:
         self.running[job.machine] = None

@@ -131,10 +131,6 @@ class Turn:
             most -= 1
         self.changed = list(changed.values())
 
-    def has_rows(self) -> bool:
-        """Tell whether the turn has anything to write."""
-        return any((self.entries, self.submitted, self.results, self.changed, self.decisions))
-
     def write(
         self,
         journal: Journal,
@@ -143,7 +139,9 @@ class Turn:
         machines: Sequence[str],
         now: float,
     ) -> None:
-        """Write the turn in one transaction."""
+        """Write the turn in one transaction, if it has anything to write."""
+        if not any((self.entries, self.submitted, self.results, self.changed, self.decisions)):
+            return
         jobs = []
         for job in self.changed:
             if job.stage.is_final:

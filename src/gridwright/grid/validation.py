@@ -22,8 +22,13 @@ LONGEST_NAME = 1000
 """The most characters that a name may have."""
 
 
-def executor_of(on: Executor | str | None, machines: int | Sequence[str] | None) -> Executor:
-    """Return the executor for a place: local processes, a cluster's workers, or itself."""
+def executor_of(
+    on: Executor | str | None, machines: int | Sequence[str] | None, **options: Any
+) -> Executor:
+    """Return the executor for a place: local processes, a cluster's workers, or itself.
+
+    ``options`` are further arguments of the executor that is made.
+    """
     if on is not None and not isinstance(on, str):
         if machines is not None:
             raise InputError("on is an executor, which has its machines; do not give machines too")
@@ -35,10 +40,10 @@ def executor_of(on: Executor | str | None, machines: int | Sequence[str] | None)
     elif machines is not None and (type(machines) is not int or machines < 1):
         raise InputError(f"machines is {machines!r}; expected a whole number, at least 1")
     if not on:
-        return LocalExecutor(machines or MACHINES)
+        return LocalExecutor(machines or MACHINES, **options)
     from .executors.dask import DaskExecutor
 
-    return DaskExecutor(on, machines)
+    return DaskExecutor(on, machines, **options)
 
 
 def renamed_place(
@@ -67,12 +72,6 @@ def renamed_place(
     return address or (None if executor == "local" else executor)
 
 
-def check_retries(retries: int) -> None:
-    """Check that retries is a whole number, 0 or more."""
-    if type(retries) is not int or retries < 0:
-        raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
-
-
 def names_of(names: Sequence[str], what: str) -> list[str]:
     """Return the names as a list; each must be valid and occur once."""
     if isinstance(names, str):
@@ -90,7 +89,19 @@ def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
         import cloudpickle
     except ImportError:
         raise InputError("a grid needs cloudpickle: pip install 'gridwright[grid]'") from None
-    _check_function(function)
+    if isinstance(function, str):
+        try:
+            words = shlex.split(function)
+        except ValueError:
+            words = function.split()
+        raise InputError(
+            f"submit takes a function and its arguments, not the text {function!r}; "
+            f"for a command: submit(subprocess.run, {words!r})"
+        )
+    if not callable(function):
+        raise InputError(
+            f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
+        )
     try:
         work = bytes(cloudpickle.dumps((function, args, kwargs)))
     except Exception as error:
@@ -101,31 +112,12 @@ def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
     return work
 
 
-def _check_function(function: Any) -> None:
-    """Check that a function can be called; explain how to submit a command."""
-    if callable(function):
-        return
-    if isinstance(function, str):
-        try:
-            words = shlex.split(function)
-        except ValueError:
-            words = function.split()
-        raise InputError(
-            f"submit takes a function and its arguments, not the text {function!r}; "
-            f"for a command: submit(subprocess.run, {words!r})"
-        )
-    raise InputError(
-        f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
-    )
-
-
 def check_name(name: str, what: str) -> None:
     """Check that a name is a text of Unicode that is not too long."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{what} is {name!r}; expected a name")
     if len(name) > LONGEST_NAME:
-        words = f"{len(name):,} characters; expected at most {LONGEST_NAME:,}"
-        raise InputError(f"{what} has {words}")
+        raise InputError(f"{what} has {len(name):,} characters; expected at most {LONGEST_NAME:,}")
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -32,17 +32,17 @@ from threading import Lock, Thread
 from typing import NamedTuple
 
 LARGEST = 1 << 28
-"""Bytes of a pickled call or result, at most."""
+"""The most bytes of a pickled call or result."""
 LARGEST_ERROR = 1 << 20
-"""Bytes of a pickled exception, at most; of a larger one only the text is sent."""
+"""The most bytes of a pickled exception; of a larger one only the text is sent."""
 LONGEST = 1 << 16
-"""Bytes of the text of an error, at most; the middle of a longer one is left out."""
+"""The most bytes of an error text; the middle of a longer one is left out."""
 LOOK = 1.0
-"""Seconds after which a guardian looks at its parent again, though no signal has come."""
+"""Seconds after which a guardian checks its parent even without a signal."""
 SOON = 0.05
-"""Seconds after which a guardian looks again whether all processes are gone."""
+"""Seconds between checks of a guardian whether all processes are gone."""
 PATIENCE = 5.0
-"""Seconds after which a guardian gives up on processes that it cannot end."""
+"""Seconds after which a guardian gives up on processes that it cannot kill."""
 HIGH = 1000
 """The lowest number that the socket gets: jobs that handle low file descriptors miss it."""
 SUBREAPER, PARENT_DEATH = 36, 1
@@ -50,7 +50,7 @@ SUBREAPER, PARENT_DEATH = 36, 1
 SPEAKING = Lock()
 
 RUN, PING, READY, HERE, STARTED, ENDED = range(6)
-"""Kinds of frames: two that a worker is sent, four that it sends."""
+"""Kinds of frames: a worker receives the first two and sends the others."""
 FRAME = struct.Struct("!8sBqqdII")
 
 
@@ -59,7 +59,7 @@ class BrokenLineError(Exception):
 
 
 class Frame(NamedTuple):
-    """A message on the socket. It is made of numbers and bytes: reading it runs no code."""
+    """A message on the socket, made of numbers and bytes, so that reading it runs no code."""
 
     kind: int
     job: int = 0
@@ -70,13 +70,13 @@ class Frame(NamedTuple):
     error: bytes = b""
 
     def pack(self, mark: bytes) -> bytes:
-        """Return it as bytes that begin with the mark of this socket."""
+        """Return the frame as bytes that begin with the mark of the socket."""
         head = FRAME.pack(mark, *self[:4], len(self.body), len(self.error))
         return head + self.body + self.error
 
     @classmethod
     def unpack(cls, head: bytes, mark: bytes) -> tuple[Frame, int, int]:
-        """Return a frame without its body and its error, and the bytes that these have."""
+        """Return a frame without its body and error, and the lengths of these."""
         its_mark, kind, job, attempt, at, size, rest = FRAME.unpack(head)
         if its_mark != mark or kind > ENDED or not math.isfinite(at):
             raise BrokenLineError("something other than the worker wrote to the worker's socket")
@@ -106,12 +106,12 @@ def guard(line: socket.socket, parent: int) -> None:
     if worker == 0:
         os.setpgid(0, 0)
         _prctl(PARENT_DEATH, signal.SIGKILL)
-        if os.getppid() != own:  # it died before we asked to be told
+        if os.getppid() != own:  # the guardian died before we asked for the signal
             os._exit(1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
         return
     line.close()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes ends the grid, not us
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # closing the terminal ends the grid, not us
     with suppress(OSError):  # the child has done it, or is gone
         os.setpgid(worker, worker)
     _watch(worker, parent, watched)
@@ -125,25 +125,25 @@ def _watch(worker: int, parent: int, signals: set[signal.Signals]) -> None:
         came = signal.sigtimedwait(signals, LOOK)
         while (ended := os.waitid(os.P_ALL, 0, looks)) is not None:
             if ended.si_pid == worker:
-                return  # its number stays taken until the others of its group are dead
+                return  # not reaped yet: its group keeps its number
             os.waitpid(ended.si_pid, 0)
         if came is not None and came.si_signo == signal.SIGTERM:
             return
 
 
 def _sweep(worker: int) -> int:
-    """Kill the worker and what descends from it; return how the worker has ended.
+    """Kill the worker and its descendants; return the exit code of the worker.
 
     A process whose parent is dead becomes a child of the guardian, so killing children until there
     are none left reaches all of them.
     """
     with suppress(ProcessLookupError):
-        os.killpg(worker, signal.SIGKILL)  # at one blow: they cannot fork away from it
+        os.killpg(worker, signal.SIGKILL)  # all at once, so that none can fork first
     status, end = int(signal.SIGKILL), time.monotonic() + PATIENCE
-    with suppress(ChildProcessError):  # none is left
+    with suppress(ChildProcessError):  # no child is left
         while time.monotonic() < end:
             for child in _children():
-                with suppress(ProcessLookupError, PermissionError):  # another user's, by sudo
+                with suppress(ProcessLookupError, PermissionError):  # a process of another user
                     os.kill(child, signal.SIGKILL)
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 status = ended[1] if ended[0] == worker else status
@@ -158,7 +158,7 @@ def _children() -> list[int]:
 
 
 def _end(code: int) -> None:
-    """End as the worker did, so that whoever started us sees how."""
+    """Exit in the same way as the worker."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with suppress(OSError):  # SIGKILL has no handler
@@ -169,7 +169,7 @@ def _end(code: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Set an attribute of this process; systems other than Linux have none of them."""
+    """Set an attribute of this process, on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
@@ -180,23 +180,27 @@ def _prctl(option: int, value: int) -> None:
 def serve(line: socket.socket, mark: bytes) -> None:
     """Run calls that come in on a socket until it is closed."""
     own = os.getpid()
-    os.register_at_fork(after_in_child=line.close)  # what a job forks has no business here
+    os.register_at_fork(after_in_child=line.close)  # children of jobs must not use it
     messages: SimpleQueue[Frame] = SimpleQueue()
     Thread(target=listen, args=(line, mark, messages), daemon=True).start()
-    import cloudpickle  # noqa: F401  # now, and not in the time of the first job
+    import cloudpickle  # noqa: F401  # before the first job, not during it
 
     say = partial(tell, line, mark)
     say(Frame(READY, own))
     while True:
         _, job, attempt, _, work, _ = messages.get()
-        result, error = call(work, partial(announce, say, job, attempt))
+
+        def begin(job: int = job, attempt: int = attempt) -> None:
+            say(Frame(STARTED, job, attempt, time.monotonic()))
+
+        result, error = call(work, begin)
         if os.getpid() != own:  # the job forked, and the child returned as well
             os._exit(0)
         say(Frame(ENDED, job, attempt, time.monotonic(), result, error.encode()))
 
 
 def listen(line: socket.socket, mark: bytes, messages: SimpleQueue[Frame]) -> None:
-    """Take messages in; when the other end is gone, end at once, in the middle of a job too."""
+    """Receive messages; when the other end is closed, exit at once, even during a job."""
     with suppress(BrokenLineError, OSError):  # a job reads from it, or has closed it
         while (message := receive(line, mark)) is not None:
             if message.kind == PING:
@@ -206,13 +210,8 @@ def listen(line: socket.socket, mark: bytes, messages: SimpleQueue[Frame]) -> No
     os._exit(0)
 
 
-def announce(say: Callable[[Frame], None], job: int, attempt: int) -> None:
-    """Say that a job begins."""
-    say(Frame(STARTED, job, attempt, time.monotonic()))
-
-
 def tell(line: socket.socket, mark: bytes, message: Frame) -> None:
-    """Send a message, whole; end if that is not possible."""
+    """Send a message; exit if that is not possible."""
     try:
         with SPEAKING:
             line.sendall(message.pack(mark))
@@ -223,7 +222,7 @@ def tell(line: socket.socket, mark: bytes, message: Frame) -> None:
 def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
     """Run a pickled call; return its pickled result, or its pickled exception and the traceback.
 
-    ``begin`` is called when the call is unpickled: the imports of that are not part of the job.
+    ``begin`` is called after unpickling, so that its imports are not part of the job.
     """
     import cloudpickle
 
@@ -247,7 +246,7 @@ def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
 
 
 def pickled_error(error: BaseException) -> bytes:
-    """Pickle an exception; return nothing if it is too large or does not survive pickling."""
+    """Pickle an exception; return b"" if it is too large or cannot be unpickled."""
     import cloudpickle
 
     try:
@@ -261,7 +260,7 @@ def pickled_error(error: BaseException) -> bytes:
 def explain(error: BaseException) -> str:
     """Return an exception's traceback as a text of bounded length.
 
-    Every part is cut before they are joined: a message may take most of the memory.
+    Each part is cut before they are joined, because one may take most of the memory.
     """
     try:
         return cut("".join(map(cut, traceback.format_exception(error))))
@@ -279,14 +278,14 @@ def cut(text: str) -> str:
     if len(text) > LONGEST:
         left_out = f"\n… {len(text) - 2 * half:,} characters left out …\n"
         text = text[:half] + left_out + text[-half:]
-    said = text.encode("utf-8", "backslashreplace")  # a name of a file need not be valid Unicode
+    said = text.encode("utf-8", "backslashreplace")  # file names may be invalid Unicode
     if len(said) > LONGEST:
         said = said[:half] + "\n… some characters left out …\n".encode() + said[-half:]
     return said.decode(errors="ignore")
 
 
 def receive(line: socket.socket, mark: bytes) -> Frame | None:
-    """Wait for a message; None when the other end is closed."""
+    """Wait for a message; return None when the other end is closed."""
     head = _exactly(line, FRAME.size)
     if head is None:
         return None
@@ -296,7 +295,7 @@ def receive(line: socket.socket, mark: bytes) -> Frame | None:
 
 
 def _out_of_reach(line: socket.socket) -> socket.socket:
-    """Give the socket a high number, and keep it from programs that jobs start."""
+    """Give the socket a high number, and hide it from programs that jobs start."""
     high = min(HIGH, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1)
     with line:
         return socket.socket(fileno=fcntl.fcntl(line, fcntl.F_DUPFD_CLOEXEC, high))

@@ -25,20 +25,6 @@ from .event_log import EVENT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
 from .sampling import refill, samplers
 
-__all__ = [
-    "Conditions",
-    "Delays",
-    "Mechanism",
-    "Replication",
-    "Streams",
-    "check_run",
-    "doubled",
-    "drive",
-    "free_pool",
-    "linked",
-    "slice_ends",
-]
-
 SAMPLES = 128
 """How often the number in system is noted, at most."""
 TASKS_PER_SLICE = 200_000

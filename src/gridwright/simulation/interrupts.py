@@ -1,17 +1,5 @@
 """Why a loop returns to Python, and what it left to be done."""
 
-__all__ = [
-    "ASK",
-    "DRAWS",
-    "HELD",
-    "MAKE_PLAN",
-    "NOTHING",
-    "PLAN",
-    "POOL",
-    "SLICE",
-    "TRACE",
-]
-
 SLICE, POOL, DRAWS, TRACE, PLAN, HELD = range(6)
 """Reasons: the slice is over; there is no room for another task; draws of a user's own distribution
 are needed; the page of the event log is full; Python must make a plan; the policy held a task back,

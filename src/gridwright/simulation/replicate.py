@@ -14,9 +14,6 @@ from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from . import batch, central, chain, peer
 from .driver import Conditions, Mechanism, Replication, drive
 
-__all__ = ["check_system", "line_of", "replicate"]
-
-
 MECHANISMS: dict[Kind, type[Mechanism]] = {
     PUSH: central.Central,
     PULL: central.Central,

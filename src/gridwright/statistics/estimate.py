@@ -9,16 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = [
-    "CONFIDENCE",
-    "Estimate",
-    "Line",
-    "estimate",
-    "line",
-    "prediction",
-    "ratio",
-]
-
 CONFIDENCE = 0.95
 ROUNDING = 1e-12
 """A share of a mean that is no width of an interval, but what sums of floats are off by."""

@@ -33,8 +33,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EDGE", "Stability", "stability"]
-
 EDGE = 1e-9
 """A load or capacity this close to 1 counts as 1."""
 RATIO = 1.6

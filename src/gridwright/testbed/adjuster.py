@@ -170,9 +170,7 @@ def spin(iterations: int) -> int:
     """
     state = 1
     for _ in range(iterations):
-        for _ in range(
-            200
-        ):  # so that a whole number of iterations is never far from the time meant
+        for _ in range(200):  # an iteration is short, so rounding to whole ones matters little
             state = (state * 1103515245 + 12345) & 0x7FFFFFFF
     return state  # every step needs the one before, so that none can be skipped
 

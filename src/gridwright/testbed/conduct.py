@@ -10,16 +10,16 @@ from concurrent.futures import Future
 from math import inf
 from pathlib import Path
 from time import time as wall_clock
+from typing import Any
 
 from ..grid import Journal, Mapper
-from ..grid.event import Entry
 from ..grid.executors import Executor
 from ..grid.executors.virtual import Stop, run_apart
 from ..grid.job import Job
 from ..grid.journal import IN_MEMORY
 from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
-from ..grid.validation import renamed_place
+from ..grid.validation import executor_of, renamed_place
 from ..model import GridTimeoutError, InputError
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
@@ -69,8 +69,7 @@ def conduct(
     chosen = _executor(run, renamed_place(on, executor, "", "conduct"))
     run.journal.describe(machines=chosen.machines)  # the machines of a cluster have their own names
     run.about = run.read_about()
-    parts = (run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
-    conducting = Conduct(*parts)
+    conducting = Conduct(run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
     try:
         stop = Stop()
         run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
@@ -102,20 +101,8 @@ async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
 class Conduct:
     """Conducts an experiment on any executor: in real time, or in virtual time without machines.
 
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    executor
-        The executor that runs the jobs.
-    journal
-        The journal; one that has jobs is continued.
-    jobs, faults
-        The jobs and faults, in time units.
-    adjuster
-        Turns the work of a job into a call; None if nothing really runs.
-    watch
-        Called regularly with the mapper, to show the progress.
+    A journal that has jobs is continued. The adjuster turns the work of a job into a call; it is
+    None if nothing really runs. ``watch`` is called regularly with the mapper.
     """
 
     def __init__(
@@ -129,8 +116,7 @@ class Conduct:
         watch: Callable[[Mapper], None] = lambda mapper: None,
     ) -> None:
         self.experiment, self.journal = experiment, journal
-        self.pausable = PausableExecutor(executor)
-        self.executor = self.pausable
+        self.executor = PausableExecutor(executor)
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
         """How many jobs have been submitted."""
@@ -159,14 +145,15 @@ class Conduct:
         parts: list[asyncio.Task[None]] = []
         try:
             await mapper.open()
-            await self._all_up(mapper)
+            async with asyncio.timeout(PATIENCE):  # the experiment begins when all are up
+                while not mapper.book.machines["up"].all():
+                    await asyncio.sleep(0.005)
             mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             self.came = self._adopt(mapper)
             # Every part of a run that was stopped has its own time of day.
             await patiently(lambda: self.journal.describe(paused=False))
-            entry = Entry(since, "begun", fields={"clock": wall_clock()})
-            mapper.call(lambda now: [], entry)
+            mapper.note("begun", clock=wall_clock())
             operators = Operators(mapper)
             operators.more = {
                 "pause run": lambda: self.pause(mapper),
@@ -190,7 +177,7 @@ class Conduct:
 
     async def pause(self, mapper: Mapper) -> bool:
         """Stop the time of the experiment until it is resumed."""
-        since = self.pausable.pause()
+        since = self.executor.pause()
         if since is None:
             return False
         mapper.clock = lambda: since
@@ -204,22 +191,14 @@ class Conduct:
             mapper.zero += seconds
             mapper.clock = asyncio.get_running_loop().time
 
-        if not self.pausable.resume(shift):
+        if not self.executor.resume(shift):
             return False
         await self._note(mapper, paused=False)
         return True
 
     async def _note(self, mapper: Mapper, *, paused: bool) -> None:
-        kind = "run paused" if paused else "run resumed"
-        entry = Entry(mapper.now(), kind, fields={"clock": wall_clock()})
-        mapper.call(lambda now: [], entry)
+        mapper.note("run paused" if paused else "run resumed", clock=wall_clock())
         await patiently(lambda: self.journal.describe(paused=paused))
-
-    async def _all_up(self, mapper: Mapper) -> None:
-        """Wait until all machines are up; the experiment begins then."""
-        async with asyncio.timeout(PATIENCE):
-            while not mapper.book.machines["up"].all():
-                await asyncio.sleep(0.005)
 
     async def _until(
         self, mapper: Mapper, duration: float, parts: Sequence[asyncio.Task[None]]
@@ -268,9 +247,8 @@ class Conduct:
         silent = self.experiment.detection == "timeout"
         for time, begins, fault in events:
             await self._sleep_until(mapper, time)
-            kind = "failure" if begins else "repair"
-            entry = Entry(mapper.now(), kind, machine=self.executor.machines[fault.machine])
-            mapper.call(lambda now: [], entry)
+            name = self.executor.machines[fault.machine]
+            mapper.note("failure" if begins else "repair", name)
             if begins:
                 self.executor.fail(fault.machine, silent=silent)
             elif fault.machine not in operators.killed:
@@ -282,10 +260,10 @@ class Conduct:
             await asyncio.sleep(GLANCE)
 
     async def _sleep_until(self, mapper: Mapper, time: float) -> None:
-        await self.pausable.going()
+        await self.executor.going()
         while (wait := (time - mapper.now()) * mapper.unit) > INSTANT:
             await asyncio.sleep(wait)
-            await self.pausable.going()
+            await self.executor.going()
 
     def _prepare(self, job: Job, work: bytes) -> bytes:
         if self.adjuster is None:
@@ -303,18 +281,16 @@ def _executor(run: Run, on: Executor | str | None) -> Executor:
     experiment = run.experiment
     if on is not None and not isinstance(on, str):
         return on
-    names, prediction = experiment.machine_names(), experiment.prediction
-    if not (address := on or experiment.on):
-        from ..grid.executors.local import LocalExecutor
-
-        return LocalExecutor(names, prediction=prediction)
-    from ..grid.executors.dask import DaskExecutor
-
-    wanted: int | list[str] = names if experiment.listed() else len(names)
-    if run.journal.count():  # it continues on the machines that it had
-        wanted = run.about["machines"]
-    security = experiment.tls.options() if experiment.tls is not None else None
-    return DaskExecutor(address, wanted, security=security, prediction=prediction)
+    names = experiment.machine_names()
+    wanted: int | list[str] = names
+    options: dict[str, Any] = {"prediction": experiment.prediction}
+    if address := on or experiment.on:
+        if run.journal.count():  # it continues on the machines that it had
+            wanted = run.about["machines"]
+        elif not experiment.listed():
+            wanted = len(names)
+        options["security"] = experiment.tls.options() if experiment.tls is not None else None
+    return executor_of(address, wanted, **options)
 
 
 def _adjuster(experiment: Experiment) -> Adjuster:

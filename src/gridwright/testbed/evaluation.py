@@ -1,4 +1,4 @@
-"""The verdict on a run: beside its twin, what to expect of such a run, and what was published."""
+"""Evaluate a run: compare it with its twin, with simulations and with published results."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ Floats = NDArray[np.float64]
 LONG = 20_000.0
 """Time units of the run whose mean is the long-run mean."""
 WITHOUT_END = 5
-"""A long run whose mean is more times what short ones have at most never settles."""
+"""The system is unstable if the mean of a long run is more than this times that of short ones."""
 SHORT_RUNS = 200
-"""Runs of the length of the real one."""
+"""How many runs as long as the real one are simulated."""
 
 
 class Expectation(NamedTuple):
-    """What the simulator says of runs like this."""
+    """The mean responses of simulated runs of the same experiment."""
 
     long_run: float
     """The mean response of a long run."""
     low: float
-    """19 of 20 runs of this length have a mean response above this,"""
+    """The 2.5th percentile of the mean responses of runs of this length."""
     high: float
-    """and below this."""
+    """The 97.5th percentile."""
 
     @property
     def settles(self) -> bool:
-        """Whether the long run is like short ones, and does not take longer and longer."""
+        """Whether the system is stable: a long run does not respond ever more slowly."""
         return self.long_run <= WITHOUT_END * self.high
 
 
 class Report(NamedTuple):
-    """A run, and what there is to set beside it."""
+    """A run, and what it is compared with."""
 
     run: Run
     statistics: Statistics
@@ -56,9 +56,9 @@ class Report(NamedTuple):
     gap: Gap
     expected: Expectation | None
     published: dict[str, dict[str, str]]
-    """By class, or overall: what was published for the testbed and for simulation."""
+    """The published testbed and simulation results, by class or overall."""
     rates: Floats
-    """Actual execution rates [class, machine], whatever work jobs happened to bring."""
+    """Actual execution rates [class, machine], in mean jobs per time unit of execution."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as ``--json`` prints it."""
@@ -104,7 +104,7 @@ MEANS = ("response", "waiting", "communication", "execution", "notification")
 
 
 def _fared(found: Statistics) -> dict[str, Any]:
-    """Return how jobs fared, in all and by class, as ``--json`` prints it."""
+    """Return the statistics of all jobs and of each class, as ``--json`` prints them."""
 
     def words(figures: Figures) -> dict[str, Any]:
         counts = {name: getattr(figures, name) for name in COUNTS}
@@ -116,10 +116,10 @@ def _fared(found: Statistics) -> dict[str, Any]:
 
 
 def report(run: Run, *, expected: bool = True) -> Report:
-    """Set a run beside its twin, what is to be expected of it, and what was published."""
+    """Compare a run with its twin, with simulations, and with published results."""
     run.journal.check()
     if run.until == 0:
-        raise InputError(f"{run.name} has not begun: there is nothing to set beside anything")
+        raise InputError(f"{run.name} has not begun: there is nothing to compare")
     return Report(
         run,
         run.statistics(),
@@ -132,10 +132,7 @@ def report(run: Run, *, expected: bool = True) -> Report:
 
 
 def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectation:
-    """Simulate many runs of a length, and a long one.
-
-    Beliefs that follow measurements are the grid's: the simulator's stay as they are.
-    """
+    """Simulate many runs of a length, and a long one; their assumed rates never change."""
     policy, system = experiment.chosen_policy(), experiment.system
     if experiment.failures != "generated":
         system = system.replace(failures=None)
@@ -155,7 +152,7 @@ def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectati
 
 
 def actual_rates(run: Run) -> Floats:
-    """Return the work done in a time unit of working on it [class, machine]; nan where none was."""
+    """Return the work per time unit of execution [class, machine]; nan where there was none."""
     names = {name: j for j, name in enumerate(run.about["machines"])}
     done, taken = np.zeros(run.system.shape), np.zeros(run.system.shape)
     finished = "number, machine, ended - started FROM job WHERE stage = ? AND started IS NOT NULL"
@@ -170,8 +167,8 @@ def actual_rates(run: Run) -> Floats:
 
 
 def job_lengths(run: Run) -> dict[str, float]:
-    """Return the mean work of the jobs that have come, by class and overall; desired is 1."""
-    came = run.journal.tally()[0]  # jobs come in the order of their list
+    """Return the mean work of the submitted jobs, by class and overall; 1 is desired."""
+    came = run.journal.tally()[0]  # jobs are submitted in the order of their list
     kinds, works = run.jobs.task_classes[:came], run.jobs.works[:came]
     chosen = {name: works[kinds == i] for i, name in enumerate(run.system.classes)}
     chosen["all"] = works
@@ -183,7 +180,7 @@ PRINTED = {"lpas_dg": "LPAS_DG", "gcmu": "Gcmu", "fcfs": "FCFS"}
 
 
 def _published(run: Run) -> dict[str, dict[str, str]]:
-    name = run.system.name.removesuffix(":modulo")  # the same machines, numbered otherwise
+    name = run.system.name.removesuffix(":modulo")  # the same machines in another order
     policy = PRINTED.get(run.experiment.chosen_policy().name)
     found: dict[str, dict[str, str]] = {}
     if not name.startswith("MGST.") or policy is None:
@@ -205,8 +202,8 @@ def _published(run: Run) -> dict[str, dict[str, str]]:
 def export(run: Run, folder: Path) -> list[Path]:
     """Write a run's tables into a folder; return their paths.
 
-    Times are in time units since the beginning, and by the clock on the wall where it says so.
-    Besides the tables of a run there are the four files of the original testbed.
+    Times are in time units since the beginning, except where a title names the time of day. Four
+    of the files are those of the original testbed.
     """
     run.journal.check()
     name = run.experiment.name or run.system.name or f"run-{run.number}"
@@ -219,7 +216,6 @@ def export(run: Run, folder: Path) -> list[Path]:
         f"{name}_mue.txt": _rates(run),
         f"{name}_systemStats.txt": _system(run, found),
     }
-    written = []
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
     try:
@@ -227,20 +223,22 @@ def export(run: Run, folder: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     for file, rows in tables.items():
-        written.append(folder / file)
-        write_rows(written[-1], rows)
-    return written
+        write_rows(folder / file, rows)
+    return [folder / file for file in tables]
 
 
 def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
     journal = run.journal
-    faults = journal.events("failure", "repair", "down", "up")
-    trouble = journal.events("failed", "timed out", "late answer", "down")
+
+    def events(columns: str, *kinds: str) -> list[list[Any]]:
+        names = columns.split()
+        rows = [[getattr(each, name) for name in names] for each in journal.events(*kinds)]
+        return [["event" if name == "kind" else name for name in names], *rows]
+
     readings = [
         [entry.time, entry.machine, entry.fields["measured"], entry.fields["predicted"]]
         for entry in journal.events("availability")
     ]
-    beliefs = journal.events("rates", "arrivals", "plan", "availability imposed")
     generations = [
         [kept.job.number, kept.task_class, planned, kept.job.submitted, work]
         for kept, planned, work in zip(
@@ -250,23 +248,15 @@ def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
     return {
         "jobs.csv": _jobs(run),
         "generations.csv": [["job", "class", "planned", "submitted", "work"], *generations],
-        "failures.csv": [
-            ["time", "event", "machine", "detail"],
-            *([each.time, each.kind, each.machine, each.detail] for each in faults),
-        ],
+        "failures.csv": events("time kind machine detail", *("failure", "repair", "down", "up")),
         "availability.csv": [["time", "machine", "measured", "predicted"], *readings],
-        "exceptions.csv": [
-            ["time", "event", "job", "attempt", "machine", "detail"],
-            *(
-                [each.time, each.kind, each.job, each.attempt, each.machine, each.detail]
-                for each in trouble
-            ),
-        ],
+        "exceptions.csv": events(
+            "time kind job attempt machine detail", *("failed", "timed out", "late answer", "down")
+        ),
         "decisions.csv": [["time", "asked", "candidates", "choice", "plan"], *journal.decisions()],
-        "beliefs.csv": [
-            ["time", "event", "machine", "detail"],
-            *([each.time, each.kind, each.machine, each.detail] for each in beliefs),
-        ],
+        "beliefs.csv": events(
+            "time kind machine detail", *("rates", "arrivals", "plan", "availability imposed")
+        ),
         "classes.csv": _classes(run, found),
         "rates.csv": _rates(run),
         "system.csv": _system(run, found),
@@ -305,13 +295,15 @@ def _classes(run: Run, found: Statistics) -> list[list[Any]]:
 
 
 def _rates(run: Run) -> list[list[Any]]:
-    rows: list[list[Any]] = [["class", "machine", "desired rate", "actual rate"]]
-    actual = actual_rates(run)
-    for i, name in enumerate(run.system.classes):
-        for j, machine in enumerate(run.about["machines"]):
-            desired = float(run.system.effective[i, j])
-            rows.append([name, machine, desired, _known(actual[i, j])])
-    return rows
+    names, machines = run.system.classes, run.about["machines"]
+    desired = run.system.effective
+    return [
+        ["class", "machine", "desired rate", "actual rate"],
+        *(
+            [names[i], machines[j], float(desired[i, j]), _known(rate)]
+            for (i, j), rate in np.ndenumerate(actual_rates(run))
+        ),
+    ]
 
 
 def _system(run: Run, found: Statistics) -> list[list[Any]]:
@@ -327,9 +319,9 @@ def _system(run: Run, found: Statistics) -> list[list[Any]]:
 
 
 def _stretches(run: Run) -> list[tuple[float, float]]:
-    """Return since when, and when zero was by the clock on the wall: the last stretch first.
+    """Return the parts between pauses, the last first: the start, and when time 0 was by the clock.
 
-    A run that was stopped or paused and went on has several.
+    The clock is the time of day in seconds since 1970.
     """
     begun = run.journal.events("begun", "run resumed")
     unit = run.about["unit"]
@@ -338,5 +330,5 @@ def _stretches(run: Run) -> list[tuple[float, float]]:
 
 
 def _known(value: Any) -> Any:
-    """Leave out what is not a number: an empty cell says so best."""
+    """Return an empty cell in place of nan."""
     return "" if value != value else value

@@ -1,4 +1,4 @@
-"""A load: processes that really occupy a share of this computer's CPU."""
+"""A load: processes that occupy a share of this computer's CPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-from types import TracebackType
+from contextlib import suppress
 from typing import Self
 
 from ..grid.agent import LOAD
@@ -14,19 +14,19 @@ from ..model import InputError
 
 
 class Load:
-    """Occupies a share of this computer's CPU, to make an availability of ``1 - share`` real.
+    """Occupy a share of this computer's CPU, so that its availability is ``1 - share``.
 
-    One process for each processor works and rests in turn, fifty times a second, by its own CPU
-    time. A busy machine gives each process its fair part at most, so that beside one job on every
-    processor no more than half can be had. The grid's agent sees a load as foreign. It ends with
-    this process, in whatever way that ends.
+    One process for each processor works and rests in turn, fifty times a second, and measures its
+    own CPU time. On a busy machine it gets at most its fair part: beside one job on every processor
+    that is half. The grid's agent counts a load as foreign. A load ends when this process ends or
+    is killed.
 
     Parameters
     ----------
     share
         The share of each processor, from 0 to 1.
     cores
-        How many processors; all unless given.
+        How many processors; by default all.
 
     Examples
     --------
@@ -36,7 +36,10 @@ class Load:
     """
 
     def __init__(self, share: float, cores: int | None = None) -> None:
-        there = _cores()
+        if hasattr(os, "sched_getaffinity"):
+            there = sorted(os.sched_getaffinity(0))
+        else:
+            there = list(range(os.cpu_count() or 1))
         if cores is not None and not 1 <= cores <= len(there):
             raise InputError(f"cores is {cores}; this computer has 1 to {len(there)}")
         self.share = _checked(share)
@@ -45,22 +48,18 @@ class Load:
 
     @property
     def pids(self) -> list[int]:
-        """The processes at work."""
+        """The pids of its processes."""
         return [process.pid for process in self._processes]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the processes."""
         if self._processes:
             return
+        # without site-packages it starts in a few milliseconds
+        command = [sys.executable, "-I", "-S", "-c", SCRIPT, LOAD]
         for core in self.cores:
-            self._processes.append(
-                subprocess.Popen(
-                    # without site-packages it starts in a few milliseconds
-                    [sys.executable, "-I", "-S", "-c", SCRIPT, LOAD, str(core)],
-                    stdin=subprocess.PIPE,
-                    bufsize=0,
-                )
-            )
+            process = subprocess.Popen([*command, str(core)], stdin=subprocess.PIPE, bufsize=0)
+            self._processes.append(process)
         self.change(self.share)
 
     def change(self, share: float) -> None:
@@ -68,13 +67,11 @@ class Load:
         self.share = _checked(share)
         for process in self._processes:
             if process.stdin is not None:
-                try:
+                with suppress(BrokenPipeError):  # somebody has killed it
                     process.stdin.write(f"{share}\n".encode())
-                except BrokenPipeError:
-                    continue  # somebody has killed it
 
     def stop(self) -> None:
-        """End, and leave nothing behind."""
+        """Kill the processes, and wait until they have ended."""
         processes, self._processes = self._processes, []
         for process in processes:
             process.kill()
@@ -85,12 +82,7 @@ class Load:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -98,13 +90,6 @@ def _checked(share: float) -> float:
     if not 0 <= share <= 1:
         raise InputError(f"share is {share:g}; expected a number from 0 to 1")
     return float(share)
-
-
-def _cores() -> list[int]:
-    """Return the processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def occupy() -> None:

@@ -1,8 +1,8 @@
-"""Lists of machines, one a line, and files of rates: ours, and those of the original testbed.
+"""Read and write machine lists and files of rates, also those of the original testbed.
 
-A machine list says ``address; credential; minutes; iterations``: where the machine is, what it
-asks for, and how long it took for the loop. What stands in it is never quoted in an error: it might
-be the credential in the wrong place.
+A line of a machine list is ``address; credential; minutes; iterations``: where the machine is, its
+secret, and how long it took for how many iterations of the loop. Error messages never quote a line,
+because the credential may be in the wrong field.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hmac import compare_digest
-from math import isfinite
+from math import inf, nan
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,7 +27,7 @@ TINY, HUGE = 1e-20, 1e20
 
 
 class Credential:
-    """Something secret that shows itself only when asked to.
+    """A secret that is hidden when it is printed.
 
     >>> Credential("open sesame")
     Credential(hidden)
@@ -41,7 +41,7 @@ class Credential:
         self.__secret = secret
 
     def reveal(self) -> str:
-        """Return the secret itself: for whoever asks for it, not for anything that is kept."""
+        """Return the secret; do not store it."""
         return self.__secret
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class Credential:
             self.__secret.encode(), other.__secret.encode()
         )
 
-    __hash__ = None  # type: ignore[assignment]  # a hash would tell something of it
+    __hash__ = None  # type: ignore[assignment]  # a hash would reveal something
 
     def __copy__(self) -> Credential:
         return self
@@ -61,7 +61,7 @@ class Credential:
         return self
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a credential is not pickled: it would stand in the journal")
+        raise TypeError("a credential cannot be pickled: it would be stored in the journal")
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Listed:
 
 
 def read_machines(path: str | PathLike[str]) -> tuple[Listed, ...]:
-    """Read a machine list; blank lines and lines that begin with # say nothing."""
+    """Read a machine list; ignore blank lines and lines that begin with #."""
     return parse_machines(_text(Path(path)), str(path))
 
 
 def parse_machines(text: str, path: str) -> tuple[Listed, ...]:
-    r"""Read a machine list from a text: four fields a line, or the address alone.
+    r"""Parse a machine list: four fields on each line, or the address alone.
 
     >>> [each.address for each in parse_machines("a\nb; ; 1; 500", "the list")]
     ['a', 'b']
@@ -128,12 +128,12 @@ def write_machines(path: str | PathLike[str], machines: Iterable[Listed]) -> Non
 
 
 def read_rates(path: str | PathLike[str]) -> NDArray[np.float64]:
-    """Read rates [class, machine]: a row a line, its entries separated by commas."""
+    """Read rates [class, machine]: a line for each class, its numbers separated by commas."""
     return parse_rates(_text(Path(path)), str(path))
 
 
 def parse_rates(text: str, name: str) -> NDArray[np.float64]:
-    r"""Read rates from a text; the name is for messages.
+    r"""Parse rates; error messages use the name.
 
     >>> parse_rates("2.2, 7\n1, 0.5", "rates")
     array([[2.2, 7. ],
@@ -143,7 +143,11 @@ def parse_rates(text: str, name: str) -> NDArray[np.float64]:
     first = 0
     for number, line in _lines(text):
         where = f"{name}, line {number}"
-        row = [_rate(word.strip(), where, k) for k, word in enumerate(line.split(","), start=1)]
+        row = []
+        for k, word in enumerate(map(str.strip, line.split(",")), start=1):
+            row.append(_number(word))
+            if not 0 <= row[-1] < inf:
+                raise InputError(f"{where}: rate {k} is {word!r}; expected a number, 0 or more")
         first = first or number
         if rows and len(row) != len(rows[0]):
             raise InputError(f"{where}: {len(row)} rates; expected {len(rows[0])}, as line {first}")
@@ -163,7 +167,7 @@ def _text(path: Path) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Return the lines that say something, numbered from 1."""
+    """Return the lines that are neither blank nor comments, with their numbers."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line
@@ -176,15 +180,8 @@ def _positive(word: str, where: str, what: str) -> float:
     return value
 
 
-def _rate(word: str, where: str, entry: int) -> float:
-    value = _number(word)
-    if not (isfinite(value) and value >= 0):
-        raise InputError(f"{where}: rate {entry} is {word!r}; expected a number that is at least 0")
-    return value
-
-
 def _number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        return float("nan")
+        return nan

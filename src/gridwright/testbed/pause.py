@@ -1,4 +1,4 @@
-"""A standstill: while a run is paused no time passes for it, until it is resumed.
+"""Pause a run: no time passes for it until it is resumed.
 
 No job arrives, none starts, and no machine fails. Running jobs continue, but their events are
 delayed by the length of the pause, so that a job takes as long as it really did in the time of the
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..grid.executors import Ended, Event, Executor, MachineDown, Reading, Started
-from ..grid.prediction import Prediction
 
 
 @dataclass
@@ -27,17 +26,12 @@ class _Word:
 
 
 class PausableExecutor:
-    """An executor around another one, which can be paused.
-
-    Parameters
-    ----------
-    executor
-        The executor that runs the jobs.
-    """
+    """An executor that can be paused, around the executor that runs the jobs."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
         self.machines = executor.machines  # the same list: machines may join it
+        self.ping, self.repair, self.predict = executor.ping, executor.repair, executor.predict
         self.since: float | None = None
         """When it was paused, on the clock of the loop; None if it is not."""
         self._going = asyncio.Event()
@@ -102,22 +96,10 @@ class PausableExecutor:
         self._forget(machine, job)
         self.executor.cancel(job, machine, attempt)
 
-    async def ping(self, machine: int) -> float:
-        """Return the seconds that a machine takes to answer."""
-        return await self.executor.ping(machine)
-
     def fail(self, machine: int, *, silent: bool = False) -> None:
         """Take a machine away, and drop the delayed events of its job."""
         self._forget(machine)
         self.executor.fail(machine, silent=silent)
-
-    def repair(self, machine: int) -> None:
-        """Bring a machine back."""
-        self.executor.repair(machine)
-
-    def predict(self, machine: int, prediction: Prediction) -> None:
-        """Change how a machine's availability is predicted."""
-        self.executor.predict(machine, prediction)
 
     async def close(self) -> None:
         """Stop everything."""
@@ -143,11 +125,8 @@ class PausableExecutor:
             self._schedule(word)
 
     def _schedule(self, word: _Word) -> None:
-        loop = asyncio.get_running_loop()
-        word.timer = loop.call_at(word.heard + word.late, self._say, word)
-
-    def _say(self, word: _Word) -> None:
-        self._say_held(word.event.machine, word)
+        loop, machine = asyncio.get_running_loop(), word.event.machine
+        word.timer = loop.call_at(word.heard + word.late, self._say_held, machine, word)
 
     def _say_held(self, machine: int, last: _Word | None = None) -> None:
         """Pass on the delayed events of a machine in order, up to one of them or all."""

@@ -216,40 +216,21 @@ class Overview(NamedTuple):
 
 def overview(path: Path) -> Overview:
     """Return the overview of a run without reading its jobs, so that long lists are quick."""
-    number = int(path.stem) if path.stem.isdigit() else 0
     try:
-        journal = Journal(path, new=False)
+        with Run(path) as run:
+            words, fields = run.about["experiment"], Experiment.model_fields
+            return Overview(
+                run.number,
+                run.state,
+                str(words.get("name", "")),
+                str(words["system"].get("name", "")),
+                str(run.about["policy"]),
+                float(words.get("time_unit", fields["time_unit"].default)),
+                float(words.get("duration", fields["duration"].default)),
+                run.until,
+                float(run.about["origin"]),
+                *run.journal.tally(),
+            )
     except InputError as error:
+        number = int(path.stem) if path.stem.isdigit() else 0
         return Overview(number, "unreadable", str(error))
-    try:
-        with journal.blamed():
-            about = journal.told("kind", "experiment", "policy", "origin", "ended", "paused")
-            if about.get("kind") != "run":
-                return Overview(number, "unreadable", "not the journal of an experiment")
-            return _overview(number, journal, about)
-    except InputError as error:
-        return Overview(number, "unreadable", str(error))
-    finally:
-        journal.close()
-
-
-def _overview(number: int, journal: Journal, about: dict[str, Any]) -> Overview:
-    words, fields = about["experiment"], Experiment.model_fields
-    arrived, finished, mean = journal.tally()
-    left = "done" if "ended" in about else "stopped"
-    there = "paused" if about.get("paused") else "running"
-    state = there if journal.is_claimed() else left
-    return Overview(
-        number,
-        state,
-        str(words.get("name", "")),
-        str(words["system"].get("name", "")),
-        str(about.get("policy", "")),
-        float(words.get("time_unit", fields["time_unit"].default)),
-        float(words.get("duration", fields["duration"].default)),
-        float(about.get("ended") or journal.last()),
-        float(about.get("origin", 0.0)),
-        arrived,
-        finished,
-        mean,
-    )

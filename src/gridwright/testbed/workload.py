@@ -91,7 +91,7 @@ class JobList:
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> Self:
-        """Take a list from a journal."""
+        """Return the list that a journal has."""
         return cls(words["time"], words["class"], words["work"])
 
 
@@ -180,7 +180,7 @@ def check_faults(
 
 
 def rows_of(faults: Iterable[Fault], system: System) -> list[tuple[str, float, float]]:
-    """Return faults with the names of their machines, as an experiment has them."""
+    """Return faults with the names of their machines, as in an experiment file."""
     return [(system.machines[each.machine], each.start, each.end) for each in faults]
 
 
@@ -219,8 +219,7 @@ def _in_order(found: list[Fault], system: System, path: str) -> tuple[Fault, ...
 
 def write_faults(path: str | PathLike[str], faults: tuple[Fault, ...], system: System) -> None:
     """Write a failure trace as a CSV file."""
-    names = system.machines
-    rows = [[names[each.machine], repr(each.start), repr(each.end)] for each in faults]
+    rows = [[name, repr(start), repr(end)] for name, start, end in rows_of(faults, system)]
     write_rows(path, [FAULT_COLUMNS, *rows])
 
 

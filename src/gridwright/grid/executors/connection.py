@@ -1,4 +1,4 @@
-"""The connection to a Dask scheduler, which is made again when it is lost."""
+"""Connect to a Dask scheduler, and connect again when the connection is lost."""
 
 from __future__ import annotations
 
@@ -17,33 +17,19 @@ from ...model.record import Record
 from . import dask_internals as internals
 
 LOOK = 0.3
-"""Seconds between looks at which workers are there."""
+"""Seconds between checks of the list of workers."""
 ANSWER = 2.0
 """Seconds in which a worker must answer."""
 ECHO = 0.05
-"""Seconds in which a scheduler should have said what we say."""
+"""Seconds in which a scheduler should echo a message of ours."""
 
 
 class Connection:
-    """A connection, and what is done while there is one.
+    """A connection to a scheduler, in the event loop in which it is opened.
 
-    Everything happens in the event loop that it is opened in.
-
-    Parameters
-    ----------
-    address
-        Of the scheduler.
-    security
-        As Dask has it.
-    topic
-        What workers say things on.
-    hear
-        Told of every word that is said there.
-    look
-        Told often, and when one comes, which workers there are.
-    lost
-        Told of a worker that has left, or of all (None) when the scheduler is gone, and whether
-        the worker died: it left without a word to the scheduler.
+    ``hear`` gets every message of workers on the topic. ``look`` gets the workers, often and when
+    one comes. ``lost`` gets a worker that has left, or None when the scheduler is gone, and whether
+    the worker died, that is, left without notice.
     """
 
     def __init__(
@@ -74,33 +60,27 @@ class Connection:
         self.spawn(self._stay())
 
     async def close(self) -> None:
-        """Leave, whatever state things are in."""
+        """End all tasks and disconnect."""
         self.closing = True
         await _end(self.tasks)
         await self._leave()
 
     def spawn(self, what: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Have something done on the side, until the link is closed."""
+        """Run a coroutine until the connection is closed."""
         task = asyncio.create_task(what)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task
 
     def submit(self, key: str, worker: str, function: Any, *arguments: Any) -> Any:
-        """Submit a task that runs once, on one worker, and nowhere else."""
+        """Submit a task that runs once, and only on this worker."""
         options = {"allow_other_workers": False, "pure": False, "retries": 0}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # large arguments are no reason to lecture
+            warnings.simplefilter("ignore")  # Dask warns of large arguments
             return self.client.submit(function, *arguments, key=key, workers=[worker], **options)
 
-    async def ask(
-        self,
-        worker: str,
-        function: Callable[..., Any],
-        *arguments: Any,
-        patience: float | None = None,
-    ) -> Any:
-        """Have a worker call a function at once."""
+    async def ask(self, worker: str, function: Any, *arguments: Any, patience: float = 0.0) -> Any:
+        """Call a function on a worker at once, beside its tasks."""
         if self.client is None:
             raise ConnectionError("the scheduler is gone")
         async with asyncio.timeout(patience or ANSWER):
@@ -117,7 +97,7 @@ class Connection:
         client.subscribe_topic("all", self._hear_all)
         client.subscribe_topic(self.topic, self._hear)
         self._echoed.clear()
-        while not self._echoed.is_set():  # until we are heard, what is said is not heard by us
+        while not self._echoed.is_set():  # before that, messages of workers do not arrive
             await client.log_event(self.topic, [])
             with suppress(TimeoutError):
                 async with asyncio.timeout(ECHO):
@@ -126,9 +106,9 @@ class Connection:
         self.look(workers)
 
     async def _stay(self) -> None:
-        """Look at the workers; when the scheduler is gone, wait until one is there again."""
+        """Watch the workers; when the scheduler is gone, wait until one is there again."""
         while not self.closing:
-            with suppress(Exception):  # whatever it is, all that helps is to connect again
+            with suppress(Exception):  # whatever it is, connect again
                 if self.client is None:
                     await probe(self.address)
                     await self._connect()
@@ -138,11 +118,9 @@ class Connection:
             await asyncio.sleep(LOOK)
 
     async def _watch(self) -> None:
-        """Look which workers are there until the connection is lost."""
+        """Report the workers until the connection is lost."""
         client = self.client
-        while (
-            client.status == "running" and not self.closing
-        ):  # Dask notes the end of the line at once
+        while client.status == "running" and not self.closing:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._changed.wait()
@@ -159,27 +137,27 @@ class Connection:
             self.look(asking.result().workers)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Hear what workers say, and our own echo, which is nothing."""
+        """Pass on a message of a worker; an empty one is our echo."""
         if event[1]:
             self.hear(event[1])
         else:
             self._echoed.set()
 
     def _hear_all(self, event: tuple[float, Any]) -> None:
-        """Hear of workers that come and go, from the scheduler itself."""
+        """Note workers that come and go, as the scheduler reports them."""
         if (left := internals.departure(event[1])) is not None:
             self.lost(*left)
         elif internals.is_arrival(event[1]):
             self._changed.set()
 
     async def _leave(self) -> None:
-        """Close the client; if this is itself cut short, whoever leaves next does it."""
+        """Close the client; if this is cancelled, the next call does it."""
         if (client := self.client) is None:
             return
         with suppress(Exception):
             for topic in (self.topic, "all"):
                 client.unsubscribe_topic(topic)
-        # either may be about to connect again, and would then think itself open
+        # they may be about to connect again
         await _end(internals.client_tasks(client))
         with suppress(Exception):
             async with asyncio.timeout(ANSWER):
@@ -188,7 +166,7 @@ class Connection:
 
 
 async def _end(tasks: set[asyncio.Task[Any]]) -> None:
-    """Cancel tasks; Dask swallows being cancelled here and there."""
+    """Cancel tasks, several times because Dask sometimes ignores it."""
     for _ in range(3):
         if going := {task for task in tasks if not task.done()}:
             for task in going:
@@ -197,7 +175,7 @@ async def _end(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 PATIENCE = 8.0
-"""Seconds in which a scheduler must answer, and may be without workers."""
+"""Seconds in which a scheduler must answer and have its first workers."""
 Workers = dict[str, str]
 """Names of workers by their addresses."""
 
@@ -248,7 +226,10 @@ def security_of(address: str, security: Any) -> Any:
             f"{address} asks for TLS: give security=dict(tls_ca_file=…, tls_client_cert=…, "
             "tls_client_key=…)"
         )
-    if not encrypted and _has_files(security):
+    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+    is_table = isinstance(security, Mapping)
+    files = [security.get(each) if is_table else getattr(security, each, None) for each in names]
+    if not encrypted and any(files):
         raise InputError(
             f"TLS files are given, but {address} is not encrypted: use tls://{address[6:]}"
         )
@@ -262,24 +243,16 @@ def security_of(address: str, security: Any) -> Any:
     return found
 
 
-def _has_files(security: Any) -> bool:
-    """Tell whether TLS options name any file of a client."""
-    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-    if isinstance(security, Mapping):
-        return any(security.get(name) for name in names)
-    return any(getattr(security, name, None) for name in names)
-
-
 def quiet() -> None:
-    """Let Dask log nothing: what is wrong is told in one line."""
+    """Turn Dask's log off: our messages say what is wrong."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def find_workers(address: str, security: Any, at_least: int) -> Workers:
-    """Ask a scheduler which workers it has; wait a while until there are some."""
-    with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop of their own
+    """Return the workers of a scheduler; wait some seconds until there are enough."""
+    with ThreadPoolExecutor(1) as thread:  # the caller may run an event loop
         return thread.submit(asyncio.run, _ask(address, security, at_least)).result()
 
 
@@ -300,7 +273,7 @@ async def _ask(address: str, security: Any, at_least: int) -> Workers:
 
 
 async def probe(address: str) -> None:
-    """Raise OSError at once if nobody listens there; Dask would try ever less often."""
+    """Raise OSError at once if nothing listens there; Dask would retry ever less often."""
     _, host, port = check_address(address)
     async with asyncio.timeout(PATIENCE):
         _, writer = await asyncio.open_connection(host, port)
@@ -308,14 +281,19 @@ async def probe(address: str) -> None:
 
 
 def unreachable(address: str, error: BaseException) -> InputError:
-    """Say in one line that nobody answers."""
+    """Return the error for a scheduler that does not answer."""
     why = f": {error}" if str(error) else ""
     return InputError(f"no Dask scheduler answers at {address}{why}")
 
 
 def choose(address: str, workers: Workers, machines: int | Sequence[str] | None) -> list[str]:
-    """Return the workers to use, as they are called: all, the first few, or those named."""
-    there = sorted(workers.values(), key=_natural)
+    """Return the names of the workers to use: all, the first few, or those named."""
+
+    def natural(name: str) -> list[tuple[int, str]]:  # 2 before 10
+        parts = re.split(r"(\d+)", name)
+        return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+    there = sorted(workers.values(), key=natural)
     known = ", ".join(there) or "none"
     if machines is None or isinstance(machines, int):
         wanted = len(there) if machines is None else machines
@@ -336,8 +314,3 @@ def choose(address: str, workers: Workers, machines: int | Sequence[str] | None)
     if len({workers.get(name, name) for name in chosen}) < len(chosen):
         raise InputError(f"machines names a worker twice: {', '.join(chosen)}")
     return chosen
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Order names as people do: 2 before 10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,4 +1,4 @@
-"""The executor of a cluster: machines are the workers of a Dask scheduler."""
+"""The executor of a Dask cluster: machines are the workers of its scheduler."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ from .connection import ANSWER, LOOK, Connection, Workers, choose, find_workers,
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 ROUNDS = 3
-"""Words to a new worker that tell its clock."""
+"""Messages to a new worker that measure its clock."""
 GREETING = 20.0
-"""Seconds for the first of them: a worker that has never heard of us has much to import."""
+"""Seconds for the first of them, because the worker has to import modules."""
 WORD = 10.0
-"""Seconds between later ones: clocks drift, and a worker without a word gives us up."""
+"""Seconds between later ones: clocks drift, and a worker ends the processes of a silent grid."""
 
 
 class DaskExecutor:
     """Machines that are workers of a Dask cluster, one job at a time on each.
 
-    Jobs run in a process beside the worker's own, so that they can be stopped, and cannot stop the
-    worker's heart. A worker that leaves is a machine that goes down; when one of its name is there
-    again, it is up. A start is told when it has happened if the job takes longer than 50 ms, and
-    together with the end otherwise.
+    Jobs run in a process beside the worker's own, so that they can be stopped and do not block the
+    worker. When a worker leaves, its machines go down; when one with its name comes, they are up
+    again. The start of a job is reported after 50 ms, or with its end if that is earlier.
 
     Parameters
     ----------
     address
         Of the scheduler: ``tcp://HOST:PORT`` or ``tls://HOST:PORT``.
     machines
-        Names or addresses of the workers to use, or how many; all unless given, those that join
-        later too.
+        Names or addresses of the workers to use, or how many. By default all, also those that join
+        later.
     security
         TLS options: a ``distributed.Security``, or a dict with ``tls_ca_file``,
         ``tls_client_cert`` and ``tls_client_key``.
     slots
         Machines on each worker.
     prediction
-        How CPU availability is predicted, where readings of it are asked for: for all machines,
-        or a list with one for each.
+        How CPU availability is predicted if it is measured: for all machines, or a list with one
+        for each.
     """
 
     def __init__(
@@ -70,11 +69,11 @@ class DaskExecutor:
         self._topic = f"gridwright-{uuid4().hex}"
         self._all: list[Machine] = []
         self._called: dict[str, list[Machine]] = {}
-        """Machines by what their worker is called."""
+        """Machines by the name or address of their worker."""
         self._workers: dict[str, Worker] = {}
         self._greeting: dict[str, asyncio.Task[None]] = {}
         self._missing: set[str] = set()
-        """Workers that were not there when we last looked."""
+        """Workers that were missing at the last check."""
         self._trouble = ""
         self._connection: Connection | None = None
         at_least = machines if isinstance(machines, int) else 1
@@ -82,11 +81,10 @@ class DaskExecutor:
             self._add(name)
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
-        """Connect, and have a process started on every worker."""
+        """Connect, and start the processes of all machines."""
         self.tell, self._resolution = tell, resolution
-        topic = self._topic
         self._connection = Connection(
-            self.address, self._security, topic, self._hear, self._look, self._lost
+            self.address, self._security, self._topic, self._hear, self._look, self._lost
         )
         await self._connection.open()
         await asyncio.gather(*self._greeting.values())
@@ -98,25 +96,25 @@ class DaskExecutor:
         self._connection.spawn(self._keep_in_touch())
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
-        """Submit a call as a task that is pinned to its worker."""
+        """Submit a call as a task of one worker."""
         from .worker_plugin import run
 
         it = self._all[machine]
         if it.away or it.worker is None or self._connection is None:
-            return  # nobody hears this; who counts on it is told that the machine is gone
+            return  # the grid learns otherwise that the machine is gone
         key, where = self._key(job, attempt), it.worker.address
         arguments = (self._topic, key, it.slot, job, attempt, work)
         future = self._connection.submit(key, where, run, *arguments)
         it.attempts[job, attempt] = Attempt(future, time.monotonic())
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Release an attempt's task: its worker stops what nobody wants any more."""
+        """Release the task of an attempt; its worker then stops it."""
         found = self._all[machine].attempts.pop((job, attempt), None)
         if found is not None:
             found.future.release()
 
     async def ping(self, machine: int) -> float:
-        """Return the seconds that a machine's process takes to answer, by way of the scheduler."""
+        """Return the seconds that a machine's process takes to answer through the scheduler."""
         from .worker_plugin import ping
 
         it, began = self._all[machine], time.monotonic()
@@ -128,7 +126,7 @@ class DaskExecutor:
         raise TimeoutError
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
-        """Have a machine's process killed, and no other take its place until it is repaired."""
+        """Kill a machine's process; start no other until the machine is repaired."""
         it = self._all[machine]
         if it.away or self._connection is None:
             return
@@ -141,7 +139,7 @@ class DaskExecutor:
                 self.tell(MachineDown(machine, "it was taken away"))
 
     def repair(self, machine: int) -> None:
-        """Have a machine's process started again."""
+        """Start a machine's process again."""
         it = self._all[machine]
         if it.away and self._connection is not None:
             it.away = False
@@ -149,14 +147,14 @@ class DaskExecutor:
                 self._connection.spawn(self._bring_back(it, it.worker, it.absences))
 
     def predict(self, machine: int, prediction: Prediction) -> None:
-        """Have a machine's worker predict in another way, now or when it is there."""
+        """Change how a machine's availability is predicted."""
         it = self._all[machine]
         it.prediction = prediction
         if it.worker is not None and self._connection is not None:
             self._connection.spawn(self._speak(it.worker))
 
     async def close(self) -> None:
-        """Stop the jobs, have the processes ended, and leave the scheduler."""
+        """Stop the jobs, end the processes, and disconnect."""
         for machine in self._all:
             machine.release()
         if self._connection is None:
@@ -164,7 +162,7 @@ class DaskExecutor:
         if (client := self._connection.client) is not None:
             from .worker_plugin import farewell, forget
 
-            with suppress(Exception):  # whoever does not answer finds out by our silence
+            with suppress(Exception):  # a worker that misses this notices the silence
                 async with asyncio.timeout(ANSWER):
                     options = {"workers": list(self._workers), "on_error": "ignore"}
                     await client.run(farewell, self._topic, **options)
@@ -174,9 +172,9 @@ class DaskExecutor:
     # workers come and go
 
     def _add(self, name: str) -> list[Machine]:
-        """Make the machines of one more worker."""
+        """Add the machines of a worker."""
         first = len(self._all)
-        # the last given holds for those that join
+        # the last prediction holds for machines that join
         found = self._called[name] = [
             Machine(first + k, k, self._ways[min(first + k, len(self._ways) - 1)])
             for k in range(self.slots)
@@ -187,9 +185,9 @@ class DaskExecutor:
         return found
 
     def _look(self, there: Workers) -> None:
-        """Greet workers that are new, give up those that are gone, find tasks that went wrong."""
+        """Greet new workers, give up those that are gone, and fetch the errors of failed tasks."""
         missing = self._workers.keys() - there.keys()
-        for address in missing & self._missing:  # the scheduler should have told, and why
+        for address in missing & self._missing:  # usually the scheduler has reported it
             self._lost(address)
         self._missing = missing
         for address, name in there.items():
@@ -204,7 +202,7 @@ class DaskExecutor:
                     self._fetch(machine, number, attempt, time.monotonic())
 
     def _lost(self, address: str | None, died: bool = False, why: str = "") -> None:
-        """Give up a worker, or all."""
+        """Give up a worker, or all (None)."""
         if address is None:
             for each in list(self._workers):
                 self._lost(each, why="the scheduler is gone")
@@ -218,12 +216,12 @@ class DaskExecutor:
                     self.tell(MachineDown(machine.number, why, died and had_job))
 
     async def _greet(self, address: str, name: str) -> None:
-        """Have a worker's machines started; they are up when it has answered."""
+        """Start a worker's machines; they are up when it has answered."""
         called = address if address in self._called else name
         worker = Worker(address, self._called.get(called, []))
         try:
             if any(machine.worker for machine in worker.machines):
-                return  # the one before is still there, or thought to be
+                return  # an earlier worker with this name counts as there
             for _ in range(ROUNDS):
                 if not await self._speak(worker):
                     return
@@ -237,7 +235,7 @@ class DaskExecutor:
                 self.tell(MachineUp(machine.number))
 
     async def _speak(self, worker: Worker) -> bool:
-        """Tell a worker which machines are away, and set its clock; False if it did not hear."""
+        """Tell a worker which machines are away, and measure its clock; False if that fails."""
         from .worker_plugin import clock, hello
 
         assert self._connection is not None
@@ -248,10 +246,10 @@ class DaskExecutor:
                 ways = [each.prediction for each in worker.machines]
                 ways = ways or [self._ways[-1]] * self.slots
                 words = (self._topic, away, (self._resolution, ways))
-                patience = None if worker.identity else GREETING
+                patience = ANSWER if worker.identity else GREETING
                 said = await self._connection.ask(worker.address, hello, *words, patience=patience)
                 now = time.monotonic()
-        except Exception as error:  # anything that can be wrong with another computer
+        except Exception as error:  # another computer may fail in any way
             self._trouble = f"{type(error).__name__}: {error}"
             return False
         theirs, which, identity = said
@@ -266,11 +264,12 @@ class DaskExecutor:
             await asyncio.sleep(WORD)
             workers = list(self._workers.values())
             for worker in workers:
-                worker.delay *= 1.2  # what it told grows old
-            await asyncio.gather(*map(self._speak, workers))  # one that is frozen delays no other
+                worker.delay *= 1.2  # the measured offset becomes less certain
+            # together, so that a frozen worker delays no other
+            await asyncio.gather(*map(self._speak, workers))
 
     async def _bring_back(self, machine: Machine, worker: Worker, which: int) -> None:
-        """Say that a machine is there again after an absence, unless another has begun."""
+        """Report a machine that was repaired, unless it was taken away again."""
         while machine.worker is worker and machine.absences == which:
             if not await self._speak(worker):
                 await asyncio.sleep(LOOK)
@@ -278,7 +277,7 @@ class DaskExecutor:
                 self.tell(MachineUp(machine.number))
                 return
 
-    # what workers say
+    # messages of workers
 
     def _hear(self, word: list[Any]) -> None:
         kind, address, slot, *rest = word
@@ -318,7 +317,7 @@ class DaskExecutor:
         return f"{self._topic}-{job}-{attempt}"
 
     def _stop(self, address: str, key: str) -> None:
-        """Stop what nobody wants: a scheduler overlooks a release that overtakes its task."""
+        """Stop a job: the scheduler ignores a release that comes before its task."""
         from .worker_plugin import stop
 
         async def insist(connection: Connection) -> None:
@@ -331,37 +330,30 @@ class DaskExecutor:
             self._connection.spawn(insist(self._connection))
 
     def _started(self, machine: Machine, number: tuple[int, int], at: float) -> Attempt | None:
-        """Tell once that an attempt has started, not before it was sent."""
+        """Report the start of an attempt once, and not before it was sent."""
         found = machine.attempts.get(number)
         if found is not None and found.started is None:
             found.started = min(max(at, found.sent), time.monotonic())
             self.tell(Started(machine.number, *number, found.started))
         return found
 
-    def _end(
-        self,
-        machine: Machine,
-        number: tuple[int, int],
-        attempt: Attempt,
-        at: float,
-        result: bytes,
-        error: str,
-    ) -> None:
+    def _end(self, machine: Machine, number: tuple[int, int], attempt: Attempt, *rest: Any) -> None:
+        """Report the end of an attempt: its time, result and error."""
         if machine.attempts.get(number) is attempt:
             del machine.attempts[number]
             attempt.future.release()
-            self.tell(Ended(machine.number, *number, at, result, error))
+            self.tell(Ended(machine.number, *number, *rest))
 
     def _fetch(
         self, machine: Machine, number: tuple[int, int], attempt: Attempt, at: float
     ) -> None:
-        """Get a large result from where it is, or what went wrong with a task."""
+        """Get the result of a task, or its error, from its worker."""
 
         async def fetch() -> None:
             try:
                 result, error = await attempt.future
             except Exception as wrong:
-                await asyncio.sleep(2 * LOOK)  # that its worker is gone is told first
+                await asyncio.sleep(2 * LOOK)  # if its worker is gone, report that first
                 result, error = b"", f"its worker failed: {type(wrong).__name__}: {wrong}"
             self._end(machine, number, attempt, at, result, error)
 
@@ -372,7 +364,7 @@ class DaskExecutor:
 
 @dataclass(eq=False)
 class Attempt:
-    """A job on its way."""
+    """An attempt that was submitted."""
 
     future: Any
     sent: float
@@ -388,15 +380,15 @@ class Machine:
     slot: int
     prediction: Prediction
     worker: Worker | None = None
-    """Where it is, while it is there."""
+    """Its worker while that is there."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
     absences: int = 0
-    """How often it was."""
+    """How often it was taken away."""
     attempts: dict[tuple[int, int], Attempt] = field(default_factory=dict)
 
     def release(self) -> None:
-        """Give up what is on its way here."""
+        """Release the tasks of this machine."""
         attempts, self.attempts = self.attempts, {}
         for attempt in attempts.values():
             attempt.future.release()
@@ -410,15 +402,15 @@ class Worker:
     machines: list[Machine]
     identity: str = ""
     offset: float = 0.0
-    """What to add to its clock to have ours."""
+    """The difference of our clock from its clock."""
     delay: float = float("inf")
-    """Seconds of the round trip that told so: it is wrong by half as much at most."""
+    """Seconds of the round trip that measured it: the error is at most half of this."""
     leaving: bool = False
-    """Whether it has said that it ends; one that dies does not."""
+    """Whether it has announced its end; a worker that dies does not."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def set_clock(self, began: float, theirs: float, now: float, *, same: bool) -> None:
-        """Learn its clock from a round trip; the quickest counts. The same clock needs none."""
+        """Set the offset from a round trip, if it is the quickest; on the same clock it is 0."""
         if same:
             self.offset = 0.0
         elif now - began <= self.delay:

@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers of our own: named, one thread each, and nothing else served."""
+"""Run a Dask scheduler and workers: named, one thread each, without a dashboard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...model import InputError
 from .connection import Tls, check_address, find_workers, probe, quiet, security_of, unreachable
 
 AGAIN = 0.5
-"""Seconds after which a worker that has lost its scheduler looks for it again."""
+"""Seconds between attempts of a worker to find its scheduler again."""
 LEAVE = 2.0
 """Seconds that a worker has to end before it is killed."""
 FRUGAL = {
@@ -31,7 +31,7 @@ FRUGAL = {
 
 @dataclass(frozen=True)
 class _Place:
-    """Where workers belong, and where they listen."""
+    """The scheduler of workers, and the host where they listen."""
 
     address: str
     security: Any
@@ -39,13 +39,9 @@ class _Place:
 
 
 def serve(
-    names: list[str],
-    host: str,
-    port: int,
-    tls: Tls | None,
-    ready: Callable[[str], None],
+    names: list[str], host: str, port: int, tls: Tls | None, ready: Callable[[str], None]
 ) -> None:
-    """Run a scheduler and its workers until a signal; tell the address when all are there."""
+    """Run a scheduler and its workers until a signal; call ``ready`` when all are there."""
     host = host.strip("[]")
     _refuse_open(host, tls)
     host = _bracketed(host)
@@ -54,13 +50,8 @@ def serve(
     _run(_serve(place, names, ready))
 
 
-def join(
-    names: list[str],
-    address: str,
-    tls: Tls | None,
-    ready: Callable[[str], None],
-) -> None:
-    """Run workers of an existing scheduler until a signal; look for it again when it is gone."""
+def join(names: list[str], address: str, tls: Tls | None, ready: Callable[[str], None]) -> None:
+    """Run workers of an existing scheduler until a signal; reconnect when it is gone."""
     security = security_of(address, tls.options() if tls else None)
     _, host, port = check_address(address)
     _refuse_open(host, tls)
@@ -68,11 +59,11 @@ def join(
     taken = set(find_workers(address, place.security, 0).values()).intersection(names)
     if taken:
         raise InputError(f"there is a worker {taken.pop()!r} at {address} already; choose a --name")
-    _run(_join(place, names, ready))
+    _run(_work(place, names, ready))
 
 
 def _refuse_open(host: str, tls: Tls | None) -> None:
-    """Refuse to listen where others may come from without asking who they are."""
+    """Refuse to listen to other computers without TLS."""
     try:
         inside = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -85,18 +76,18 @@ def _refuse_open(host: str, tls: Tls | None) -> None:
 
 
 def _facing(host: str, port: int) -> str:
-    """Return the address by which a host reaches this computer: loopback, if the host is there."""
+    """Return the address of this computer on the way to a host."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind) as line:
-            line.connect(address)  # it sends nothing: this only looks up the way there
+            line.connect(address)  # this sends nothing: it only finds the route
             return _bracketed(line.getsockname()[0])
     except OSError as error:
         raise InputError(f"{host} cannot be reached: {error}") from None
 
 
 def _bracketed(host: str) -> str:
-    """Return a host as it is written in an address."""
+    """Return a host as an address has it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -132,14 +123,14 @@ async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) 
         await _work(replace(place, address=scheduler.address), names, ready, stop)
 
 
-async def _join(place: _Place, names: list[str], ready: Callable[[str], None]) -> None:
-    await _work(place, names, ready, _stop_signal())
-
-
 async def _work(
-    place: _Place, names: list[str], ready: Callable[[str], None], stop: asyncio.Event
+    place: _Place,
+    names: list[str],
+    ready: Callable[[str], None],
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Run workers until they are to stop."""
+    """Run workers until Ctrl-C or SIGTERM."""
+    stop = stop or _stop_signal()
     starting = asyncio.ensure_future(asyncio.gather(*(_start(place, name) for name in names)))
     stopped = asyncio.create_task(stop.wait())
     stopped.add_done_callback(lambda _: starting.cancel())
@@ -161,7 +152,7 @@ async def _work(
 
 
 async def _start(place: _Place, name: str) -> Any:
-    """Start a worker in a process of its own, and another when it dies."""
+    """Start a worker in its own process, which is replaced when it dies."""
     from distributed import Nanny
 
     nanny = Nanny(
@@ -185,7 +176,7 @@ async def _start(place: _Place, name: str) -> Any:
 
 
 async def _keep(place: _Place, name: str, nanny: Any) -> None:
-    """Have a worker there: when it has left with its scheduler, look for that again."""
+    """Keep a worker running: when its scheduler is gone, wait for it and start again."""
     try:
         while True:
             await nanny.finished()
@@ -199,7 +190,7 @@ async def _keep(place: _Place, name: str, nanny: Any) -> None:
 
 
 def _stop_signal() -> asyncio.Event:
-    """Make something that is set by Ctrl-C, or by being asked to end."""
+    """Return an event that Ctrl-C and SIGTERM set."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)

@@ -65,10 +65,10 @@ def open_rpc(address: str, security: Any, timeout: float) -> Any:
 
 
 async def identity(scheduler: Any) -> SchedulerIdentity:
-    """Ask a scheduler which one it is, and for all of its workers."""
+    """Return which scheduler answers, and all of its workers."""
     try:
         said = await scheduler.identity(n_workers=-1)
-    except TypeError:  # older versions always tell of all workers
+    except TypeError:  # older versions always return all workers
         said = await scheduler.identity()
     names = {address: str(worker["name"]) for address, worker in said["workers"].items()}
     return SchedulerIdentity(said["id"], names)
@@ -79,18 +79,18 @@ class Departure(NamedTuple):
 
     worker: str
     died: bool
-    """Whether it left without a word to the scheduler."""
+    """Whether it left without notice to the scheduler."""
 
 
 def departure(word: dict[str, Any]) -> Departure | None:
-    """Return the worker that has left, if that is what an event on the topic ``all`` says."""
+    """Return the worker that has left, if an event on the topic ``all`` reports one."""
     if word.get("action") != "remove-worker":
         return None
     return Departure(word["worker"], not word.get("expected", True))
 
 
 def is_arrival(word: dict[str, Any]) -> bool:
-    """Tell whether an event on the topic ``all`` says that a worker has come."""
+    """Tell whether an event on the topic ``all`` reports a new worker."""
     return word.get("action") == "add-worker"
 
 
@@ -101,7 +101,7 @@ def client_tasks(client: Any) -> set[asyncio.Task[Any]]:
 
 
 async def close_at_once(client: Any) -> None:
-    """Close a client as after an error: it then waits for nobody."""
+    """Close a client as after an error, so that it waits for nothing."""
     await client.__aexit__(ConnectionError, None, None)
 
 
@@ -138,7 +138,7 @@ def run_beside_threads(worker: Any, key: str, tasks: int) -> None:
 
 
 def is_cancelled(worker: Any, key: str) -> bool:
-    """Tell whether nobody waits for a task of a worker any more; False if that is not known."""
+    """Tell whether a task of a worker was cancelled; False if that is not known."""
     with suppress(AttributeError):
         task = worker.state.tasks.get(key)
         return task is None or task.state == "cancelled"
@@ -146,6 +146,6 @@ def is_cancelled(worker: Any, key: str) -> bool:
 
 
 def forget_topic(scheduler: Any, topic: str) -> None:
-    """Free the memory for what was said on a topic; if that fails, it stays until the end."""
+    """Free the memory for the messages on a topic, if this version can."""
     with suppress(AttributeError):
         scheduler._broker.truncate(topic)

@@ -37,18 +37,14 @@ class _Machine:
     pauses: Pauses = field(default_factory=Pauses)
 
 
-@dataclass
 class LocalExecutor:
     """Runs each machine as a process of this computer; a process that dies is replaced."""
-
-    machines: list[str]
-    tell: Callable[[Event], None] = field(default=lambda event: None)
-    closing: bool = False
 
     def __init__(self, machines: int | Sequence[str], *, prediction: Any = "weekly") -> None:
         names = [str(k + 1) for k in range(machines)] if isinstance(machines, int) else machines
         self.machines = list(names)
         self.closing = False
+        self.tell: Callable[[Event], None] = lambda event: None
         self.predictions = predictions_of(prediction, len(self.machines))
         self._agent: Agent | None = None
         self._all = [_Machine(number) for number in range(len(self.machines))]

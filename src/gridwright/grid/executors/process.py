@@ -1,4 +1,4 @@
-"""A process of ``worker.py`` and the socket to it: what a machine's jobs run in."""
+"""A process of ``worker.py``, which runs the jobs of a machine, and the socket to it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineEr
 from .protocol import Ended, Started
 
 PATIENCE = 2.0
-"""Seconds in which a process must answer that it is there."""
+"""Seconds in which a process must answer a ping."""
 MOMENT = 1.0
-"""Seconds between the end of a process and that of its socket, at most, and the other way round."""
+"""The most seconds between the end of a process and the end of its socket."""
 STUBBORN = 2 * worker.PATIENCE
 """Seconds after which a guardian that does not end is killed."""
 MARK = "GRIDWRIGHT_PROCESS"
@@ -43,7 +43,7 @@ class Pauses:
     deaths: int = 0
 
     def reset(self) -> None:
-        """Note that a process is of use."""
+        """Note that a job has ended."""
         self.deaths = 0
 
     def next(self) -> float:
@@ -56,44 +56,32 @@ class Pauses:
 
 @dataclass(eq=False)
 class Process:
-    """A process that runs one pickled call at a time, and the guardian that watches it.
-
-    Parameters
-    ----------
-    guardian
-        The parent of the process that runs calls. It ends as that process does, after every
-        process that jobs have started.
-    writer
-        The socket to the process.
-    mark
-        What every frame on the socket begins with.
-    hear
-        Called with the number of a job, its attempt, the time and whatever else belongs to a
-        ``Started`` or an ``Ended``, and before these with that type.
-    gone
-        Awaited when it has ended, with the reason, and with whether it died by itself.
-    """
+    """A process that runs one pickled call at a time, and the guardian that watches it."""
 
     guardian: subprocess.Popen[bytes]
+    """The parent of the process. It ends in the same way, after all processes of the jobs."""
     writer: asyncio.StreamWriter
     mark: bytes
+    """The first bytes of every frame on the socket."""
     hear: Callable[..., None]
+    """Called with ``Started`` or ``Ended`` and the fields of that event after the machine."""
     gone: Callable[[str, bool], Awaitable[None]]
+    """Awaited when the process has ended, with the reason and whether it died by itself."""
     pid: int = -1
-    """That of the process that runs calls, once it is ready."""
+    """The pid of the process, once it is ready."""
     killed: bool = False
-    """Whether we have ended it."""
+    """Whether we have killed it."""
     watching: asyncio.Task[None] | None = None
     pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.Future())
-    """Settled when it takes calls, or has ended without ever doing so."""
+    """Done when the process takes calls, or has ended before."""
 
     @classmethod
     async def start(
         cls, hear: Callable[..., None], gone: Callable[[str, bool], Awaitable[None]]
     ) -> Self:
-        """Start a process, and listen to it; OSError if there is no room for one."""
+        """Start a process and listen to it; raise OSError if it cannot be started."""
         mark, path = secrets.token_bytes(8), os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
         with theirs, contextlib.ExitStack() as unless_started:
@@ -106,7 +94,7 @@ class Process:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": path, MARK: mark.hex()},
-                process_group=0,  # Ctrl-C is for us alone; we end it
+                process_group=0,  # Ctrl-C is only for us; we end it
             )
             unless_started.pop_all()
         reader, writer = await asyncio.open_connection(sock=ours)
@@ -119,7 +107,7 @@ class Process:
         self.writer.write(Frame(RUN, job, attempt, body=work).pack(self.mark))
 
     async def ping(self) -> float:
-        """Return the seconds that it takes to answer; TimeoutError if it does not."""
+        """Return the seconds that it takes to answer; raise TimeoutError if it does not."""
         loop = asyncio.get_running_loop()
         began, number = loop.time(), next(self.numbers)
         answer = self.pings[number] = loop.create_future()
@@ -132,25 +120,25 @@ class Process:
         return loop.time() - began
 
     def kill(self) -> None:
-        """End it, in the middle of a job too, and every process that its jobs have started."""
+        """Kill it, even during a job, and every process that its jobs have started."""
         if not self.killed:
             self.killed = True
             self._end()
             asyncio.get_running_loop().call_later(STUBBORN, self.guardian.kill)
 
     async def close(self) -> None:
-        """End it, and wait until it is gone."""
+        """Kill it, and wait until it is gone."""
         self.kill()
         if self.watching is not None:
             await asyncio.wait([self.watching])
 
     def _end(self) -> None:
-        """Have the guardian end everything, though somebody may have stopped it."""
+        """Let the guardian end everything; continue it first if it was stopped."""
         self.guardian.send_signal(signal.SIGCONT)
         self.guardian.send_signal(signal.SIGTERM)
 
     async def _watch(self, reader: asyncio.StreamReader) -> None:
-        """Wait for the end of the process, not of its socket: a child may hold that open."""
+        """Wait for the end of the process, not of its socket, which a child may keep open."""
         ended, listening = _exit_code(self.guardian), asyncio.create_task(self._listen(reader))
         both: list[asyncio.Future[Any]] = [ended, listening]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -164,14 +152,14 @@ class Process:
         listening.cancel()
         await asyncio.wait([listening])
         self.writer.close()
-        if code == -signal.SIGKILL:  # perhaps it was the guardian that was killed
+        if code == -signal.SIGKILL:  # perhaps the guardian was killed
             await asyncio.to_thread(_kill_marked, self.mark.hex())
         if not self.ready.done():
             self.ready.set_result(None)
         await self.gone(why or _why(code), not self.killed)
 
     async def _listen(self, reader: asyncio.StreamReader) -> str:
-        """Pass on what it says; return what was wrong, or nothing at the end of the socket."""
+        """Handle its frames; at the end of the socket return an empty text, or what was wrong."""
         try:
             while True:
                 head = await reader.readexactly(FRAME.size)
@@ -198,7 +186,7 @@ class Process:
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
-    """Return a future of how a process ends."""
+    """Return a future of the exit code of a process."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[int] = loop.create_future()
 
@@ -208,7 +196,7 @@ def _exit_code(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
 
     def wait() -> None:
         code = process.wait()
-        with contextlib.suppress(RuntimeError):  # nobody waits: the loop is closed
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, code)
 
     Thread(target=wait, name=f"gridwright-wait-{process.pid}", daemon=True).start()

@@ -1,4 +1,4 @@
-"""The executor without machines: jobs take as long as is said, on the clock of the event loop."""
+"""An executor without machines, and an event loop in virtual time."""
 
 from __future__ import annotations
 
@@ -15,20 +15,11 @@ from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 
 class FakeExecutor:
-    """Machines that only pass the time.
+    """Machines on which nothing runs: an attempt takes ``duration(job, machine, attempt)`` seconds.
 
-    In a `VirtualLoop` that takes none, and a whole run is over in a moment.
-
-    Parameters
-    ----------
-    machines
-        Their names.
-    duration
-        Seconds that an attempt takes: ``duration(job, machine, attempt)``.
-    readings
-        The CPU availability of a machine at a time, for whoever asks for readings.
-    before, after
-        Seconds from a job's being sent to its start, and from its end to that being told.
+    In a `VirtualLoop` a whole run is over in a moment. ``readings(machine, time)`` is the CPU
+    availability. ``before`` and ``after`` are the seconds from sending a job to its start, and from
+    its end to the report of it.
     """
 
     def __init__(
@@ -50,7 +41,7 @@ class FakeExecutor:
         self._predictions: dict[int, tuple[Prediction, float]] = {}
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
-        """Tell of every machine that it is up."""
+        """Report that all machines are up."""
         self.tell = tell
         for machine in range(len(self.machines)):
             tell(MachineUp(machine))
@@ -58,7 +49,7 @@ class FakeExecutor:
             self._read(resolution)
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
-        """Pass the time that a job takes."""
+        """Report the start and the end of a job at their times."""
         if machine in self._away:
             return
         loop = asyncio.get_running_loop()
@@ -85,31 +76,31 @@ class FakeExecutor:
         return 0.0
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
-        """Forget what a machine is running, and what it is sent, until it is repaired."""
+        """Drop the job of a machine, and all that it is sent until it is repaired."""
         self._stop(machine)
         self._away.add(machine)
         if not silent:
             self.tell(MachineDown(machine, "it was taken away"))
 
     def repair(self, machine: int) -> None:
-        """Bring a machine back."""
+        """Bring back a machine."""
         if machine in self._away:
             self._away.discard(machine)
             self.tell(MachineUp(machine))
 
     def predict(self, machine: int, prediction: Prediction) -> None:
-        """Predict from now on what is read of a machine; there is no history."""
+        """Change how a machine's availability is predicted; there is no history."""
         self._predictions[machine] = prediction, asyncio.get_running_loop().time()
 
     async def close(self) -> None:
-        """Forget everything."""
+        """Stop all timers."""
         if self._reading is not None:
             self._reading.cancel()
         for machine in list(self._running):
             self._stop(machine)
 
     def _read(self, resolution: float) -> None:
-        """Tell of every machine's CPU availability, now and then again."""
+        """Report the CPU availability of all machines, now and every ``resolution`` seconds."""
         loop = asyncio.get_running_loop()
         assert self.readings is not None
         for machine in range(len(self.machines)):
@@ -129,7 +120,7 @@ class FakeExecutor:
 
 T = TypeVar("T")
 GLANCE = 0.2
-"""Seconds between looks whether Ctrl-C was pressed."""
+"""Seconds between checks for Ctrl-C."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -146,13 +137,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual time."""
         return self._virtual
 
-    def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
-        self._virtual += seconds
-
 
 class _Jump(selectors.DefaultSelector):
-    """A selector that lets time pass in place of waiting."""
+    """A selector that moves the clock of its loop instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
@@ -160,8 +147,8 @@ class _Jump(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         if timeout is None:
-            raise RuntimeError("nothing will ever happen: everybody waits, and no timer is set")
-        self._loop.pass_time(max(timeout, 0.0))
+            raise RuntimeError("all tasks wait for ever: no timer is set")
+        self._loop._virtual += max(timeout, 0.0)
         return super().select(0)
 
 
@@ -188,14 +175,14 @@ def run_virtually(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class Stop:
-    """A call that cancels a task, from another thread too, and before there is a task."""
+    """Cancels a task when it is called, also from another thread or before there is a task."""
 
     def __init__(self) -> None:
         self.wanted = threading.Event()
         self._cancel: Callable[[], object] = bool
 
     def cancels(self, task: asyncio.Task[Any] | None) -> None:
-        """Say which task is to be cancelled, in its loop; at once if that was wanted before."""
+        """Set the task to cancel, in its loop; cancel it at once if `Stop` was called before."""
         assert task is not None
         loop = asyncio.get_running_loop()
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
@@ -203,14 +190,14 @@ class Stop:
             task.cancel()
 
     def __call__(self) -> None:
-        """Cancel the task, now or as soon as it is there."""
+        """Cancel the task, now or as soon as it is known."""
         self.wanted.set()
         with contextlib.suppress(RuntimeError):  # the loop has ended by itself
             self._cancel()
 
 
 def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
-    """Call what runs an event loop, in a thread of its own where a loop runs already: a notebook.
+    """Call a function that runs an event loop: in another thread if a loop runs here (a notebook).
 
     ``stop`` is called when Ctrl-C is pressed meanwhile.
     """
@@ -219,10 +206,10 @@ def run_apart(run: Callable[[], T], stop: Callable[[], object] = bool) -> T:
     except RuntimeError:
         return run()
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(bool).result()  # one that is interrupted as it starts is not waited for
+        thread.submit(bool).result()  # so that the thread has started before Ctrl-C
         try:
             future = thread.submit(run)
-            while not future.done():  # a key pressed just before a wait is heard after it
+            while not future.done():  # Ctrl-C just before a wait counts after it
                 wait([future], GLANCE)
             return future.result()
         except KeyboardInterrupt:

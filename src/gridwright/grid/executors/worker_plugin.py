@@ -1,6 +1,6 @@
-"""The machines of a grid on a Dask worker: a process for each, beside the worker's own.
+"""The machines of a grid on a Dask worker: each has a process beside the worker's own.
 
-What happens is said on a topic of the scheduler, in the order in which it happens. Every word
+The plugin reports to the grid on a topic of the scheduler, in the order of events. Every message
 begins with its kind, the worker's address and the machine's number on this worker.
 """
 
@@ -24,21 +24,20 @@ from .process import Pauses, Process
 from .protocol import Ended, Started
 
 SOON = 0.05
-"""Seconds after which a job that has not ended is said to have started; short ones say it as they
-end, which costs no word of its own."""
+"""Seconds after which the start of a job is reported; shorter jobs report it with their end."""
 SMALL = 4096
-"""Bytes of a result that is said on the topic, at most; the scheduler keeps some of those."""
+"""The most bytes of a result on the topic, because the scheduler stores some messages."""
 STARTING = 10.0
 """Seconds in which a process must be ready."""
 SILENCE = 60.0
-"""Seconds without a word from the grid after which its processes are ended."""
+"""Seconds without a message from the grid after which its processes are ended."""
 LOOKS = 10
-"""How often to look for a word in that time."""
+"""How often to check for a message in that time."""
 
 
 @dataclass(eq=False)
 class _Machine:
-    """A process, and what it is doing."""
+    """A machine: its process and its job."""
 
     number: int
     process: Process | None = None
@@ -48,10 +47,10 @@ class _Machine:
     """The Dask task that it is running."""
     started: float = 0.0
     owed: bool = False
-    """Whether its start is to be said as soon as it starts."""
+    """Whether the start of its job is to be reported as soon as it starts."""
     answer: asyncio.Future[tuple[float, bytes, str] | None] | None = None
     starting: bool = False
-    """Whether a process is on its way."""
+    """Whether a process is being started."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
     down: bool = False
@@ -60,20 +59,10 @@ class _Machine:
 
 
 class Machines(WorkerPlugin):  # type: ignore[misc]
-    """The machines of one grid on one worker.
-
-    Parameters
-    ----------
-    topic
-        Where to say what happens; also the plugin's name.
-    slots
-        How many machines.
-    resolution, prediction
-        Seconds between readings of the CPU availability here (0: none), and how it is predicted.
-    """
+    """The machines of one grid on one worker; ``topic`` is also the plugin's name."""
 
     def __init__(
-        self, topic: str, slots: int, resolution: float = 0.0, prediction: Any = "weekly"
+        self, topic: str, slots: int, resolution: float, prediction: list[Prediction]
     ) -> None:
         self.topic, self.slots = topic, slots
         self.resolution, self.prediction = resolution, prediction
@@ -105,7 +94,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             self.agent.start()
 
     async def teardown(self, worker: Any) -> None:
-        """End the processes. A worker that is killed does not come here."""
+        """End the processes, when the worker ends or the grid leaves."""
         self.closing = True
         self.say("leaving", 0)
         self.closed.set()
@@ -120,23 +109,23 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 await machine.process.close()
 
     def transition(self, key: str, start: str, finish: str, **kwargs: Any) -> None:
-        """Stop a job whose task Dask was told to forget."""
+        """Stop a job whose task was released."""
         if finish == "released" and start in ("executing", "long-running"):
             self.stop(key)
 
     def stop(self, key: str) -> None:
-        """Stop a job, whether it waits or runs; another process takes the place of its own."""
+        """Stop a job that waits or runs; its process is replaced."""
         self.waiting.discard(key)
         for machine in self.all:
             if machine.key == key and machine.answer is not None:
                 self._lose(machine)
 
     def say(self, kind: str, machine: int, *rest: Any) -> None:
-        """Tell the grid of something."""
+        """Send a message to the grid."""
         self.worker.log_event(self.topic, [kind, self.worker.address, machine, *rest])
 
     async def run(self, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
-        """Run a call; its times and result are said, a large result is returned."""
+        """Run a call and report its times and result; return the result if it is large."""
         machine = self.all[number]
         internals.run_beside_threads(self.worker, key, len(self.all))
         self.waiting.add(key)
@@ -166,7 +155,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         return (result, error) if large else None
 
     async def put_away(self, away: list[bool]) -> None:
-        """Take machines away or bring them back, as wished; return when the others are ready."""
+        """Take machines away or bring them back; return when all others are ready."""
         self.silent_looks = 0
         for machine, wish in zip(self.all, away, strict=True):
             before, machine.away = machine.away, wish
@@ -181,10 +170,11 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                     await machine.ready.wait()
 
     def predict(self, ways: list[Prediction]) -> None:
-        """Predict each machine's availability in the way that is asked for."""
-        for machine, way in enumerate(ways if self.agent is not None else ()):
-            if self.agent is not None and self.agent.predictions[machine] != way:
-                self.agent.predict(machine, way)
+        """Change how the availability of each machine is predicted."""
+        if self.agent is not None:
+            for machine, way in enumerate(ways):
+                if self.agent.predictions[machine] != way:
+                    self.agent.predict(machine, way)
 
     async def ping(self, number: int) -> bool:
         """Tell whether a machine's process answers."""
@@ -198,7 +188,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
     # details
 
     async def _spawn(self, machine: _Machine, pause: float = 0.0) -> bool:
-        """Start a process after a pause, and again if there is no room; tell if it is ready."""
+        """Start a process after a pause; try again until it starts; return whether it is ready."""
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
         machine.starting, process = True, None
         while process is None:
@@ -213,7 +203,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             pause = machine.pauses.longest
         await process.ready
         if machine.process is not process:
-            return False  # it has ended before it was ready, and another is on its way
+            return False  # it ended before it was ready, and another is starting
         machine.starting = False
         machine.ready.set()
         if machine.away or self.closing:  # meanwhile
@@ -221,7 +211,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         return True
 
     def _lose(self, machine: _Machine) -> None:
-        """Kill a process, and with it what it runs."""
+        """Kill the process of a machine, with its job."""
         machine.ready.clear()
         if machine.process is not None:
             machine.process.kill()
@@ -239,7 +229,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             machine.answer.set_result((at, *answer))
 
     async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
-        """Start another process in the place of one that is gone."""
+        """Replace a process that is gone."""
         machine.process = None
         self._lose(machine)
         if died and not machine.down and not (machine.away or self.closing):
@@ -252,20 +242,20 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             self.say("up", machine.number)
 
     def _say_started(self, machine: _Machine, job: int, attempt: int) -> None:
-        machine.owed = not machine.started  # it is still importing what it needs
+        machine.owed = not machine.started  # it still imports modules
         if machine.started:
             self.say("started", machine.number, job, attempt, machine.started)
 
     def _read(self, measured: float, predicted: list[float]) -> None:
-        """Tell of the CPU availability here, and what is expected until the next reading."""
+        """Report the measured and the predicted CPU availability."""
         for machine, expected in zip(self.all, predicted, strict=True):
             if not machine.away and not self.closing:
                 self.say("reading", machine.number, measured, expected)
 
     async def _mind(self) -> None:
-        """End the processes when no word comes from the grid: it is gone.
+        """End the processes when the grid is silent for long.
 
-        Looks are counted, not seconds: a worker that was frozen has not listened.
+        This counts checks, not seconds: a worker that was frozen could hear nothing meanwhile.
         """
         while self.silent_looks < LOOKS:
             await asyncio.sleep(SILENCE / LOOKS)
@@ -273,14 +263,14 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         await internals.remove_plugin(self.worker, self.topic)
 
 
-# what the grid has a worker run
+# functions that the grid calls on a worker
 
 
 async def run(topic: str, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
     """Run a job: the task that the grid submits."""
     worker = get_worker()
     plugin = internals.plugin(worker, topic)
-    if plugin is None:  # it was ended for want of a word, and is asked for after all
+    if plugin is None:  # it has ended because the grid was silent
         worker.log_event(topic, ["forgot", worker.address, number])
         return None
     return await plugin.run(key, number, job, attempt, work)
@@ -289,7 +279,7 @@ async def run(topic: str, key: str, number: int, job: int, attempt: int, work: b
 async def hello(
     topic: str, away: list[bool], measuring: tuple[float, list[Prediction]], dask_worker: Any
 ) -> tuple[float, str, str]:
-    """Have the machines there but for those away; tell the time, by which clock, whose machines."""
+    """Start the machines that are not away; return the time, the clock and our identity."""
     if (plugin := internals.plugin(dask_worker, topic)) is None:
         plugin = Machines(topic, len(away), *measuring)
         await internals.add_plugin(dask_worker, plugin, topic)
@@ -305,7 +295,7 @@ async def stop(topic: str, key: str, dask_worker: Any) -> None:
 
 
 async def farewell(topic: str, dask_worker: Any) -> None:
-    """Have the machines gone."""
+    """Remove the machines."""
     if internals.plugin(dask_worker, topic) is not None:
         await internals.remove_plugin(dask_worker, topic)
 
@@ -317,19 +307,19 @@ async def ping(topic: str, number: int, dask_worker: Any) -> bool:
 
 
 def forget(topic: str, dask_scheduler: Any) -> None:
-    """Have the scheduler forget what was said on a topic."""
+    """Let the scheduler forget the messages on a topic."""
     internals.forget_topic(dask_scheduler, topic)
 
 
 def clock() -> str:
-    """Name this computer's clock: it is the same one for every process until the next boot."""
+    """Identify this computer's clock, which all its processes share until the next boot."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
     return uuid4().hex
 
 
 def _family() -> list[int]:
-    """Return this worker and whoever started it with others: what descends from them is ours."""
+    """Return this worker and its parent, if that is Python: their descendants are the grid's."""
     import psutil
 
     own = psutil.Process()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import Field
 
-from ...allocation import allocate, as_json, change
+from ...allocation import allocate
 from ...catalogue import entries, find
 from ...model import InputError
 from ...policies import Policy, policies
@@ -105,9 +105,9 @@ def system_routes() -> APIRouter:
 def _allocation(given: Allocating) -> dict[str, Any]:
     system = system_of(given.system)
     found = allocate(system, given.method, down=given.down)
-    answer = as_json(found)
+    answer = found.as_json()
     if given.down:
-        answer["change"] = change(allocate(system, given.method), found)._asdict()
+        answer["change"] = allocate(system, given.method).change(found)._asdict()
     return plain(answer)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from nicegui import background_tasks, ui
 
-from ...allocation import Allocation, Change, allocate, change, verdict
+from ...allocation import Allocation, Change, allocate
 from ...model import InputError, System
 from ..queue import solved
 
@@ -116,8 +116,8 @@ class Solution(NamedTuple):
 
 def _solution(system: System, down: tuple[str, ...]) -> Solution:
     found = allocate(system, down=down)
-    changed = change(allocate(system), found) if down else None
-    return Solution(found, verdict(found).words, changed)
+    changed = allocate(system).change(found) if down else None
+    return Solution(found, found.verdict.words, changed)
 
 
 def heat_map(found: Allocation) -> str:
