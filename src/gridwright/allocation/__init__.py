@@ -5,8 +5,10 @@ from .allocation import (
     Change,
     Verdict,
     allocate,
+    change,
     groups_of,
     situation,
+    verdict,
 )
 from .highs import time_limit
 from .long_run import LongRun, long_run_load, long_run_of, variance_rate
@@ -21,6 +23,7 @@ __all__ = [
     "Verdict",
     "Workspace",
     "allocate",
+    "change",
     "grouped",
     "groups_of",
     "interior",
@@ -31,6 +34,7 @@ __all__ = [
     "situation",
     "time_limit",
     "variance_rate",
+    "verdict",
     "vertex",
     "weights",
 ]

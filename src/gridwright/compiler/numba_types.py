@@ -6,8 +6,8 @@ Python do not change while it runs, so it is enough to pass their address.
 
 Both ways of compiling need this file. Besides ``numba.extending``, it uses two parts of
 ``numba.core``: ``cgutils``, as the examples in Numba's manual do, and ``AttributeTemplate``, which
-``numba.extending.infer_getattr`` needs. It was tried with every version of Numba that
-``pyproject.toml`` allows: see ``make numba-versions``.
+``numba.extending.infer_getattr`` needs. ``make numba-versions`` tries it with every minor version
+of Numba that ``pyproject.toml`` allows.
 """
 
 from hashlib import blake2b
