@@ -88,8 +88,10 @@ def find_or_read(name: str | PathLike[str]) -> Entry:
     """Find an entry of the catalogue by its name, or make one from the path of a system file."""
     if not isinstance(name, str | PathLike):
         raise InputError(f"{name!r} is no system; expected its name or the path of its file")
-    if isinstance(name, str) and not _is_path(name):
-        return find(name)
+    if isinstance(name, str):
+        is_path = "/" in name or "\\" in name or name.endswith(".toml")
+        if not is_path and (len(name) >= 200 or not Path(name).is_file()):
+            return find(name)
     system = System.from_file(name)
     return Entry(system.name or Path(name).stem, source="", where=str(name), parts=system.parts())
 
@@ -101,12 +103,6 @@ def load(name: str | PathLike[str]) -> System:
     System('2.B': 2 classes, 2 machines, arrivals [5, 8])
     """
     return find_or_read(name).system
-
-
-def _is_path(name: str) -> bool:
-    if "/" in name or "\\" in name or name.endswith(".toml"):
-        return True
-    return len(name) < 200 and Path(name).is_file()
 
 
 def cite(source: str) -> str:
@@ -145,15 +141,10 @@ def _read(system: str) -> dict[str, Entry]:
 
 
 def _entry(name: str, table: dict[str, Any]) -> Entry:
-    parts = table.pop("system", None)
-    down, allocation = table.pop("down", ()), table.pop("expected_allocation", None)
-    return Entry(
-        name=name,
-        parts=parts,
-        down=tuple(down),
-        expected_allocation=allocation and tuple(map(tuple, allocation)),
-        **table,
-    )
+    parts, down = table.pop("system", None), tuple(table.pop("down", ()))
+    rows = table.pop("expected_allocation", None)
+    allocation = rows and tuple(map(tuple, rows))
+    return Entry(name=name, parts=parts, down=down, expected_allocation=allocation, **table)
 
 
 @cache

@@ -33,9 +33,8 @@ def results_of(name: str) -> list[Cell]:
     system, *case = name.split(":")
     if system == "Wisnesky":  # a case is a number of nodes, in either setting
         nodes = int(case[-1]) if case else None
-        return [
-            c for c in results(system=system) if nodes is None or c.get("nodes", nodes) == nodes
-        ]
+        cells = results(system=system)
+        return [cell for cell in cells if nodes is None or cell.get("nodes", nodes) == nodes]
     match case:
         case [arrival, number]:
             wanted = {"arrival": arrival, "case": int(number)}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
-from .options import Json, PolicyName, Seed, listed, path_option
+from .options import Json, PolicyName, Seed, listed, option, path_option
 from .output import check_files, console, finish, matrix, percent, progress_bar, show, table
 
 if TYPE_CHECKING:
@@ -18,24 +17,17 @@ if TYPE_CHECKING:
 def adversary(
     policy: PolicyName,
     against: Annotated[
-        list[str],
-        typer.Option(
-            help="Policies that should do better, separated by commas.", metavar="POLICY,…"
-        ),
+        list[str], option("Policies that should do better, separated by commas.", "POLICY,…")
     ],
-    classes: Annotated[int, typer.Option(help="Number of task classes of the system.")] = 2,
-    machines: Annotated[int, typer.Option(help="Number of machines of the system.")] = 3,
+    classes: Annotated[int, option("Number of task classes of the system.")] = 2,
+    machines: Annotated[int, option("Number of machines of the system.")] = 3,
     load: Annotated[
-        str, typer.Option(help="Load of the system, or its limits LOW:HIGH.", metavar="LOAD")
+        str, option("Load of the system, or its limits LOW:HIGH.", "LOAD")
     ] = "0.3:0.95",
-    steps: Annotated[int, typer.Option(help="Number of systems to try.")] = 300,
+    steps: Annotated[int, option("Number of systems to try.")] = 300,
     seed: Seed = 1,
-    save: Annotated[Path, path_option("--save", "Write the system that was found.")] = Path(
-        "adversary.toml"
-    ),
-    plot: Annotated[
-        Path | None, path_option("--plot", "Draw the system and the policies on it.")
-    ] = None,
+    save: Annotated[Path, path_option("Write the system that was found.")] = Path("adversary.toml"),
+    plot: Annotated[Path | None, path_option("Draw the system and the policies on it.")] = None,
     json: Json = False,
 ) -> None:
     """Search for a system on which a policy loses most to others, and save it."""

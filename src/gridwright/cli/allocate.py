@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
-from .options import Json, SystemName, listed, path_option
+from .options import Json, SystemName, listed, option, path_option
 from .output import check_files, console, counted, finish, matrix, show
 
 if TYPE_CHECKING:
@@ -19,21 +18,17 @@ def allocate(
     system: SystemName,
     method: Annotated[
         str,
-        typer.Option(
-            help="How to solve the LP: grouped, vertex or interior; see the command reference.",
-            metavar="METHOD",
+        option(
+            "How to solve the LP: grouped, vertex or interior; see the command reference.", "METHOD"
         ),
     ] = "grouped",
     down: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Machines that are down: names, groups or numbers, separated by commas.",
-            metavar="MACHINE,…",
+        option(
+            "Machines that are down: names, groups or numbers, separated by commas.", "MACHINE,…"
         ),
     ] = None,
-    plot: Annotated[
-        Path | None, path_option("--plot", "Draw the allocation as a heat map.")
-    ] = None,
+    plot: Annotated[Path | None, path_option("Draw the allocation as a heat map.")] = None,
     json: Json = False,
 ) -> None:
     """Solve the allocation LP: capacity, load, and which machine serves which class."""
@@ -58,8 +53,8 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
     """Print an allocation as a table, and what it means."""
     out = console()
     system = allocation.system
-    size = counted(system.shape[0], "class", "classes")
-    size += ", " + counted(system.shape[1], "machine")
+    classes, machines = system.shape
+    size = f"{counted(classes, 'class', 'classes')}, {counted(machines, 'machine')}"
     out.print(f"[bold]{escape(system.name)}[/bold]: {size}")
     out.print(
         f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
@@ -80,8 +75,8 @@ def show_allocation(allocation: Allocation, before: Allocation | None = None) ->
 def _bottleneck(allocation: Allocation) -> str:
     classes, machines = allocation.bottleneck_classes, allocation.bottleneck_machines
     every = len(machines) == len(allocation.system.machines) - len(allocation.down)
-    named = "every machine" if every else _list(machines, "machine")
-    return f"The capacity is limited by {_list(classes, 'class')} and {named}."
+    named = "every machine" if every else _list(machines, "machine", "machines")
+    return f"The capacity is limited by {_list(classes, 'class', 'classes')} and {named}."
 
 
 def _prices(allocation: Allocation) -> str:
@@ -102,32 +97,26 @@ def _one_more(allocation: Allocation) -> str:
     return f"One more machine would add to the capacity: {added}."
 
 
-def _list(names: tuple[str, ...], what: str) -> str:
+def _list(names: tuple[str, ...], one: str, many: str) -> str:
     if len(names) > 12:
-        return f"{len(names)} {what}s" if what != "class" else f"{len(names)} classes"
-    plural = "" if len(names) == 1 else "es" if what == "class" else "s"
-    return f"{what}{plural} {', '.join(names)}"
-
-
-def _shortened(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
+        return f"{len(names)} {many}"
+    return f"{one if len(names) == 1 else many} {', '.join(names)}"
 
 
 def _information(allocation: Allocation) -> str:
     asked = [
-        f"{allocation.information(limit):.2f} ({100 * allocation.discount(limit):.1f} % saved)"
-        for limit in (None, 2)
+        f"{name} {allocation.information(limit):.2f} "
+        f"({100 * allocation.discount(limit):.1f} % saved)"
+        for name, limit in (("LPAS", None), ("LPAS-2/k", 2))
     ]
-    return (
-        f"Machines asked per arrival, of {len(allocation.system.machines)}: "
-        f"LPAS {asked[0]}, LPAS-2/k {asked[1]}."
-    )
+    return f"Machines asked per arrival, of {len(allocation.system.machines)}: {', '.join(asked)}."
 
 
 def _change(before: Allocation, after: Allocation) -> str:
     found = before.change(after)
     per_cent = 100 * (found.after / found.before - 1)
-    down = _shortened([after.system.machines[j] for j in after.down])
+    names = [after.system.machines[j] for j in after.down]
+    down = ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
     pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])
     more = f" and {len(found.gained) - 6} more" if len(found.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."

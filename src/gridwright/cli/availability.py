@@ -9,45 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Json, listed, path_option
+from .options import Json, listed, option, path_option
 from .output import check_files, console, counted, finish, progress_bar, show, table
 
 if TYPE_CHECKING:
     from ..grid.agent import Measurement
     from ..grid.prediction import History, Prediction
 
+    Readings = list[tuple[Measurement, float]]
+
 
 def availability(
-    every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 1.0,
+    every: Annotated[float, option("Seconds between two readings.")] = 1.0,
     for_: Annotated[
         float, typer.Option("--for", help="Length of the measurement, in seconds.")
     ] = 5.0,
     mode: Annotated[
-        str,
-        typer.Option(help="How to predict readings: weekly, recursive or fixed.", metavar="MODE"),
+        str, option("How to predict readings: weekly, recursive or fixed.", "MODE")
     ] = "weekly",
-    intervals: Annotated[int, typer.Option(help="Number of intervals in a day.")] = 96,
+    intervals: Annotated[int, option("Number of intervals in a day.")] = 96,
     weights: Annotated[
-        str,
-        typer.Option(
-            help="For weekly: weights of the last week, the week before, and so on.", metavar="W,…"
-        ),
+        str, option("For weekly: weights of the last week, the week before, and so on.", "W,…")
     ] = "0.4,0.3,0.2,0.1",
-    c: Annotated[float, typer.Option(help="For recursive: weight of the newest week.")] = 0.5,
+    c: Annotated[float, option("For recursive: weight of the newest week.")] = 0.5,
     share: Annotated[
-        float | None,
-        typer.Option(help="For fixed: the share; in the forecast by default the measured mean."),
+        float | None, option("For fixed: the share; in the forecast by default the measured mean.")
     ] = None,
     period: Annotated[
         float | None,
-        typer.Option(help="For fixed: seconds for which the share is valid; by default no limit."),
+        option("For fixed: seconds for which the share is valid; by default no limit."),
     ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Add the readings to the history of this computer.")
     ] = False,
-    plot: Annotated[
-        Path | None, path_option("--plot", "Draw the week as recorded in the history.")
-    ] = None,
+    plot: Annotated[Path | None, path_option("Draw the week as recorded in the history.")] = None,
     json: Json = False,
 ) -> None:
     """Measure which share of this computer's CPU is free, and predict it."""
@@ -75,7 +70,9 @@ def availability(
     words["fixed"].setdefault("availability", 1.0)
     chosen = {name: predictor(name) for name in MODES}[mode]
     check_files(plot=plot)
-    count, history = _count(every, for_), History()
+    if not (0.01 <= every < float("inf") and 0 < for_ < float("inf")):
+        raise InputError("--every and --for: expected seconds; --every at least 0.01")
+    count, history = max(round(for_ / every), 1), History()
     if plot and not record and not history.extent(intervals).weeks:
         raise InputError("--plot: this computer has no history yet; --record starts one")
 
@@ -91,14 +88,6 @@ def availability(
     )
 
 
-def _count(every: float, total: float) -> int:
-    from ..model import InputError
-
-    if not (0.01 <= every < float("inf") and 0 < total < float("inf")):
-        raise InputError("--every and --for: expected seconds; --every at least 0.01")
-    return max(round(total / every), 1)
-
-
 def _numbers(text: str) -> list[float]:
     from ..model import InputError
 
@@ -110,7 +99,7 @@ def _numbers(text: str) -> list[float]:
 
 def _measured(
     every: float, count: int, prediction: Prediction, history: History, *, record: bool, quiet: bool
-) -> list[tuple[Measurement, float]]:
+) -> Readings:
     """Measure, and print each reading at once, or show a progress bar if quiet."""
     from contextlib import nullcontext
     from itertools import islice
@@ -119,7 +108,7 @@ def _measured(
 
     if not quiet:
         print(f"time      measured  predicted ({prediction.mode})", flush=True)
-    found: list[tuple[Measurement, float]] = []
+    found: Readings = []
     with progress_bar() if quiet else nullcontext() as report:
         for each in islice(measure(every, lambda: [os.getpid()]), count):
             past = history.past(each.end, prediction.intervals)
@@ -135,13 +124,13 @@ def _measured(
     return found
 
 
-def _mean(found: list[tuple[Measurement, float]]) -> float:
+def _mean(found: Readings) -> float:
     return sum(each.share for each, _ in found) / len(found)
 
 
 def _coming(
-    found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
-) -> list[tuple[str, list[float]]]:
+    found: Readings, modes: list[Prediction], history: History
+) -> list[tuple[str, tuple[float, ...]]]:
     """Return what each mode predicts for now and for the remaining full hours of today."""
     from ..grid.agent import forecast
 
@@ -150,13 +139,10 @@ def _coming(
     times = [each.timestamp() for each in (now, *hours)]
     columns = [forecast(mode, history, _mean(found), times) for mode in modes]
     names = ["now", *(f"{each:%H:%M}" for each in hours)]
-    return list(zip(names, map(list, zip(*columns, strict=True)), strict=True))
+    return list(zip(names, zip(*columns, strict=True), strict=True))
 
 
-def _show(
-    found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
-) -> None:
-
+def _show(found: Readings, modes: list[Prediction], history: History) -> None:
     out, intervals = console(), modes[0].intervals
     print(f"{'mean':8}  {_mean(found):8.3f}\n")
     known = history.extent(intervals)
@@ -174,9 +160,7 @@ def _show(
     show(out, rows)
 
 
-def _as_json(
-    found: list[tuple[Measurement, float]], modes: list[Prediction], history: History
-) -> dict[str, Any]:
+def _as_json(found: Readings, modes: list[Prediction], history: History) -> dict[str, Any]:
     coming = _coming(found, modes, history)
     return {
         "processors": os.cpu_count(),

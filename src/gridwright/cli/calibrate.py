@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .options import Json, On, path_option
+from .options import Json, On, option, path_option
 from .output import check_files, console, counted, finish, progress_bar, show, table, write_rows
 
 if TYPE_CHECKING:
@@ -18,24 +18,17 @@ if TYPE_CHECKING:
 def calibrate(
     machines: Annotated[
         int | None,
-        typer.Option(
-            help="Number of local processes, one for each machine; 2 by default.", metavar="NUMBER"
-        ),
+        option("Number of local processes, one for each machine; 2 by default.", "NUMBER"),
     ] = None,
     on: On = None,
-    repeats: Annotated[int, typer.Option(help="How often each job runs.")] = 5,
-    longest: Annotated[
-        float, typer.Option(help="Approximate length of the longest job, in seconds.")
-    ] = 0.1,
+    repeats: Annotated[int, option("How often each job runs.")] = 5,
+    longest: Annotated[float, option("Approximate length of the longest job, in seconds.")] = 0.1,
     together: Annotated[
-        bool,
-        typer.Option("--together", help="Measure all machines at once instead of in turn."),
+        bool, typer.Option("--together", help="Measure all machines at once instead of in turn.")
     ] = False,
-    save: Annotated[
-        Path | None, path_option("--save", "Write a machine list, for experiments.")
-    ] = None,
-    csv: Annotated[Path | None, path_option("--csv", "Write the time of every job as CSV.")] = None,
-    plot: Annotated[Path | None, path_option("--plot", "Draw two plots for every machine.")] = None,
+    save: Annotated[Path | None, path_option("Write a machine list, for experiments.")] = None,
+    csv: Annotated[Path | None, path_option("Write the time of every job as CSV.")] = None,
+    plot: Annotated[Path | None, path_option("Draw two plots for every machine.")] = None,
     json: Json = False,
 ) -> None:
     """Measure how fast machines run a loop, so that experiments can impose other speeds."""
@@ -70,7 +63,6 @@ def calibrate(
 
 
 def _show(found: Calibrations) -> None:
-
     out = console()
     times = counted(found.repeats, "time")
     out.print(f"Jobs of several lengths, each run {times}; means, and lines fitted to them\n")

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from .options import Classes, From, Json, Load, Machines, Processors, To
+from . import options
+from .options import option
 from .output import UNKNOWN, check_files, console, counted, finish, known, show, table
 
 if TYPE_CHECKING:
     from ..model import Heterogeneity, System
-    from ..traces import Account, Character, FailureCharacter, Fitted, Throughputs
+    from ..traces import Character, FailureCharacter, Fitted, Throughputs
 
 MOST_COLUMNS = 12
 """Kinds of machines whose rates are printed."""
@@ -29,61 +29,47 @@ def characterise(
             "(CSV), packed (.gz, .xz) or not.",
         ),
     ],
-    classes: Classes = "",
-    machines: Machines = "",
-    processors: Processors = "times",
-    from_: From = "0",
-    to: To = None,
-    load: Load = None,
+    classes: options.Classes = "",
+    machines: options.Machines = "",
+    processors: options.Processors = "times",
+    from_: options.From = "0",
+    to: options.To = None,
+    load: options.Load = None,
     failures: Annotated[
         Path | None,
-        typer.Option(
-            help="A failure trace; the machines of the system fail like its nodes.", metavar="TRACE"
-        ),
+        option("A failure trace; the machines of the system fail like its nodes.", "TRACE"),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a system file.", metavar="PATH")
-    ] = None,
-    json: Json = False,
+    output: Annotated[Path | None, option("Write a system file.", "PATH", "--output", "-o")] = None,
+    json: options.Json = False,
 ) -> None:
     """Describe a trace: arrivals, run times, classes, machines; write a system like it."""
+    from .. import traces
     from ..model import InputError
-    from ..traces import (
-        JobTrace,
-        Throughputs,
-        characterise_failures,
-        read_failures,
-        read_trace,
-        trace_name,
-        window,
-    )
-    from ..traces import characterise as look
 
     check_files(output=output)
-    found = read_trace(trace)
+    found = traces.read_trace(trace)
     words: dict[str, Any] = {"trace": str(trace)}
-    if isinstance(found, JobTrace):
-        own = None if failures is None else characterise_failures(read_failures(failures))
-        character = look(
+    if isinstance(found, traces.JobTrace):
+        down = None if failures is None else traces.read_failures(failures)
+        own = None if down is None else traces.characterise_failures(down)
+        character = traces.characterise(
             found,
             classes,
             machines=machines,
             processors=processors,
             load=load,
             failures=None if own is None else own.failures(),
-            name=trace_name(trace),
-            **window(found, from_, to),
+            name=traces.trace_name(trace),
+            **traces.window(found, from_, to),
         )
-        words |= character.as_json()
-        if own is not None:
-            words["failures"] = own.as_json()
+        words |= character.as_json() | ({"failures": own.as_json()} if own else {})
         finish(
             lambda: words,
             lambda: _show_jobs(character, own),
             json=json,
             files={output: lambda path: _write(character.system, path)},
         )
-    elif isinstance(found, Throughputs):
+    elif isinstance(found, traces.Throughputs):
         _throughputs(found, trace, load, output, json=json)
     elif output is not None:
         raise InputError(
@@ -91,7 +77,7 @@ def characterise(
             "--failures beside a trace of jobs"
         )
     else:
-        what = characterise_failures(found)
+        what = traces.characterise_failures(found)
         finish(lambda: {**words, **what.as_json()}, lambda: _show_failures(what), json=json)
 
 
@@ -104,18 +90,12 @@ def _write(system: System, path: Path) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def show_account(out: Console, title: str, account: Account) -> None:
-    """Print how many rows were kept, and why others were left out."""
-    out.print(f"{title}: {account}", markup=False)
-
-
 def _show_jobs(found: Character, failures: FailureCharacter | None) -> None:
     from ..traces.duration import in_words
 
     out = console()
     system = found.system
-    show_account(out, "Read", found.read)
-    show_account(out, "Used", found.used)
+    out.print(f"Read: {found.read}\nUsed: {found.used}", markup=False)
     out.print(
         f"\n[bold]{escape(system.name)}[/bold]: {in_words(found.length)}, "
         f"{found.work.size / found.length * 3600:,.4g} jobs an hour, "
@@ -131,22 +111,11 @@ def _show_jobs(found: Character, failures: FailureCharacter | None) -> None:
     heads = "class", ">jobs", ">of work", ">an hour", "interarrival", ">cv", ">KS"
     rows = table(*heads, "work", ">mean", ">median", ">cv", ">KS")
     every = [("all", found.work.size, 1.0, found.interarrival, found.work)]
-    every += [
-        (each.name, each.jobs, each.share, each.interarrival, each.work) for each in found.classes
-    ]
+    every += [(e.name, e.jobs, e.share, e.interarrival, e.work) for e in found.classes]
     for name, jobs, share, interarrival, work in every:
-        rows.add_row(
-            escape(name),
-            f"{jobs:,}",
-            f"{100 * share:.1f} %",
-            f"{jobs / found.length * 3600:.3g}",
-            interarrival.name,
-            *_variation(interarrival),
-            work.name,
-            in_words(work.mean),
-            in_words(work.median),
-            *_variation(work),
-        )
+        counts = f"{jobs:,}", f"{100 * share:.1f} %", f"{jobs / found.length * 3600:.3g}"
+        times = work.name, in_words(work.mean), in_words(work.median), *_variation(work)
+        rows.add_row(escape(name), *counts, interarrival.name, *_variation(interarrival), *times)
     show(out, rows)
     out.print(
         "\nKS: largest distance between the fitted distribution, which has the mean and cv of the "
@@ -161,13 +130,11 @@ def _show_jobs(found: Character, failures: FailureCharacter | None) -> None:
 
 def _in_words(found: Heterogeneity) -> str:
     kind = "consistent" if found.consistent else "inconsistent"
-    return (
-        f"Heterogeneity {found.name} (task {found.task:.2f}, machine {found.machine:.2f}, {kind})"
-    )
+    measured = f"task {found.task:.2f}, machine {found.machine:.2f}, {kind}"
+    return f"Heterogeneity {found.name} ({measured})"
 
 
 def _variation(times: Fitted) -> tuple[str, str]:
-
     return known(times.cv, ".2f"), known(times.distance, ".2f")
 
 
@@ -190,7 +157,7 @@ def _show_failures(found: FailureCharacter) -> None:
     from ..traces.duration import in_words
 
     out = console()
-    show_account(out, "Failures", found.read)
+    out.print(f"Failures: {found.read}", markup=False)
     said = f"{counted(found.nodes, 'node')}, {counted(found.down, 'time')} down"
     if found.down:
         said += f", the worst node {counted(found.most, 'time')}"
@@ -219,7 +186,7 @@ def _throughputs(
 
     def show_system() -> None:
         out = console()
-        show_account(out, "Read", found.account)
+        out.print(f"Read: {found.account}", markup=False)
         out.print(
             f"{counted(len(system.classes), 'job type')} on "
             f"{counted(len(system.groups), 'kind')} of machines. {_in_words(measured)}"

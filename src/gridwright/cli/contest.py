@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .options import (
-    Csv,
-    Horizon,
-    Json,
-    Policies,
-    Replications,
-    Seed,
-    Threads,
-    complete_system,
-    listed,
-    path_option,
-)
+from . import options
+from .options import option, path_option
 from .output import (
     check_files,
     console,
@@ -42,31 +32,28 @@ MANY_SYSTEMS = 60
 
 
 def contest(
-    policies: Policies,
+    policies: options.Policies,
     systems: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="SYSTEM…",
             help="Names of the catalogue, with * for any part of a name, or paths of files.",
-            autocompletion=complete_system,
+            autocompletion=options.complete_system,
         ),
     ] = None,
-    random: Annotated[
-        int, typer.Option(help="Also include this number of random systems.", metavar="NUMBER")
-    ] = 0,
-    horizon: Horizon = None,
+    random: Annotated[int, option("Also include this number of random systems.", "NUMBER")] = 0,
+    horizon: options.Horizon = None,
     tasks: Annotated[
-        float | None,
-        typer.Option(help="Length of a run in tasks, on average, instead of a horizon."),
+        float | None, option("Length of a run in tasks, on average, instead of a horizon.")
     ] = None,
-    replications: Replications = 10,
-    seed: Seed = 1,
-    threads: Threads = None,
-    csv: Csv = None,
+    replications: options.Replications = 10,
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    csv: options.Csv = None,
     plot: Annotated[
-        Path | None, path_option("--plot", "Draw how far behind each policy is, and how often.")
+        Path | None, path_option("Draw how far behind each policy is, and how often.")
     ] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Compare the first policy with the others on many systems, on the same arrivals."""
     from ..experiments import contest as run
@@ -83,7 +70,7 @@ def contest(
     with progress_bar() as report:
         found = run(
             [*named, *drawn],
-            listed(policies),
+            options.listed(policies),
             horizon,
             replications,
             seed,
@@ -96,10 +83,7 @@ def contest(
         found.as_json,
         lambda: _show(found),
         json=json,
-        files={
-            csv: lambda path: _write(found, path),
-            plot: lambda path: draw_contest(found, path),
-        },
+        files={csv: lambda path: _write(found, path), plot: lambda path: draw_contest(found, path)},
     )
 
 

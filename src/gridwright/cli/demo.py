@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from .options import option
 from .output import console, progress_bar, show, table
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ DURATION = 20.0
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for the report.", metavar="FOLDER")] = Path(
-        "gridwright-demo"
-    ),
+    output: Annotated[Path, option("Folder for the report.", "FOLDER")] = Path("gridwright-demo"),
 ) -> None:
     """Try everything: allocate, simulate and run policies, and write one HTML report."""
     from contextlib import ExitStack
@@ -63,20 +60,17 @@ def _try(policy: str, folder: Path) -> tuple[Run, Statistics]:
     """Run a small experiment on local processes; return it and its simulated twin."""
     from ..testbed import Experiment, conduct, twin
 
-    more = {"time_unit": TIME_UNIT, "duration": DURATION}
-    chosen = Experiment.find(EXPERIMENT, policy=policy, **more)
+    chosen = Experiment.find(EXPERIMENT, policy=policy, time_unit=TIME_UNIT, duration=DURATION)
     with progress_bar() as report:
 
         def watch(mapper: Mapper) -> None:
-            share = min(mapper.now() / DURATION, 1.0)
-            report(policy, share, note="on local processes")
+            report(policy, min(mapper.now() / DURATION, 1.0), note="on local processes")
 
         run = conduct(chosen, path=folder / f"{policy}.sqlite", watch=watch)
     return run, twin(run)
 
 
 def _show(trials: list[tuple[Run, Statistics]]) -> None:
-
     out, first = console(), trials[0][0]
     out.print(
         f"\nAnother published system, small enough to run here for real:\n"

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json
+from .options import Json, option
 from .output import console, finish, show, table
 
 if TYPE_CHECKING:
     from ..grid import Journal
 
-app = typer.Typer(
-    help="Show, control and measure machines.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help="Show, control and measure machines.", no_args_is_help=True)
 
 Name = Annotated[
     str, typer.Argument(metavar="MACHINE", help="Its name in 'gridwright machines list'.")
 ]
 Which = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Number of a run, or path of the journal of a grid; needed if several are running.",
+        "RUN",
         "--run",
-        help="Number of a run, or path of the journal of a grid; needed if several are running.",
-        metavar="RUN",
     ),
 ]
 PATIENCE = 10.0
@@ -39,12 +37,8 @@ def list_machines(run: Which = None, json: Json = False) -> None:
     """List the machines of a running grid: state, running job, jobs finished and lost."""
     from ..grid import machine_states
 
-    journal = _journal(run)
-    try:
-        with journal.blamed():
-            states = machine_states(journal)
-    finally:
-        journal.close()
+    with closing(_journal(run)) as journal, journal.blamed():
+        states = machine_states(journal)
     rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">CPU", ">expected")
     for each in states:
         doing = "" if each.running is None else f"job {each.running}"
@@ -94,12 +88,9 @@ def _command(verb: str) -> Callable[..., None]:
     def command(machine: Name, run: Which = None, json: Json = False) -> None:
         from ..grid import request
 
-        journal = _journal(run)
-        try:
-            patience = float("inf") if verb == "drain" else PATIENCE
+        patience = float("inf") if verb == "drain" else PATIENCE
+        with closing(_journal(run)) as journal:
             answer = request(journal, verb, machine, patience=patience)
-        finally:
-            journal.close()
         seconds = float(answer) if verb == "ping" else None
         line = VERBS[verb][0].format(machine=machine, milliseconds=1000 * (seconds or 0.0))
         finish(

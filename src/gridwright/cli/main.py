@@ -39,8 +39,6 @@ from .systems import systems
 from .ui import ui
 from .workers import workers
 
-__all__ = ["app", "main", "run"]
-
 app = typer.Typer(
     name="gridwright",
     help="Manage work on unequal machines: allocation, scheduling policies, simulation.",
@@ -76,10 +74,7 @@ for name, (group, commands) in GROUPS.items():
     for command in commands:
         group.command()(command)
     app.add_typer(
-        group,
-        name=name,
-        no_args_is_help=name != "runs",
-        rich_help_panel="Groups of commands",
+        group, name=name, no_args_is_help=name != "runs", rich_help_panel="Groups of commands"
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
-from .options import Horizon, Json, Replications, Seed, SystemName, listed
+from . import options
+from .options import policies_option
 from .output import console, finish, progress_bar, show, table
 
 if TYPE_CHECKING:
@@ -15,20 +15,14 @@ if TYPE_CHECKING:
 
 
 def optimum(
-    system: SystemName,
+    system: options.SystemName,
     policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policies",
-            "--policy",
-            help="Policies, separated by commas; by default all of them.",
-            metavar="POLICY,…",
-        ),
+        list[str] | None, policies_option("Policies, separated by commas; by default all of them.")
     ] = None,
-    horizon: Horizon = None,
-    replications: Replications = 10,
-    seed: Seed = 1,
-    json: Json = False,
+    horizon: options.Horizon = None,
+    replications: options.Replications = 10,
+    seed: options.Seed = 1,
+    json: options.Json = False,
 ) -> None:
     """Compute the least mean number in system, and how far policies are from it."""
     from ..experiments import optimum as run
@@ -36,7 +30,7 @@ def optimum(
     with progress_bar() as report:
         found = run(
             system,
-            None if policies is None else listed(policies),
+            None if policies is None else options.listed(policies),
             horizon,
             replications,
             seed,

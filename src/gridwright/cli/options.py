@@ -28,9 +28,24 @@ def listed(words: str | Iterable[str]) -> list[str]:
     return [word.strip() for text in texts for word in text.split(",") if word.strip()]
 
 
-def path_option(name: str, help: str, metavar: str = "PATH") -> Any:
+def option(help: str, metavar: str | None = None, *names: str) -> Any:
+    """Return an option with a help text; it is named after its parameter, or as given."""
+    return typer.Option(*names, help=help, metavar=metavar)
+
+
+def policies_option(help: str) -> Any:
+    """Return an option that takes policies."""
+    return option(help, "POLICY,…", "--policies", "--policy")
+
+
+def policy_option(help: str) -> Any:
+    """Return an option that takes one policy."""
+    return option(help, "POLICY", "--policy", "--policies")
+
+
+def path_option(help: str, metavar: str = "PATH") -> Any:
     """Return an option that names a file to write."""
-    return typer.Option(name, help=help, metavar=metavar)
+    return option(help, metavar)
 
 
 SystemName = Annotated[
@@ -42,56 +57,41 @@ SystemName = Annotated[
     ),
 ]
 Policies = Annotated[
-    list[str],
-    typer.Option(
-        "--policies",
-        "--policy",
-        help="Policies, separated by commas; 'gridwright policies' lists them.",
-        metavar="POLICY,…",
-    ),
+    list[str], policies_option("Policies, separated by commas; 'gridwright policies' lists them.")
 ]
 PolicyName = Annotated[
     str,
-    typer.Option(
-        "--policy",
-        "--policies",
-        help="A policy by name ('gridwright policies'), with parameters (kpb:k=3), or the path of "
-        "a file that defines one.",
-        metavar="POLICY",
+    policy_option(
+        "A policy by name ('gridwright policies'), with parameters (kpb:k=3), or the path of "
+        "a file that defines one."
     ),
 ]
 Horizon = Annotated[
-    float | None,
-    typer.Option(help="Length of a run in time units; by default as published, else 20,000."),
+    float | None, option("Length of a run in time units; by default as published, else 20,000.")
 ]
-Warmup = Annotated[
-    float, typer.Option(help="Time units at the start of a run that are not measured.")
-]
-Replications = Annotated[int, typer.Option(help="Number of independent runs.")]
-Seed = Annotated[
-    int, typer.Option(help="Seed of the random numbers; the same seed gives the same result.")
-]
+Warmup = Annotated[float, option("Time units at the start of a run that are not measured.")]
+Replications = Annotated[int, option("Number of independent runs.")]
+Seed = Annotated[int, option("Seed of the random numbers; the same seed gives the same result.")]
 Threads = Annotated[
-    int | None,
-    typer.Option(help="Number of runs at the same time; by default the number of processors."),
+    int | None, option("Number of runs at the same time; by default the number of processors.")
 ]
 On = Annotated[
     str | None,
-    typer.Option(
-        help="Address of a Dask scheduler to run on, tcp://HOST:PORT; by default this computer.",
-        metavar="ADDRESS",
+    option(
+        "Address of a Dask scheduler to run on, tcp://HOST:PORT; by default this computer.",
+        "ADDRESS",
     ),
 ]
 RunOn = Annotated[
     str | None,
-    typer.Option(
-        "--on",
-        help="Address of a Dask scheduler whose workers are the machines, tcp://HOST:PORT, or "
+    option(
+        "Address of a Dask scheduler whose workers are the machines, tcp://HOST:PORT, or "
         "'local' for processes of this computer; by default as the experiment says.",
-        metavar="ADDRESS",
+        "ADDRESS",
+        "--on",
     ),
 ]
-TimeUnit = Annotated[float | None, typer.Option(help="Length of a time unit, in seconds.")]
+TimeUnit = Annotated[float | None, option("Length of a time unit, in seconds.")]
 Expect = Annotated[
     bool,
     typer.Option(
@@ -104,10 +104,9 @@ RunNumber = Annotated[
         metavar="RUN", help="Number of a run in 'gridwright runs list', or the path of its journal."
     ),
 ]
-Csv = Annotated[Path | None, path_option("--csv", "Write the values of every replication as CSV.")]
+Csv = Annotated[Path | None, path_option("Write the values of every replication as CSV.")]
 Plot = Annotated[
-    Path | None,
-    path_option("--plot", "Draw the means, the classes and the number in system over time."),
+    Path | None, path_option("Draw the means, the classes and the number in system over time.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 
@@ -131,31 +130,23 @@ Machines = Annotated[
 ]
 Processors = Annotated[
     str,
-    typer.Option(
-        help="Work of a job that used several processors: 'times' for run time × processors, "
+    option(
+        "Work of a job that used several processors: 'times' for run time × processors, "
         "'ignore' for its run time, 'single' to leave such jobs out.",
-        metavar="RULE",
+        "RULE",
     ),
 ]
 From = Annotated[
-    str,
-    typer.Option(
-        "--from",
-        help="Start of the window: 6h or 2d after the first job, or a date.",
-        metavar="TIME",
-    ),
+    str, option("Start of the window: 6h or 2d after the first job, or a date.", "TIME", "--from")
 ]
 To = Annotated[
-    str | None,
-    typer.Option(
-        "--to", help="End of the window: 3d after the first job, or a date.", metavar="TIME"
-    ),
+    str | None, option("End of the window: 3d after the first job, or a date.", "TIME", "--to")
 ]
 Load = Annotated[
     float | None,
-    typer.Option(
-        help="Scale the speeds of all machines to this load; 0.8 by default where only relative "
-        "speeds are known.",
+    option(
+        "Scale the speeds of all machines to this load; 0.8 by default where only relative "
+        "speeds are known."
     ),
 ]
 

@@ -50,17 +50,15 @@ def finish(
 
     `check_files` has checked the paths; None stands for an option that was not given.
     """
-    paths = []
-    for path, write in (files or {}).items():
-        if path is not None:
-            write(path)
-            paths.append(str(path))
+    wanted = {path: write for path, write in (files or {}).items() if path is not None}
+    for path, write in wanted.items():
+        write(path)
     if json:
         print_json(words())
         return
     show()
-    if paths:
-        print(f"\nwritten: {', '.join(paths)}")
+    if wanted:
+        print(f"\nwritten: {', '.join(map(str, wanted))}")
 
 
 def check_files(**options: Path | None) -> None:
@@ -122,18 +120,26 @@ def progress_bar() -> Iterator[Callable[..., None]]:
     The bar shows the confidence interval of the mean number so far, or a note.
     """
     if not sys.stderr.isatty():
-        yield _progress_lines()
+        last = monotonic()
+
+        def say(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
+            nonlocal last
+            if monotonic() - last >= PROGRESS_INTERVAL:
+                last = monotonic()
+                warn(f"{policy}: {100 * done:.0f} % {note}".rstrip())
+
+        yield say
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
     from ..statistics import estimate
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        "{task.description}",
         BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
+        "{task.percentage:3.0f} %",
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[interval]}"),
+        "{task.fields[interval]}",
         console=Console(stderr=True, highlight=False),
         transient=True,
     )
@@ -148,18 +154,6 @@ def progress_bar() -> Iterator[Callable[..., None]]:
 
     with bar:
         yield report
-
-
-def _progress_lines() -> Callable[..., None]:
-    last = monotonic()
-
-    def report(policy: Any, done: float, runs: Sequence[Any] = (), note: str = "") -> None:
-        nonlocal last
-        if monotonic() - last >= PROGRESS_INTERVAL:
-            last = monotonic()
-            warn(f"{policy}: {100 * done:.0f} % {note}".rstrip())
-
-    return report
 
 
 def kept_results(*, fresh: bool = False) -> Store | None:
@@ -204,7 +198,10 @@ def matrix(system: System, values: NDArray[np.float64], form: str) -> Table:
     Neighbours of a group with equal values share a column. Zeros are dots.
     """
     runs = list(_runs(system, values))
-    names = [escape(_span(system, first, last)) for first, last in runs]
+    names = [escape(system.machines[first]) for first, _ in runs]
+    for k, (first, last) in enumerate(runs):
+        if first < last:
+            names[k] += f" … {escape(system.machines[last].rpartition('.')[2])}"
     columns = values[:, [first for first, _ in runs]]
     classes = [
         f"{escape(name)} ({rate:g}/t)"
@@ -215,27 +212,19 @@ def matrix(system: System, values: NDArray[np.float64], form: str) -> Table:
         title, heads, sides, cells = "machine", classes, names, columns.T
     result = table(title, *(f">{head}" for head in heads))
     for side, row in zip(sides, cells, strict=True):
-        result.add_row(side, *(number(value, form) for value in row))
+        result.add_row(side, *(f"{value:{form}}" if value else QUIET_ZERO for value in row))
     return result
 
 
 def _runs(system: System, values: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
     """Yield the first and last machine of every run of equal columns in a group."""
-    first, size = 0, len(system.machines)
-    for j in range(1, size + 1):
-        if (
-            j == size
-            or system.column[j] != system.column[first]
-            or (values[:, j] != values[:, first]).any()
-        ):
+    first = 0
+    for j in range(1, len(system.machines)):
+        same_group = system.column[j] == system.column[first]
+        if not same_group or (values[:, j] != values[:, first]).any():
             yield first, j - 1
             first = j
-
-
-def _span(system: System, first: int, last: int) -> str:
-    if first == last:
-        return system.machines[first]
-    return f"{system.machines[first]} … {system.machines[last].rpartition('.')[2]}"
+    yield first, len(system.machines) - 1
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -247,9 +236,11 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def number(value: float, form: str) -> str:
-    """Write a number in a form such as '.4f', a zero as a dim dot."""
-    return QUIET_ZERO if value == 0 else f"{value:{form}}"
+def headline(result: Result, under: str = "") -> str:
+    """Return the system, the number and length of the runs, and their seed."""
+    runs = counted(len(result.replications), "replication")
+    name = f"[bold]{escape(result.system.name)}[/bold]{under}"
+    return f"{name}: {runs} of {result.length}, seed {result.seed}"
 
 
 def percent(share: float) -> str:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
 
-from .characterise import show_account
-from .options import (
-    Classes,
-    From,
-    Json,
-    Load,
-    Machines,
-    OldAddress,
-    OldExecutor,
-    Processors,
-    RunOn,
-    TimeUnit,
-    To,
-    listed,
-    path_option,
-)
+from . import options
+from .options import option, path_option, policies_option
 from .output import (
     UNKNOWN,
     check_files,
@@ -39,7 +26,7 @@ from .run import conduct_and_show, given_options, place
 
 if TYPE_CHECKING:
     from ..model import System
-    from ..testbed import Fault, JobList
+    from ..testbed import Experiment, Fault, JobList
     from ..traces import Outages, Replay, Workload
 
 DEFAULT_POLICIES = "fcfs,mct,gcmu,lpas_dg"
@@ -62,16 +49,11 @@ FIGURES = {
 class Scene(NamedTuple):
     """The jobs and failures to replay, and the system to replay them on."""
 
-    name: str
     work: Workload
     system: System
     jobs: JobList
     outages: Outages | None
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """The failures of the machines."""
-        return self.outages.faults if self.outages else ()
+    faults: tuple[Fault, ...]
 
 
 def replay(
@@ -80,64 +62,53 @@ def replay(
     ],
     policies: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policies",
-            "--policy",
-            help=f"Policies to compare, separated by commas; by default {DEFAULT_POLICIES}.",
-            metavar="POLICY,…",
+        policies_option(
+            f"Policies to compare, separated by commas; by default {DEFAULT_POLICIES}."
         ),
     ] = None,
-    on: RunOn = None,
-    time_unit: TimeUnit = None,
-    classes: Classes = "",
-    machines: Machines = "",
-    processors: Processors = "times",
-    from_: From = "0",
-    to: To = None,
+    on: options.RunOn = None,
+    time_unit: options.TimeUnit = None,
+    classes: options.Classes = "",
+    machines: options.Machines = "",
+    processors: options.Processors = "times",
+    from_: options.From = "0",
+    to: options.To = None,
     scale: Annotated[
-        float, typer.Option(help="Multiply the times between arrivals; below 1 the load is higher.")
+        float, option("Multiply the times between arrivals; below 1 the load is higher.")
     ] = 1.0,
-    load: Load = None,
+    load: options.Load = None,
     failures: Annotated[
-        Path | None,
-        typer.Option(
-            help="A failure trace; each machine fails like one of its nodes.", metavar="TRACE"
-        ),
+        Path | None, option("A failure trace; each machine fails like one of its nodes.", "TRACE")
     ] = None,
     failures_from: Annotated[
         str | None,
-        typer.Option(
-            help="Start in the failure trace: a date, or 30d after its start; by default the time "
+        option(
+            "Start in the failure trace: a date, or 30d after its start; by default the time "
             "with most failures.",
-            metavar="TIME",
+            "TIME",
         ),
     ] = None,
     failures_scale: Annotated[
-        float,
-        typer.Option(help="Multiply the times of the failure trace; below 1 failures are denser."),
+        float, option("Multiply the times of the failure trace; below 1 failures are denser.")
     ] = 1.0,
     nodes: Annotated[
-        str,
-        typer.Option(
-            help="Nodes to take: spread evenly over all, or the worst.", metavar="spread|worst"
-        ),
+        str, option("Nodes to take: spread evenly over all, or the worst.", "spread|worst")
     ] = "spread",
     save: Annotated[
-        Path | None,
-        path_option("--save", "Write an experiment for 'gridwright run', run nothing.", "FOLDER"),
+        Path | None, path_option("Write an experiment for 'gridwright run', run nothing.", "FOLDER")
     ] = None,
-    csv: Annotated[
-        Path | None, path_option("--csv", "Write start and end of every job as CSV.")
-    ] = None,
-    plot: Annotated[Path | None, path_option("--plot", "Draw the policies side by side.")] = None,
-    json: Json = False,
-    executor: OldExecutor = None,
-    address: OldAddress = None,
+    csv: Annotated[Path | None, path_option("Write start and end of every job as CSV.")] = None,
+    plot: Annotated[Path | None, path_option("Draw the policies side by side.")] = None,
+    json: options.Json = False,
+    executor: options.OldExecutor = None,
+    address: options.OldAddress = None,
 ) -> None:
     """Replay the jobs of a trace, and the failures of another, under several policies.
 
     With --on or --time-unit, real machines run the jobs under one policy.
     """
+    from ..plots import draw_replays
+
     real = {**given_options(time_unit=time_unit), **place(on, executor, address)}
     if failures is None:
         about_failures = {
@@ -158,16 +129,24 @@ def replay(
         (from_, to, scale),
         (failures, failures_from, failures_scale, nodes),
     )
-    names = listed(policies or DEFAULT_POLICIES)
+    names = options.listed(policies or DEFAULT_POLICIES)
     if save is not None:
         _save(scene, names, real, save, json=json)
-    elif real:
-        experiment = _experiment(scene, names, real)
+        return
+    if real:
         same = {"jobs": scene.jobs, "faults": scene.faults}
-        conduct_and_show(experiment, same, json=json, expect=False)
-    else:
-        found = _replay(scene, names)
-        _deliver(scene, found, plot, csv, json=json)
+        conduct_and_show(_experiment(scene, names, real), same, json=json, expect=False)
+        return
+    found = _replay(scene, names)
+    finish(
+        lambda: _as_json(scene, found),
+        lambda: _show(scene, found),
+        json=json,
+        files={
+            csv: lambda path: _write_jobs(found, path),
+            plot: lambda path: draw_replays(found, scene.work.length, path),
+        },
+    )
 
 
 def _refuse(given: dict[str, bool], why: str) -> None:
@@ -185,53 +164,46 @@ def _scene(
     when: tuple[str, str | None, float],
     failing: tuple[Path | None, str | None, float, str],
 ) -> Scene:
-    from ..traces import (
-        machines_for,
-        outages,
-        read_failures,
-        read_jobs,
-        system_of,
-        trace_name,
-        window,
-        workload,
-    )
+    from .. import traces
     from ..traces.duration import moment
 
     classes, machines, processors, load = how
     begin, end, scale = when
-    trace = read_jobs(path)
-    work = workload(trace, classes, processors=processors, scale=scale, **window(trace, begin, end))
+    trace = traces.read_jobs(path)
+    window = traces.window(trace, begin, end)
+    work = traces.workload(trace, classes, processors=processors, scale=scale, **window)
     work.account.take_over(trace.account)
-    system = system_of(work, machines_for(work, machines), name=trace_name(path), load=load)
+    kinds = traces.machines_for(work, machines)
+    system = traces.system_of(work, kinds, name=traces.trace_name(path), load=load)
     file, start, failures_scale, nodes = failing
-    found = None
-    if file is not None:
-        known = read_failures(file)
-        found = outages(
-            known,
-            system.shape[1],
-            work.length,
-            start=None if start is None else moment(start, float(known.start.min())),
-            scale=failures_scale,
-            nodes=nodes,
-        )
-    return Scene(system.name, work, system, work.jobs(), found)
+    if file is None:
+        return Scene(work, system, work.jobs(), None, ())
+    known = traces.read_failures(file)
+    found = traces.outages(
+        known,
+        system.shape[1],
+        work.length,
+        start=None if start is None else moment(start, float(known.start.min())),
+        scale=failures_scale,
+        nodes=nodes,
+    )
+    return Scene(work, system, work.jobs(), found, found.faults)
 
 
-def _experiment(scene: Scene, names: list[str], real: dict[str, Any]) -> Any:
+def _experiment(scene: Scene, names: list[str], real: dict[str, Any]) -> Experiment:
     from ..model import InputError
     from ..testbed import Experiment
 
     if len(names) != 1:
         raise InputError("real machines run one policy at a time; add --policy POLICY")
-    return Experiment(
-        name=scene.name,
-        system=scene.system,
-        policy=names[0],
-        duration=scene.work.length,
-        failures="none",
-        **{"time_unit": REAL_SECONDS / scene.work.length, **real},
-    )
+    return Experiment(system=scene.system, **_words(scene, names[0], real, failures="none"))
+
+
+def _words(scene: Scene, policy: str, real: dict[str, Any], **more: str) -> dict[str, Any]:
+    """Return the keys of an experiment."""
+    length = scene.work.length
+    words = {"name": scene.system.name, "policy": policy, "duration": length, **more}
+    return {**words, "time_unit": REAL_SECONDS / length, **real}
 
 
 def _save(
@@ -242,27 +214,19 @@ def _save(
     from ..model.toml import format_toml
     from ..testbed import write_faults
 
-    words: dict[str, Any] = {
-        "name": scene.name,
-        "system": "system.toml",
-        "policy": names[0],
-        "duration": scene.work.length,
-        "time_unit": REAL_SECONDS / scene.work.length,
-        "jobs": "jobs.csv",
-        "failures": "failures.csv" if scene.outages else "none",
-        **real,
-    }
     _experiment(scene, names, real)  # check it before anything is written
+    failures = "failures.csv" if scene.outages else "none"
+    files = {"system": "system.toml", "jobs": "jobs.csv", "failures": failures}
+    path = folder / "experiment.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         scene.system.to_file(folder / "system.toml")
         scene.jobs.write(folder / "jobs.csv", scene.system)
         if scene.outages:
-            write_faults(folder / "failures.csv", scene.faults, scene.system)
-        (folder / "experiment.toml").write_text(format_toml(words), "utf-8")
+            write_faults(folder / failures, scene.faults, scene.system)
+        path.write_text(format_toml(_words(scene, names[0], real, **files)), "utf-8")
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
-    path = folder / "experiment.toml"
     finish(
         lambda: {"experiment": str(path), "jobs": len(scene.jobs)},
         lambda: print(f"written: {path}, {counted(len(scene.jobs), 'job')}"),
@@ -277,28 +241,9 @@ def _replay(scene: Scene, names: list[str]) -> list[Replay]:
     found = []
     with progress_bar() as report:
         for policy in [find(name) for name in names]:  # all are checked before any is replayed
-
-            def tell(done: float, policy: Any = policy) -> None:
-                report(policy, done)
-
+            tell = partial(report, policy)
             found.append(run(scene.system, scene.jobs, policy, scene.faults, progress=tell))
     return found
-
-
-def _deliver(
-    scene: Scene, found: list[Replay], plot: Path | None, csv: Path | None, *, json: bool
-) -> None:
-    from ..plots import draw_replays
-
-    finish(
-        lambda: _as_json(scene, found),
-        lambda: _show(scene, found),
-        json=json,
-        files={
-            csv: lambda path: _write_jobs(found, path),
-            plot: lambda path: draw_replays(found, scene.work.length, path),
-        },
-    )
 
 
 def _as_json(scene: Scene, found: list[Replay]) -> dict[str, Any]:
@@ -306,7 +251,7 @@ def _as_json(scene: Scene, found: list[Replay]) -> dict[str, Any]:
     from ..allocation import allocate
 
     words: dict[str, Any] = {
-        "trace": scene.name,
+        "trace": scene.system.name,
         "jobs": scene.work.account.as_json(),
         "length": scene.work.length,
         "classes": list(scene.system.classes),
@@ -345,11 +290,11 @@ def _show(scene: Scene, found: list[Replay]) -> None:
 
     out, system = console(), scene.system
     classes, machines = system.shape
-    show_account(out, "Jobs", scene.work.account)
+    out.print(f"Jobs: {scene.work.account}", markup=False)
     if scene.outages is not None:
         out.print(f"Failures: {scene.outages}")
     out.print(
-        f"\n[bold]{escape(scene.name)}[/bold]: {len(scene.jobs):,} jobs in "
+        f"\n[bold]{escape(scene.system.name)}[/bold]: {len(scene.jobs):,} jobs in "
         f"{in_words(scene.work.length)}, {counted(classes, 'class', 'classes')}, "
         f"{counted(machines, 'machine')}, load {allocate(system).load:.3g}\n"
     )
@@ -372,13 +317,11 @@ def _figure(name: str, replay: Replay) -> str:
     """Write a measure of a replay; only counts are known if no job finished."""
     from ..traces.duration import in_words
 
-    figures = replay.figures
-    if name in ("lost", "unfinished"):
-        return f"{figures[name]:,}"
-    if not figures["finished"]:
+    value = replay.figures.get(name)
+    if value is None:
         return UNKNOWN
+    if name in ("lost", "unfinished"):
+        return f"{value:,}"
     if name == "mean_slowdown":
-        return f"{figures[name]:.4g}"
-    if name == "utilisation":
-        return f"{100 * figures[name]:.0f} %"
-    return in_words(figures[name])
+        return f"{value:.4g}"
+    return f"{100 * value:.0f} %" if name == "utilisation" else in_words(value)

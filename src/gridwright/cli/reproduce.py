@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .options import Json, On, Seed, Threads, path_option
+from .options import Json, On, Seed, Threads, option, path_option
 from .output import (
     check_files,
     console,
@@ -44,28 +44,24 @@ def reproduce(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option(help="Run for a twentieth of the published length, for a first look.")
+        bool, option("Run for a twentieth of the published length, for a first look.")
     ] = False,
     full: Annotated[
-        bool, typer.Option(help="Run 3.F and 3.G for the published length too: many hours.")
+        bool, option("Run 3.F and 3.G for the published length too: many hours.")
     ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
     on: On = None,
     fresh: Annotated[
-        bool, typer.Option(help="Simulate everything again instead of using stored results.")
+        bool, option("Simulate everything again instead of using stored results.")
     ] = False,
-    plots: Annotated[
-        Path | None, path_option("--plots", "Draw the figures into a folder.", "FOLDER")
-    ] = None,
+    plots: Annotated[Path | None, path_option("Draw the figures into a folder.", "FOLDER")] = None,
     page: Annotated[
         Path | None,
-        path_option("--page", "Write a Markdown page, with its data (JSON) and figures beside it."),
+        path_option("Write a Markdown page, with its data (JSON) and figures beside it."),
     ] = None,
-    report: Annotated[
-        Path | None, path_option("--report", "Write one HTML file with all figures.")
-    ] = None,
+    report: Annotated[Path | None, path_option("Write one HTML file with all figures.")] = None,
     json: Json = False,
 ) -> None:
     """Compute published tables and figures again, and judge whether the numbers agree."""
@@ -102,11 +98,7 @@ def reproduce(
     seconds = perf_counter() - begin
     words = {"scale": str(scale), "seed": seed, "seconds": seconds}
     finish(
-        lambda: {
-            **words,
-            "targets": [each.as_json() for each in found],
-            "summary": summary(found),
-        },
+        lambda: {**words, "targets": [each.as_json() for each in found], "summary": summary(found)},
         lambda: _show(found, scale, seed, seconds, every_cell=bool(tables)),
         json=json,
         files={
@@ -118,7 +110,6 @@ def reproduce(
 
 
 def _list(chosen: list[Target], json: bool) -> None:
-
     if json:
         print_json([{"name": t.name, "about": t.about, "cells": len(t.cells)} for t in chosen])
         return
@@ -148,7 +139,6 @@ def _draw(found: list[Reproduction], folder: Path) -> None:
 def _show(
     found: list[Reproduction], scale: Scale, seed: int, seconds: float, *, every_cell: bool
 ) -> None:
-
     from ..reproduction import Verdict, counted, shortened, summary
 
     out = console()
@@ -160,15 +150,11 @@ def _show(
         )
     for each in found:
         out.print(f"\n[bold]{escape(each.target.name)}[/bold]  {escape(each.target.about)}")
-        shown = [
-            outcome
-            for outcome in each.outcomes
-            if every_cell or outcome.judgement.verdict in (Verdict.differs, Verdict.errata)
-        ]
         rows = table("system", "policy", "what", ">published", ">ours", "verdict")
-        for outcome in shown:
-            rows.add_row(*_cells(outcome))
-        if shown:
+        for outcome in each.outcomes:
+            if every_cell or outcome.judgement.verdict in (Verdict.differs, Verdict.errata):
+                rows.add_row(*_cells(outcome))
+        if rows.row_count:
             show(out, rows)
         if words := shortened(each, scale):
             out.print(words)
@@ -178,7 +164,6 @@ def _show(
 
 
 def _cells(outcome: Outcome) -> list[str]:
-
     from ..reproduction import label
 
     verdict = str(outcome.judgement.verdict)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .options import Expect, Json, OldAddress, OldExecutor, RunOn, TimeUnit, path_option
+from . import options
+from .options import option, path_option, policy_option
 from .output import StoppedError, check_files, console, known, print_json, show, table, warn
 
 if TYPE_CHECKING:
@@ -29,21 +30,16 @@ def run(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy",
-            "--policies",
-            help="A push or pull policy, by name or by the path of a file, instead of that of the "
-            "experiment.",
-            metavar="POLICY",
+        policy_option(
+            "A push or pull policy, by name or by the path of a file, instead of that of the "
+            "experiment."
         ),
     ] = None,
-    on: RunOn = None,
-    time_unit: TimeUnit = None,
-    duration: Annotated[
-        float | None, typer.Option(help="Length of the run, in time units.")
-    ] = None,
+    on: options.RunOn = None,
+    time_unit: options.TimeUnit = None,
+    duration: Annotated[float | None, option("Length of the run, in time units.")] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the jobs and failures; the same gives the same.")
+        int | None, option("Seed of the jobs and failures; the same gives the same.")
     ] = None,
     corrections: Annotated[
         bool | None,
@@ -53,20 +49,18 @@ def run(
         ),
     ] = None,
     resume: Annotated[
-        str | None,
-        typer.Option(help="Continue a run that was stopped, by its number.", metavar="RUN"),
+        str | None, option("Continue a run that was stopped, by its number.", "RUN")
     ] = None,
     save_jobs: Annotated[
-        Path | None, path_option("--save-jobs", "Write the job list as CSV and run nothing.")
+        Path | None, path_option("Write the job list as CSV and run nothing.")
     ] = None,
     save_failures: Annotated[
-        Path | None,
-        path_option("--save-failures", "Write the failure trace as CSV and run nothing."),
+        Path | None, path_option("Write the failure trace as CSV and run nothing.")
     ] = None,
-    expect: Expect = True,
-    json: Json = False,
-    executor: OldExecutor = None,
-    address: OldAddress = None,
+    expect: options.Expect = True,
+    json: options.Json = False,
+    executor: options.OldExecutor = None,
+    address: options.OldAddress = None,
 ) -> None:
     """Run an experiment on real machines, and compare it with its simulated twin.
 
@@ -77,11 +71,9 @@ def run(
 
     if (experiment is None) == (resume is None):
         raise InputError("expected an EXPERIMENT, or --resume RUN")
-    given = {
-        **given_options(policy=policy, time_unit=time_unit, duration=duration, seed=seed),
-        **given_options(corrections=corrections),
-        **place(on, executor, address),
-    }
+    given = place(on, executor, address) | given_options(
+        policy=policy, time_unit=time_unit, duration=duration, seed=seed, corrections=corrections
+    )
     if resume is not None:
         if given or save_jobs or save_failures:
             raise InputError("--resume can be combined only with --json and --no-expect")
@@ -90,8 +82,8 @@ def run(
     chosen = Experiment.find(str(experiment), **given)
     if save_jobs or save_failures:
         _save(chosen, save_jobs, save_failures, json=json)
-        return
-    conduct_and_show(chosen, {}, json=json, expect=expect)
+    else:
+        conduct_and_show(chosen, {}, json=json, expect=expect)
 
 
 def given_options(**options: Any) -> dict[str, Any]:
@@ -127,11 +119,8 @@ def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json:
         faults = chosen.faults()
         write_faults(failures, faults, chosen.system)
         said["failures"] = {"path": str(failures), "count": len(faults)}
-    if json:
-        print_json(said)
-        return
-    for what, each in said.items():
-        print(f"{each['path']}: {each['count']} {what}")
+    lines = [f"{each['path']}: {each['count']} {what}" for what, each in said.items()]
+    print_json(said) if json else print(*lines, sep="\n")
 
 
 def conduct_and_show(
@@ -178,12 +167,8 @@ def _live(run: Run) -> Iterator[Callable[[Mapper], None]]:
     from rich.live import Live
 
     live = Live(console=Console(stderr=True, highlight=False), refresh_per_second=4, transient=True)
-
-    def watch(mapper: Mapper) -> None:
-        live.update(_picture(run, mapper))
-
     with live:
-        yield watch
+        yield lambda mapper: live.update(_picture(run, mapper))
 
 
 def _picture(run: Run, mapper: Mapper) -> Any:
@@ -226,7 +211,7 @@ def show_report(found: Report) -> None:
         f"{jobs.unfinished} unfinished; lost with a machine {jobs.lost}, timed out {jobs.timed_out}"
     )
     print()
-    _response_table(found)
+    _show_responses(found)
     print()
     _show_gap(found)
     if found.expected is not None and found.expected.low == found.expected.low:
@@ -257,7 +242,7 @@ def _show_gap(found: Report) -> None:
             print(f"Small timing changes give twins of {gap.low:.3f} to {gap.high:.3f}.")
 
 
-def _response_table(found: Report) -> None:
+def _show_responses(found: Report) -> None:
     published = found.published
     columns = ["class", ">waiting", ">delay", ">response", ">twin", ">arrivals", ">desired"]
     platforms = [name for name in ("testbed", "simulation") if published]

@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from .options import Expect, Json, OldAddress, OldExecutor, RunNumber, RunOn, TimeUnit, path_option
+from . import options
+from .options import path_option, policy_option
 from .output import check_files, console, finish, known, show, table
 from .run import conduct_and_show, given_options, place, show_report
 
@@ -32,7 +33,7 @@ app = typer.Typer(cls=_Runs, help="List, show, pause, export and replay the runs
 
 
 @app.command("list")
-def list_runs(json: Json = False) -> None:
+def list_runs(json: options.Json = False) -> None:
     """List the runs of experiments."""
     from ..model import InputError
     from ..testbed import Run, runs
@@ -80,12 +81,12 @@ def _show_runs(rows: list[dict[str, Any]]) -> None:
 
 @app.command("show")
 def show_run(
-    number: RunNumber,
-    expect: Expect = True,
+    number: options.RunNumber,
+    expect: options.Expect = True,
     plot: Annotated[
-        Path | None, path_option("--plot", "Draw the response time of every job over time.")
+        Path | None, path_option("Draw the response time of every job over time.")
     ] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Show a run beside its simulated twin, its expected result and published numbers."""
     from ..plots import draw_run
@@ -103,13 +104,13 @@ def show_run(
 
 
 @app.command()
-def pause(number: RunNumber, json: Json = False) -> None:
+def pause(number: options.RunNumber, json: options.Json = False) -> None:
     """Stop the clock of a run: no job arrives or starts, and no machine fails."""
     _change_clock(number, "pause", json=json)
 
 
 @app.command()
-def resume(number: RunNumber, json: Json = False) -> None:
+def resume(number: options.RunNumber, json: options.Json = False) -> None:
     """Start the clock of a paused run again."""
     _change_clock(number, "resume", json=json)
 
@@ -125,9 +126,9 @@ def _change_clock(number: str, verb: str, *, json: bool) -> None:
 
 @app.command()
 def export(
-    number: RunNumber,
+    number: options.RunNumber,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the tables.")],
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Write everything about a run as CSV tables."""
     from ..testbed import Run
@@ -140,22 +141,17 @@ def export(
 
 @app.command()
 def replay(
-    number: RunNumber,
+    number: options.RunNumber,
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy",
-            "--policies",
-            help="A policy, by name or by the path of a file, instead of that of the run.",
-            metavar="POLICY",
-        ),
+        policy_option("A policy, by name or by the path of a file, instead of that of the run."),
     ] = None,
-    on: RunOn = None,
-    time_unit: TimeUnit = None,
-    expect: Expect = True,
-    json: Json = False,
-    executor: OldExecutor = None,
-    address: OldAddress = None,
+    on: options.RunOn = None,
+    time_unit: options.TimeUnit = None,
+    expect: options.Expect = True,
+    json: options.Json = False,
+    executor: options.OldExecutor = None,
+    address: options.OldAddress = None,
 ) -> None:
     """Run the jobs and failures of a run again, under another policy or on other machines."""
     from ..testbed import Run

@@ -7,31 +7,16 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 
-from .options import (
-    Csv,
-    Horizon,
-    Json,
-    On,
-    Plot,
-    Policies,
-    PolicyName,
-    Replications,
-    Seed,
-    SystemName,
-    Threads,
-    Warmup,
-    listed,
-    path_option,
-)
+from . import options
+from .options import option, path_option
 from .output import (
     UNKNOWN,
     check_files,
     console,
-    counted,
     finish,
+    headline,
     percent,
     progress_bar,
     show,
@@ -45,27 +30,27 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    system: SystemName,
-    policy: PolicyName,
-    horizon: Horizon = None,
-    warmup: Warmup = 0.0,
-    replications: Replications = 10,
+    system: options.SystemName,
+    policy: options.PolicyName,
+    horizon: options.Horizon = None,
+    warmup: options.Warmup = 0.0,
+    replications: options.Replications = 10,
     precision: Annotated[
         float | None,
-        typer.Option(
-            help="Add replications until the half widths of the confidence intervals are within "
-            "this share of the means, for example 0.01."
+        option(
+            "Add replications until the confidence intervals are within ± this share of the "
+            "means, for example 0.01."
         ),
     ] = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    on: On = None,
-    csv: Csv = None,
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    on: options.On = None,
+    csv: options.Csv = None,
     trace: Annotated[
-        Path | None, path_option("--trace", "Write the events of the first replication as CSV.")
+        Path | None, path_option("Write the events of the first replication as CSV.")
     ] = None,
-    plot: Plot = None,
-    json: Json = False,
+    plot: options.Plot = None,
+    json: options.Json = False,
 ) -> None:
     """Simulate a system under one policy: mean number, response times, confidence intervals."""
     from ..experiments import simulate as run
@@ -105,24 +90,21 @@ def simulate(
 
 
 def compare(
-    system: SystemName,
-    policies: Policies,
-    horizon: Horizon = None,
-    warmup: Warmup = 0.0,
-    replications: Replications = 10,
-    seed: Seed = 1,
-    threads: Threads = None,
-    on: On = None,
+    system: options.SystemName,
+    policies: options.Policies,
+    horizon: options.Horizon = None,
+    warmup: options.Warmup = 0.0,
+    replications: options.Replications = 10,
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    on: options.On = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            help="Also print by how many percent each policy is better than this one.",
-            metavar="POLICY",
-        ),
+        option("Also print by how many percent each policy is better than this one.", "POLICY"),
     ] = None,
-    csv: Csv = None,
-    plot: Plot = None,
-    json: Json = False,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+    json: options.Json = False,
 ) -> None:
     """Compare policies on the same arrivals, and say which differences are beyond noise."""
     from ..experiments import compare as run
@@ -132,7 +114,7 @@ def compare(
     with progress_bar() as report:
         found = run(
             system,
-            listed(policies),
+            options.listed(policies),
             horizon,
             replications,
             seed,
@@ -197,11 +179,7 @@ def show_result(result: Result) -> None:
     from ..policies import PUSH
 
     out = console()
-    runs = counted(len(result.replications), "replication")
-    out.print(
-        f"[bold]{escape(result.system.name)}[/bold] under [bold]{escape(str(result.policy))}[/bold]"
-        f": {runs} of {result.length}, seed {result.seed}"
-    )
+    out.print(headline(result, f" under [bold]{escape(str(result.policy))}[/bold]"))
     if len(result.replications) == 1:
         out.print("One replication gives no interval; --replications 10 does.")
     rows = table("", "mean")
@@ -252,24 +230,17 @@ def _class_table(result: Result) -> Any:
     rows = table("class", ">arrivals", ">response", *(f">{word}" for word in columns))
     for k, each in enumerate(result.classes):
         cells = [each.mean_response, *(cells[k] for cells in columns.values())]
-        rows.add_row(escape(each.name), f"{each.arrivals:g}", *map(_shown, cells))
+        known = (str(cell) if cell.mean == cell.mean else UNKNOWN for cell in cells)
+        rows.add_row(escape(each.name), f"{each.arrivals:g}", *known)
     return rows
-
-
-def _shown(found: Estimate) -> str:
-    return str(found) if found.mean == found.mean else UNKNOWN
 
 
 def show_comparison(found: Comparison, reference: str | None = None) -> None:
     """Print a comparison: a row a policy, then what differs beyond noise."""
     out = console()
     first = found.results[0]
-    runs = counted(len(first.replications), "replication")
     load = "" if first.long_run_load is None else f"; long-run load {percent(first.long_run_load)}"
-    out.print(
-        f"[bold]{escape(first.system.name)}[/bold]: {runs} of {first.length}, "
-        f"seed {first.seed}, common random numbers{load}\n"
-    )
+    out.print(f"{headline(first)}, common random numbers{load}\n")
     show(out, _comparison_table(found, reference))
     out.print("")
     lines = [*found.statements]
@@ -289,11 +260,11 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
 def _show_matrix(out: Any, found: Comparison) -> None:
     """Print the differences between all pairs of policies."""
     rows = found.matrix()
-    grid = table("policy", *(f">{escape(row['policy'])}" for row in rows))
+    cells = table("policy", *(f">{escape(row['policy'])}" for row in rows))
     for row in rows:
-        grid.add_row(*map(escape, row.values()))
+        cells.add_row(*map(escape, row.values()))
     out.print(f"{found.matrix_caption}:", markup=False)
-    show(out, grid)
+    show(out, cells)
     out.print("")
 
 
@@ -306,16 +277,16 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
     shown = first.compared or (first.further and (*others, *first.further))
     columns = [f">{in_words(name)}" for name in shown]
     if not shown:
-        columns = [">number in system", ">response time", ">half width"]
+        columns = [">number in system", ">response time", ">interval"]
     extra = [f">better than {escape(reference)}"] if reference else []
     judged = any(not (r.stable and r.compared) for r in found.results)
     rows = table("policy", *columns, *extra, *(["stability"] if judged else []))
     for result in found.results:
         name = str(result.policy)
-        width = _relative(result) if result.has_interval("mean_response") else ""
-        cells = [result.written("mean_number"), result.written("mean_response"), width]
-        if shown:
-            cells = [str(result.figure(name)) for name in shown]
+        cells = [str(result.figure(name)) for name in shown]
+        if not shown:
+            means = result.written("mean_number"), result.written("mean_response")
+            cells = [*means, _relative(result) if result.has_interval("mean_response") else ""]
         if better:
             cells.append("" if better[name] != better[name] else f"{100 * better[name]:.2f} %")
         rows.add_row(escape(name), *cells, *([result.verdict] if judged else []))
@@ -330,8 +301,9 @@ def _what_is_possible(result: Result) -> str:
 
 
 def _relative(result: Result) -> str:
+    """Say how wide the interval of the mean response is."""
     width = 100 * result.mean_response.half_width / result.mean_response.mean
-    return f"{width:.2f} %" if width == width else ""
+    return f"± {float(f'{width:.2g}'):g} % of the mean" if width == width else ""
 
 
 def show_customers(result: ChainResult) -> None:

@@ -5,28 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
-from .options import (
-    Csv,
-    Horizon,
-    Json,
-    On,
-    Plot,
-    Policies,
-    Replications,
-    Seed,
-    SystemName,
-    Threads,
-    Warmup,
-    listed,
-)
+from . import options
+from .options import option
 from .output import (
     check_files,
     console,
-    counted,
     finish,
+    headline,
     kept_results,
     percent,
     progress_bar,
@@ -41,31 +28,28 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    system: SystemName,
-    policies: Policies,
+    system: options.SystemName,
+    policies: options.Policies,
     vary: Annotated[
         str,
-        typer.Option(
-            help="What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
+        option(
+            "What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
             "mean_repair, mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
             "inaccuracy.availability, queue_limit, tasks, deadline_factor, assumed.shift, "
             "assumed.scale, assumed.execution, or a parameter of the policies.",
-            metavar="WHAT",
+            "WHAT",
         ),
     ],
-    values: Annotated[
-        str,
-        typer.Option(help="Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", metavar="VALUES"),
-    ],
-    horizon: Horizon = None,
-    warmup: Warmup = 0.0,
-    replications: Replications = 10,
-    seed: Seed = 1,
-    threads: Threads = None,
-    on: On = None,
-    csv: Csv = None,
-    plot: Plot = None,
-    json: Json = False,
+    values: Annotated[str, option("Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", "VALUES")],
+    horizon: options.Horizon = None,
+    warmup: options.Warmup = 0.0,
+    replications: options.Replications = 10,
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    on: options.On = None,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+    json: options.Json = False,
 ) -> None:
     """Vary one property of a system, or one parameter, under several policies."""
     from ..experiments import sweep as run
@@ -73,7 +57,7 @@ def sweep(
     from ..policies import find
 
     check_files(plot=plot, csv=csv)
-    chosen = [find(name) for name in listed(policies)]
+    chosen = [find(name) for name in options.listed(policies)]
     names = [str(policy) for policy in chosen]
     points = values_of(values)
     with progress_bar() as report:
@@ -101,10 +85,7 @@ def sweep(
         found.as_json,
         lambda: _show(found),
         json=json,
-        files={
-            csv: lambda path: _write(found, path),
-            plot: lambda path: draw_sweep(found, path),
-        },
+        files={csv: lambda path: _write(found, path), plot: lambda path: draw_sweep(found, path)},
     )
 
 
@@ -118,7 +99,7 @@ def values_of(text: str) -> list[float | str]:
 
     wrong = InputError(f"--values {text}: expected values, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
     if ":" not in text:
-        return [_value(word.strip()) for word in text.split(",") if word.strip()]
+        return [_value(word) for word in options.listed(text)]
     try:
         first, last, step = (float(word) for word in text.split(":"))
     except ValueError:
@@ -142,28 +123,22 @@ def _value(word: str) -> float | str:
 def _write(found: Sweep, path: Path) -> None:
     header = [found.vary, "policy", "stable", "long_run_load"]
     criteria = found.points[0].results[0].criteria
-    for metric in criteria:
-        header += [metric, f"{metric} low", f"{metric} high"]
+    keys = ("value", "policy", "stable", "long_run_load")
     rows = [
-        [*(row[key] for key in ("value", "policy", "stable", "long_run_load")), *intervals]
+        [*(row[key] for key in keys), *(number for name in criteria for number in row[name])]
         for row in found.rows()
-        for intervals in [[n for m in criteria for n in row[m]]]
     ]
+    header += [name + end for name in criteria for end in ("", " low", " high")]
     write_rows(path, header, rows)
 
 
 def _show(found: Sweep) -> None:
-
     from ..experiments import in_words
 
     out = console()
     first = found.points[0].results[0]
     metric = first.criteria[-1]
-    runs = counted(len(first.replications), "replication")
-    out.print(
-        f"[bold]{escape(found.system.name)}[/bold]: {runs} of {first.length}, "
-        f"seed {first.seed}, common random numbers; {in_words(metric)}\n"
-    )
+    out.print(f"{headline(first)}, common random numbers; {in_words(metric)}\n")
     loads = [max(r.long_run_load or 0.0 for r in point.results) for point in found.points]
     extra = [">long-run load"] if any(loads) else []
     rows = table(escape(found.vary), *extra, *(f">{escape(policy)}" for policy in found.policies))

@@ -36,7 +36,7 @@ def systems(
         print_json([_summary(entry) for entry in everything]) if json else _list(everything)
         return
     if toml and json:
-        raise InputError("--toml and --json exclude each other")
+        raise InputError("--toml and --json exclude each other; choose one")
     entry = find(name)
     if toml:
         if entry.down:
@@ -108,27 +108,20 @@ def _show(entry: Entry) -> None:
             out.print(f"  {key} = {value}", markup=False)
     cells = results_of(entry.name)
     if cells:
-        places = dict.fromkeys(f"{cell['src']}:{cell['table']}" for cell in cells)
-        out.print(
-            f"\nPrinted results: {len(cells)} cells in {', '.join(places)} (--json lists them)."
-        )
+        places = ", ".join(dict.fromkeys(f"{cell['src']}:{cell['table']}" for cell in cells))
+        out.print(f"\nPrinted results: {len(cells)} cells in {places} (--json lists them).")
     if entry.parts:
+        simulated = f"simulate {entry.name} --policy chain_mct"
         drawn = entry.system.random_templates is not None
-        out.print(
-            f"\nNext: gridwright simulate {entry.name} --policy chain_mct"
-            if drawn
-            else f"\nNext: gridwright allocate {entry.name}"
-        )
+        out.print(f"\nNext: gridwright {simulated if drawn else f'allocate {entry.name}'}")
 
 
 def _show_random_templates(entry: Entry) -> None:
-
     out, drawn = console(), entry.system.random_templates
     assert drawn is not None
     out.print(
-        f"\n{counted(entry.system.shape[1], 'node', 'nodes')}; "
-        f"{counted(drawn.count, 'template', 'templates')} of chains of applications, drawn anew "
-        "for every replication:\n"
+        f"\n{counted(entry.system.shape[1], 'node')}; {counted(drawn.count, 'template')} "
+        "of chains of applications, drawn anew for every replication:\n"
     )
     for key, value in drawn.parts().items():
         out.print(f"  {key} = {value}", markup=False)
@@ -147,7 +140,7 @@ def _show_system(entry: Entry) -> None:
     measured = heterogeneity(system)
     out.print(
         f"\n{counted(system.shape[0], 'class', 'classes')}, "
-        f"{counted(system.shape[1], 'machine', 'machines')}, {measured.name} "
+        f"{counted(system.shape[1], 'machine')}, {measured.name} "
         f"(task heterogeneity {measured.task:.2f}, machine heterogeneity {measured.machine:.2f}, "
         f"{'consistent' if measured.consistent else 'inconsistent'}); execution rates:\n"
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["ui"]
+from .options import option
 
 
 def ui(
@@ -16,17 +16,10 @@ def ui(
         int, typer.Option(help="Port to listen on; 0 for any free port.", min=0, max=65535)
     ] = 8080,
     host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; users of any but a loopback address need a token."
-        ),
+        str, option("Address to listen on; users of any but a loopback address need a token.")
     ] = "127.0.0.1",
     run: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder where runs are stored, instead of $GRIDWRIGHT_HOME.",
-            metavar="DIR",
-        ),
+        Path | None, option("Folder where runs are stored, instead of $GRIDWRIGHT_HOME.", "DIR")
     ] = None,
 ) -> None:
     """Start the web page: define, simulate and run systems in a browser."""

@@ -5,39 +5,34 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
-from .options import Json, OldConnect
+from .options import Json, OldConnect, option
 from .output import counted, print_json
 
 
 def workers(
     local: Annotated[
-        int | None, typer.Option(help="Number of workers to start on this computer.", metavar="N")
+        int | None, option("Number of workers to start on this computer.", "N")
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(
-            help="Address of a scheduler that the workers join, tcp://HOST:PORT or "
+        option(
+            "Address of a scheduler that the workers join, tcp://HOST:PORT or "
             "tls://HOST:PORT; by default a new scheduler is started here.",
-            metavar="ADDRESS",
+            "ADDRESS",
         ),
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(help="Name of a worker that joins; several workers are numbered."),
+        str | None, option("Name of a worker that joins; several workers are numbered.")
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address that the new scheduler listens on.")
-    ] = "127.0.0.1",
+    host: Annotated[str, option("Address that the new scheduler listens on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(help="Port that the new scheduler listens on; 0 for any free port.")
+        int, option("Port that the new scheduler listens on; 0 for any free port.")
     ] = 8786,
     tls_ca_file: Annotated[
-        str | None, typer.Option(help="File of the certificate authority of the cluster.")
+        str | None, option("File of the certificate authority of the cluster.")
     ] = None,
-    tls_cert: Annotated[str | None, typer.Option(help="File of our certificate.")] = None,
-    tls_key: Annotated[str | None, typer.Option(help="File of the key to our certificate.")] = None,
+    tls_cert: Annotated[str | None, option("File of our certificate.")] = None,
+    tls_key: Annotated[str | None, option("File of the key to our certificate.")] = None,
     json: Json = False,
     connect: OldConnect = None,
 ) -> None:

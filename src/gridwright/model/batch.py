@@ -122,10 +122,8 @@ def read_times(path: Path) -> dict[str, dict[str, list[float]]]:
             rows = csv.reader(file)
             header = next(rows, [])
             if header != COLUMNS:
-                raise ValueError(
-                    f"{path.name}: the first line is {','.join(header)!r}; expected "
-                    "class,machine,time"
-                )
+                said = f"{path.name}: the first line is {','.join(header)!r}"
+                raise ValueError(f"{said}; expected class,machine,time")
             for row in rows:
                 where = f"{path.name}, line {rows.line_num}"
                 if len(row) != len(COLUMNS):

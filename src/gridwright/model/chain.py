@@ -168,7 +168,12 @@ def chain_defaults(values: dict[str, Any]) -> dict[str, Any]:
         return {}
     try:
         if drawn is not None:
-            return _from_random(RandomTemplates.model_validate(drawn))
+            random = RandomTemplates.model_validate(drawn)
+            return {
+                "classes": tuple(str(number) for number in range(1, random.count + 1)),
+                "arrivals": [random.rate] * random.count,
+                "rates": [[1 / (random.mean * random.applications)]] * random.count,
+            }
         assert isinstance(given, list | tuple)
         return _from_templates([Template.model_validate(each) for each in given])
     except (ValidationError, AssertionError):
@@ -186,14 +191,6 @@ def _from_templates(templates: list[Template]) -> dict[str, Any]:
     }
 
 
-def _from_random(drawn: RandomTemplates) -> dict[str, Any]:
-    return {
-        "classes": tuple(str(number) for number in range(1, drawn.count + 1)),
-        "arrivals": [drawn.rate] * drawn.count,
-        "rates": [[1 / (drawn.mean * drawn.applications)]] * drawn.count,
-    }
-
-
 def check_chains(system: Any) -> None:
     """Raise if the parts of a system for chains contradict each other."""
     if system.mode is not CHAINS:
@@ -203,24 +200,6 @@ def check_chains(system: Any) -> None:
         return
     if system.templates and system.random_templates is not None:
         raise ValueError("there are templates, and random ones; expected one or the other")
-    _check_columns(system)
-    names = [each.name for each in system.customers]
-    if len(set(names)) < len(names):
-        raise ValueError(f"customers has {max(names, key=names.count)!r} twice")
-    for template in system.templates:
-        if template.customer is None and len(names) > 1:
-            raise ValueError(
-                f"template {template.name!r} names no customer; expected one of {', '.join(names)}"
-            )
-        if template.customer is not None and template.customer not in names:
-            known = f"; there are {', '.join(names)}" if names else "; there is none"
-            raise ValueError(
-                f"template {template.name!r} has an unknown customer {template.customer!r}{known}"
-            )
-    _check_derived(system)
-
-
-def _check_columns(system: Any) -> None:
     for template in system.templates:
         columns, first = len(template.times[0]), len(system.templates[0].times[0])
         if columns != first:
@@ -228,6 +207,17 @@ def _check_columns(system: Any) -> None:
                 f"template {template.name!r} has times in {columns} columns; expected {first}, "
                 f"as template {system.templates[0].name!r}"
             )
+    names = [each.name for each in system.customers]
+    if len(set(names)) < len(names):
+        raise ValueError(f"customers has {max(names, key=names.count)!r} twice")
+    for template in system.templates:
+        whose, name = f"template {template.name!r}", template.customer
+        if name is None and len(names) > 1:
+            raise ValueError(f"{whose} names no customer; expected one of {', '.join(names)}")
+        if name is not None and name not in names:
+            known = f"there are {', '.join(names)}" if names else "there is none"
+            raise ValueError(f"{whose} has an unknown customer {name!r}; {known}")
+    _check_derived(system)
 
 
 def _check_derived(system: Any) -> None:
@@ -252,9 +242,8 @@ def scaled_chains(system: Any, factor: float) -> dict[str, Any]:
         parts = system.random_templates.parts()
         rates = {key: parts[key] * factor for key in ("rate", "rate_spread")}
         return {"random_templates": {**parts, **rates}}
-    return {
-        "templates": [{**each.parts(), "rate": each.rate * factor} for each in system.templates]
-    }
+    templates = [{**each.parts(), "rate": each.rate * factor} for each in system.templates]
+    return {"templates": templates}
 
 
 def by_application(system: System) -> System:
@@ -275,12 +264,9 @@ def by_application(system: System) -> System:
     if not system.templates:
         return system
     parts = ("name", "groups", "counts", "availability", "failures")
+    numbered = [(each.name, k + 1) for each in system.templates for k in range(each.applications)]
     return type(system)(
-        classes=[
-            f"{each.name}.{number}"
-            for each in system.templates
-            for number in range(1, each.applications + 1)
-        ],
+        classes=[f"{name}.{number}" for name, number in numbered],
         arrivals=[each.rate for each in system.templates for _ in each.times],
         rates=1 / np.concatenate([each.times for each in system.templates]),
         **{key: getattr(system, key) for key in parts},

@@ -17,26 +17,11 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from .error import InputError, did_you_mean
 from .record import Count, NonNegative, Positive, Record, explain, shortened
 from .user_file import load_module
-
-__all__ = [
-    "Deterministic",
-    "Distribution",
-    "Erlang",
-    "Exponential",
-    "Gamma",
-    "Hyperexponential",
-    "Lognormal",
-    "Pmf",
-    "Uniform",
-    "Weibull",
-    "describe",
-    "parse",
-]
 
 
 class Distribution(Record):
@@ -237,9 +222,7 @@ class Uniform(Distribution):
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:
         if self.low >= self.high:
-            raise ValueError(
-                f"low is {self.low:g}; expected less than high, which is {self.high:g}"
-            )
+            raise ValueError(f"low is {self.low:g}; expected less than high, {self.high:g}")
         return self
 
     @property
@@ -335,36 +318,28 @@ def parse(value: Any, folder: Path | None = None) -> Distribution:
 def describe(distribution: Distribution, folder: Path | None = None) -> str | dict[str, Any]:
     """Return the name or table that stands for a distribution in a system file of a folder."""
     parameters = distribution.model_dump(mode="json", exclude_defaults=True)
-    kind = _name(type(distribution), folder)
-    return {"kind": kind, **parameters} if parameters else kind
+    name = _name(type(distribution), folder)
+    return {"kind": name, **parameters} if parameters else name
 
 
-def _in_context(value: Any, info: ValidationInfo) -> Distribution:
-    return parse(value, (info.context or {}).get("folder"))
-
-
-AnyDistribution = Annotated[Distribution, BeforeValidator(_in_context)]
+AnyDistribution = Annotated[
+    Distribution,
+    BeforeValidator(lambda value, info: parse(value, (info.context or {}).get("folder"))),
+]
 """Field type: a distribution, or what ``parse`` takes."""
 
 
 def _find(kind: str, folder: Path) -> type[Distribution]:
     if ".py" not in kind:
         if kind not in DISTRIBUTIONS:
-            raise InputError(
-                f"no distribution {kind!r}{did_you_mean(kind, DISTRIBUTIONS) or _known()}"
-            )
+            known = f"{', '.join(sorted(DISTRIBUTIONS))}, and your own as './FILE.py:CLASS'"
+            hint = did_you_mean(kind, DISTRIBUTIONS) or f"; there are {known}"
+            raise InputError(f"no distribution {kind!r}{hint}")
         return DISTRIBUTIONS[kind]
     file, _, name = kind.rpartition(":")
     if not name or not file.endswith(".py"):
         raise InputError(f"{kind!r} names no class; expected 'FILE.py:CLASS'")
-    return _class_in(folder / file, name)
-
-
-def _known() -> str:
-    return f"; there are {', '.join(sorted(DISTRIBUTIONS))}, and your own as './FILE.py:CLASS'"
-
-
-def _class_in(path: Path, name: str) -> type[Distribution]:
+    path = folder / file
     own = {
         key: item
         for key, item in vars(load_module(path)).items()
@@ -396,8 +371,9 @@ def _name(kind: type[Distribution], folder: Path | None) -> str:
     try:
         file = Path(inspect.getfile(kind)).resolve()
     except (OSError, TypeError):
+        name = kind.__name__
         raise InputError(
-            f"{kind.__name__} is not defined in a file, so no system file can name it"
+            f"{name} is not defined in a file, so no system file can name it"
         ) from None
     shown = Path(os.path.relpath(file, (folder or Path()).resolve())).as_posix()
     return f"{shown}:{kind.__name__}"

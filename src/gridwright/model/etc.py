@@ -13,19 +13,6 @@ from numpy.typing import NDArray
 from .error import InputError
 from .system import System
 
-__all__ = [
-    "HIGH",
-    "Heterogeneity",
-    "consistent",
-    "cvb",
-    "cvb_transposed",
-    "heterogeneity",
-    "range_based",
-    "semi_consistent",
-    "system",
-    "with_gaps",
-]
-
 Floats = NDArray[np.float64]
 
 

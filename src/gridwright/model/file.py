@@ -162,16 +162,12 @@ def _everything_runs(key: str, rates: Any, classes: Sequence[str]) -> None:
 
 def _arrivals_fit(key: str, arrivals: Any, system: System) -> None:
     classes, machines = system.shape
-    if len(arrivals) != classes:
-        raise ValueError(
-            f"{key} has {len(arrivals)} entries; expected {classes}, one per row of rates"
-        )
+    _length(key, tuple(arrivals), classes, "row of rates")
     if arrivals.ndim == 1:
         return
-    if arrivals.shape[1] != machines:
-        raise ValueError(
-            f"{key} has {arrivals.shape[1]} columns; expected {machines}, one per machine"
-        )
+    columns = arrivals.shape[1]
+    if columns != machines:
+        raise ValueError(f"{key} has {columns} columns; expected {machines}, one per machine")
     for row, rates in enumerate(arrivals, start=1):
         if not rates.any():
             raise ValueError(f"{key}, row {row} is all 0; expected a rate > 0 somewhere")
@@ -220,9 +216,8 @@ def _measurements_fit(system: System, measured: dict[str, dict[str, Any]]) -> No
     """Refuse unknown names, and pairs without a measured time."""
     for name, row in measured.items():
         if name not in system.classes:
-            raise ValueError(
-                f"[pmf] measured: no class {name!r}{did_you_mean(name, system.classes)}"
-            )
+            hint = did_you_mean(name, system.classes)
+            raise ValueError(f"[pmf] measured: no class {name!r}{hint}")
         for group in row:
             if group not in system.groups:
                 hint = did_you_mean(group, system.groups)

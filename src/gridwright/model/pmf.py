@@ -138,9 +138,8 @@ class GridPmf:
     def convolve(self, other: GridPmf) -> Self:
         """Return the pmf of the sum of two independent times."""
         if not np.isclose(self.width, other.width, rtol=1e-12):
-            raise InputError(
-                f"pmfs of widths {self.width:g} and {other.width:g}; expected the same"
-            )
+            widths = f"{self.width:g} and {other.width:g}"
+            raise InputError(f"pmfs of widths {widths}; expected the same")
         return type(self)(self.width, np.convolve(self.mass, other.mass), self.start + other.start)
 
     def truncate(self, time: float) -> Self:
@@ -184,9 +183,8 @@ class GridPmf:
         """
         if not 0 < factor < np.inf:
             raise InputError(f"the factor is {factor:g}; expected a number > 0")
-        at = np.maximum(
-            np.arange(len(self.mass)) * factor, np.minimum(1, np.arange(len(self.mass)))
-        )
+        bins = np.arange(len(self.mass))
+        at = np.maximum(bins * factor, np.minimum(1, bins))
         low = np.floor(at).astype(int)
         share = at - low
         mass = np.zeros(int(low.max()) + 2)
@@ -203,9 +201,8 @@ class GridPmf:
         """Count the bins that are not later than a time."""
         if time == np.inf:
             return len(self.mass)
-        return max(
-            0, min(len(self.mass), int(np.floor((time - self.start) / self.width + 1e-9)) + 1)
-        )
+        bins = int(np.floor((time - self.start) / self.width + 1e-9)) + 1
+        return max(0, min(len(self.mass), bins))
 
 
 def moved(pmf: GridPmf, bins: int) -> GridPmf:

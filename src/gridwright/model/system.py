@@ -190,10 +190,8 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     def __repr__(self) -> str:
         classes, machines = self.shape
         arrivals = ", ".join(f"{rate:g}" for rate in self.arrival_rates)
-        return (
-            f"System({self.name!r}: {_number(classes, 'class', 'classes')}, "
-            f"{_number(machines, 'machine', 'machines')}, arrivals [{arrivals}])"
-        )
+        size = f"{classes} class{'es' * (classes != 1)}, {machines} machine{'s' * (machines != 1)}"
+        return f"System({self.name!r}: {size}, arrivals [{arrivals}])"
 
     __str__ = __repr__
 
@@ -258,16 +256,14 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         """The long-run share of time that every machine is up."""
         if self.failures is None:
             return freeze(np.ones(len(self.column)))
-        up = np.array(self.per_machine(self.failures.mean_uptime), dtype=float)
-        repair = np.array(self.per_machine(self.failures.mean_repair), dtype=float)
+        means = self.failures.mean_uptime, self.failures.mean_repair
+        up, repair = (np.array(self.per_machine(mean), dtype=float) for mean in means)
         return freeze(1 / (1 + repair / up))
 
     @property
     def believed(self) -> Self:
         """The system as planners and policies see it, without random inaccuracy."""
-        if self.assumed is None:
-            return self
-        return self.replace(**self.assumed.stated(), assumed=None)
+        return self.replace(**self.assumed.stated(), assumed=None) if self.assumed else self
 
     def per_machine(self, values: Any) -> tuple[Any, ...]:
         """Return one value per machine, given one value, one per column, or one per machine."""
@@ -276,7 +272,3 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         if len(values) == len(self.column):
             return values
         return tuple(values[column] for column in self.column)
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

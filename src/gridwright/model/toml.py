@@ -103,12 +103,8 @@ def _is_section(value: Any) -> bool:
 
 def _is_list_of_sections(value: Any) -> bool:
     """Return whether a value is a list of sections: tables that have names."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(map(_is_section, value))
-        and "name" in value[0]
-    )
+    is_list = isinstance(value, list) and bool(value)
+    return is_list and all(map(_is_section, value)) and "name" in value[0]
 
 
 def _top_value(value: Any) -> str:

@@ -37,11 +37,8 @@ def load_module(path: Path) -> ModuleType:
         raise InputError(f"{path}, line {error.lineno}: {error.msg}") from None
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        lines = [
-            frame.lineno
-            for frame in extract_tb(error.__traceback__)
-            if Path(frame.filename) == path
-        ]
+        frames = extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
         where = f", line {lines[-1]}" if lines else ""
         raise InputError(f"{path}{where}: {type(error).__name__}: {error}") from None
     return module

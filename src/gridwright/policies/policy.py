@@ -55,16 +55,15 @@ class Policy:
 
         They are numbers, booleans, and read-only arrays [class, machine] for pairs.
         """
-        return tuple(
-            readonly(of_pairs(self.name, key, value, shape))
-            if key in self.pairs
-            else readonly(value.array)
-            if isinstance(value, Table)
-            else int(value)
-            if isinstance(value, IntEnum)
-            else value
-            for key, value in self.own.items()
-        )
+        found: dict[str, Any] = dict(self.own)
+        for key, value in self.own.items():
+            if key in self.pairs:
+                found[key] = readonly(of_pairs(self.name, key, value, shape))
+            elif isinstance(value, Table):
+                found[key] = readonly(value.array)
+            elif isinstance(value, IntEnum):
+                found[key] = int(value)
+        return tuple(found.values())
 
     def plan(self, situation: Situation) -> Floats:
         """Run the planner in Python and return its plan [class, machine]; refuse any other answer.
@@ -192,11 +191,7 @@ def _check_signature(kind: Kind, decide: Any) -> None:
     signature = inspect.signature(decide)
     subjects = kind.subjects
     expected = f"def {decide.__name__}({', '.join(subjects)}, view, …parameters with defaults)"
-    later = (
-        inspect.iscoroutinefunction,
-        inspect.isgeneratorfunction,
-        inspect.isasyncgenfunction,
-    )
+    later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     if any(is_later(decide) for is_later in later):
         raise InputError(f"{decide.__name__} does not return at once; expected {expected}")
     parameters = list(signature.parameters.values())

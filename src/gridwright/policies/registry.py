@@ -100,18 +100,14 @@ def find(policy: str | PathLike[str] | Policy) -> Policy:
 
 def _values(policy: str, words: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for key, value in (_pair(policy, word) for word in words):
+    for word in words:
+        key, _, value = word.partition("=")
+        if not (key and value):
+            raise InputError(f"policy {policy!r}: {word!r} is no parameter; expected key=value")
         if key in values:
             raise InputError(f"policy {policy!r}: {key} is given twice; expected it once")
         values[key] = value
     return values
-
-
-def _pair(policy: str, word: str) -> tuple[str, Any]:
-    key, equals, value = word.partition("=")
-    if not (key and equals and value):
-        raise InputError(f"policy {policy!r}: {word!r} is no parameter; expected key=value")
-    return key, value
 
 
 def _in_file(path: Path, function: str | None) -> Policy:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import Failures, Heterogeneity, InputError, System, heterogeneity
@@ -141,14 +140,9 @@ def characterise(
 def _class(work: Workload, i: int) -> ClassCharacter:
     own = work.task_classes == i
     works = work.works[own]
-    return ClassCharacter(
-        work.classes[i],
-        int(own.sum()),
-        float(works.sum() / work.works.sum()),
-        float(own.sum() / work.length),
-        fit(np.diff(work.times[own])),
-        fit(works),
-    )
+    share, rate = float(works.sum() / work.works.sum()), float(own.sum() / work.length)
+    between = fit(np.diff(work.times[own]))
+    return ClassCharacter(work.classes[i], int(own.sum()), share, rate, between, fit(works))
 
 
 def _hours(work: Workload) -> tuple[float, float]:
@@ -214,16 +208,11 @@ def characterise_failures(trace: FailureTrace) -> FailureCharacter:
     between, repair = trace.spells()
     up, failed = trace.time_up()
     known = up + float(repair.sum())
-    return FailureCharacter(
-        trace.account,
-        len(trace.nodes),
-        len(repair),
-        up / failed if failed else float("nan"),
-        fit(between),
-        fit(repair),
-        up / known if known > 0 else float("nan"),
-        int(np.bincount(node).max(initial=0)),
-    )
+    mean_uptime = up / failed if failed else float("nan")
+    availability = up / known if known > 0 else float("nan")
+    most = int(np.bincount(node).max(initial=0))
+    sizes = len(trace.nodes), len(repair), mean_uptime
+    return FailureCharacter(trace.account, *sizes, fit(between), fit(repair), availability, most)
 
 
 def throughput_system(
@@ -235,17 +224,9 @@ def throughput_system(
     load is 0.8 by default.
     """
     own = found.on(devices)
-    steps: NDArray[np.float64] = own.steps
     size = len(own.types)
-    work = Workload(
-        np.zeros(size),
-        np.arange(size),
-        np.full(size, HOUR),
-        np.full(size, "", dtype=object),
-        own.types,
-        HOUR,
-        own.account,
-    )
-    speeds = steps / steps.mean(axis=1, keepdims=True)
+    works, places = np.full(size, HOUR), np.full(size, "", dtype=object)
+    work = Workload(np.zeros(size), np.arange(size), works, places, own.types, HOUR, own.account)
+    speeds = own.steps / own.steps.mean(axis=1, keepdims=True)
     machines = Machines(own.kinds, (1,) * len(own.kinds), speeds, relative=True)
     return system_of(work, machines, name=name, load=load)

@@ -65,13 +65,9 @@ class FailureTrace:
         return len(self.node)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FailureTrace)
-            and self.nodes == other.nodes
-            and all(
-                np.array_equal(getattr(self, part), getattr(other, part))
-                for part in ("node", "start", "end", "up")
-            )
+        parts = ("nodes", "node", "start", "end", "up")
+        return isinstance(other, FailureTrace) and all(
+            np.array_equal(getattr(self, part), getattr(other, part)) for part in parts
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -97,14 +93,9 @@ class FailureTrace:
         """Return node, start and end of every time down; overlapping times are joined."""
         chosen = ~self.up & (self.end > self.start)
         order = np.lexsort((self.start[chosen], self.node[chosen]))
-        rows = zip(
-            self.node[chosen][order].tolist(),
-            self.start[chosen][order].tolist(),
-            self.end[chosen][order].tolist(),
-            strict=True,
-        )
+        columns = [part[chosen][order].tolist() for part in (self.node, self.start, self.end)]
         merged: list[list[Any]] = []
-        for node, start, end in rows:
+        for node, start, end in zip(*columns, strict=True):
             if merged and merged[-1][0] == node and start <= merged[-1][2]:
                 merged[-1][2] = max(merged[-1][2], end)
             else:
@@ -157,32 +148,27 @@ def parse_fta(data: bytes) -> FailureTrace:
       1 × event_type is neither 0 (down) nor 1 (up) (line 2: '2')
     """
     account = Account()
-    kept: list[tuple[list[str], float, float, int]] = []
+    table = []
     for number, line in read_lines(data):
         words = [word.decode("utf-8", "replace") for word in line.split()]
-        if words[0].startswith("#") or words[:2] == list(FIELDS[:2]):
-            continue
-        why, what = _wrong(words)
-        if why:
-            account.skip(why, number, what)
-        else:
-            kept.append((words, float(words[6]), float(words[7]), number))
-    account.kept = len(kept)
-    rows = [row for row, *_ in kept]
+        if not words[0].startswith("#") and words[:2] != list(FIELDS[:2]):
+            table.append((number, words))
+    kept = list(account.sift(table, _wrong))
+    rows = [row for _, row in kept]
     several = len({row[3] for row in rows}) > 1
     return FailureTrace(
         [f"{row[3]}.{row[2]}" if several else row[2] for row in rows],
-        [start for _, start, _, _ in kept],
-        [end for _, _, end, _ in kept],
+        [float(row[6]) for row in rows],
+        [float(row[7]) for row in rows],
         [TYPES[row[5]] for row in rows],
         {name: [row[k] for row in rows] for k, name in enumerate(FIELDS)},
         account,
-        [number for *_, number in kept],
+        [number for number, _ in kept],
     )
 
 
-def _wrong(words: list[str]) -> tuple[str, str]:
-    """Return the reason why a row is wrong, and the detail; both empty if it is right."""
+def _wrong(words: list[str]) -> tuple[str, str] | None:
+    """Return the reason why a row is wrong, and the detail; None if it is right."""
     if len(words) != len(FIELDS):
         return f"not {len(FIELDS)} fields", fields(len(words))
     if words[5] not in TYPES:
@@ -195,7 +181,7 @@ def _wrong(words: list[str]) -> tuple[str, str]:
         return "out of range", f"{words[6][:20]} to {words[7][:20]}"
     if end < start:
         return "it ends before it starts", f"{words[6]} to {words[7]}"
-    return "", ""
+    return None
 
 
 def write_fta(path: str | PathLike[str], trace: FailureTrace) -> None:
@@ -252,45 +238,31 @@ def parse_lanl(data: bytes) -> FailureTrace:
     if missing:
         raise InputError(f"column {missing[0]!r} is missing in the first line")
     at = {name: names.index(name) for name in NEEDED}
+
+    def wrong(row: list[str]) -> tuple[str, str] | None:
+        if len(row) != len(names):
+            return f"not {len(names)} fields", fields(len(row))
+        start, end = _seconds(row[at[STARTED]]), _seconds(row[at[FIXED]])
+        if start is None or end is None:
+            name = STARTED if start is None else FIXED
+            return "no time", f"{name} is {row[at[name]][:20]!r}"
+        if end < start:
+            return "it is fixed before it starts", f"{row[at[STARTED]]} to {row[at[FIXED]]}"
+        return None
+
     account = Account()
-    rows: list[list[str]] = []
-    times: list[tuple[float, float]] = []
-    lines = []
-    for line, row in table:
-        why, what, span = _look_at(row, at, len(names))
-        if why:
-            account.skip(why, line, what)
-        else:
-            rows.append(unquoted(row))
-            times.append(span)
-            lines.append(line)
-    account.kept = len(rows)
+    kept = list(account.sift(table, wrong))
+    rows = [unquoted(row) for _, row in kept]
     return FailureTrace(
         [f"{row[at[SYSTEM]].strip()}.{row[at[NODE]].strip()}" for row in rows],
-        [start for start, _ in times],
-        [end for _, end in times],
+        [_seconds(row[at[STARTED]]) for row in rows],
+        [_seconds(row[at[FIXED]]) for row in rows],
         [False] * len(rows),
         {name: [row[k] for row in rows] for k, name in enumerate(names)},
         account,
-        lines,
+        [line for line, _ in kept],
         places=[row[at[SYSTEM]] for row in rows],
     )
-
-
-def _look_at(
-    row: list[str], at: dict[str, int], width: int
-) -> tuple[str, str, tuple[float, float]]:
-    """Return the reason why a row is wrong, the detail, and start and end of the failure."""
-    none = (0.0, 0.0)
-    if len(row) != width:
-        return f"not {width} fields", fields(len(row)), none
-    start, end = _seconds(row[at[STARTED]]), _seconds(row[at[FIXED]])
-    if start is None or end is None:
-        name = STARTED if start is None else FIXED
-        return "no time", f"{name} is {row[at[name]][:20]!r}", none
-    if end < start:
-        return "it is fixed before it starts", f"{row[at[STARTED]]} to {row[at[FIXED]]}", none
-    return "", "", (start, end)
 
 
 def _seconds(text: str) -> float | None:

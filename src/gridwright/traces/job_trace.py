@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -32,8 +32,8 @@ class JobTrace:
     """Jobs in the order of their rows, with a column for everything that is known of them.
 
     Columns hold numbers, −1 for unknown ones, or text. Their names are the same for all formats:
-    ``job``, ``submit``, ``wait``, ``run_time``, ``processors``,
-    ``cpu_time``, ``memory``, ``requested_processors``, ``requested_time``, ``requested_memory``,
+    ``job``, ``submit``, ``wait``, ``run_time``, ``processors``, ``cpu_time``, ``memory``,
+    ``requested_processors``, ``requested_time``, ``requested_memory``,
     ``status``, ``user``, ``group``, ``executable``, ``queue``, ``partition``, ``preceding``,
     ``think_time``. Columns of one format only keep their names. Times are in seconds.
 
@@ -117,22 +117,14 @@ class JobTrace:
     @property
     def about(self) -> dict[str, str]:
         """The comments of the form ``Key: value``; the first one for each key."""
-        pairs = (line.partition(":") for line in self.header)
-        found: dict[str, str] = {}
-        for key, colon, value in pairs:
-            if colon:
-                found.setdefault(key.strip(), value.strip())
-        return found
+        pairs = (line.partition(":") for line in reversed(self.header))
+        return {key.strip(): value.strip() for key, colon, value in pairs if colon}
 
     def partition_names(self) -> dict[str, str]:
         """Return the names of partitions that the comments give."""
-        found = {}
-        for line in self.header:
-            key, _, rest = line.partition(":")
-            words = rest.split()
-            if key.strip() == "Partition" and len(words) > 1:
-                found[words[0]] = words[1]
-        return found
+        pairs = (line.partition(":") for line in self.header)
+        words = [value.split() for key, _, value in pairs if key.strip() == "Partition"]
+        return {each[0]: each[1] for each in words if len(each) > 1}
 
 
 def _says_something(column: Any) -> bool:
@@ -154,26 +146,27 @@ def _is_text(values: Any) -> bool:
     return any(isinstance(value, str) for value in values)
 
 
-COLUMNS = (
-    "job",
-    "submit",
-    "wait",
-    "run_time",
-    "processors",
-    "cpu_time",
-    "memory",
-    "requested_processors",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user",
-    "group",
-    "executable",
-    "queue",
-    "partition",
-    "preceding",
-    "think_time",
-)
+OURS = {
+    "JobID": "job",
+    "SubmitTime": "submit",
+    "WaitTime": "wait",
+    "RunTime": "run_time",
+    "NProcs": "processors",
+    "AverageCPUTimeUsed": "cpu_time",
+    "UsedMemory": "memory",
+    "ReqNProcs": "requested_processors",
+    "ReqTime": "requested_time",
+    "ReqMemory": "requested_memory",
+    "Status": "status",
+    "UserID": "user",
+    "GroupID": "group",
+    "ExecutableID": "executable",
+    "QueueID": "queue",
+    "PartitionID": "partition",
+}
+"""Names that the Grid Workloads Format has for the usual columns."""
+COLUMNS = (*OURS.values(), "preceding", "think_time")
+"""Columns of the Standard Workload Format, in order."""
 WIDTH = len(COLUMNS)
 HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\n]*)?\n)*")
 """Matches the comments and blank lines at the top."""
@@ -195,36 +188,29 @@ def parse_swf(data: bytes) -> JobTrace:
     2 rows: 1 kept, 1 left out
       1 × not 18 fields (line 3: 3 fields)
     """
-    header: list[str] = []
-    body: list[Line] = []
     account = Account()
     data = with_newlines(data)
-    found = _all_at_once(data)
-    for number, line in read_lines(data if found is None else data[: found.begin]):
-        if line.lstrip().startswith(b";"):
-            header.append(line.strip()[1:].decode("utf-8", "replace").strip())
-        else:
-            body.append((number, line))
-    lines, flat = _one_by_one(body, account) if found is None else (found.lines, found.flat)
+    head = HEAD.match(data)
+    begin = head.end() if head else 0
+    found = _all_at_once(data, begin)
+    header, body = _comments_apart(data if found is None else data[:begin], b";")
+    lines, flat = found or _one_by_one(body, account)
     table = flat.reshape(-1, WIDTH)
     account.kept = len(table)
     columns = {name: np.ascontiguousarray(table[:, k]) for k, name in enumerate(COLUMNS)}
-    return JobTrace(columns, tuple(header), account, lines)
+    return JobTrace(columns, header, account, lines)
 
 
-class _Whole(NamedTuple):
-    """The rows of a log without wrong rows."""
+def _comments_apart(data: bytes, mark: bytes) -> tuple[tuple[str, ...], list[Line]]:
+    """Return the comments, without the character that starts them, and the other lines."""
+    lines = [(number, line, line.lstrip().startswith(mark)) for number, line in read_lines(data)]
+    comments = [line.strip()[1:] for _, line, is_comment in lines if is_comment]
+    header = tuple(line.decode("utf-8", "replace").strip() for line in comments)
+    return header, [(number, line) for number, line, is_comment in lines if not is_comment]
 
-    begin: int
-    """Position of the first row, after the comments."""
-    lines: Any
-    flat: Any
 
-
-def _all_at_once(data: bytes) -> _Whole | None:
-    """Parse all rows at once, five times as fast, or return None if one is wrong."""
-    head = HEAD.match(data)
-    begin = head.end() if head else 0
+def _all_at_once(data: bytes, begin: int) -> tuple[Any, Any] | None:
+    """Return the lines and numbers of all rows, five times as fast; None if a row is wrong."""
     body = data[begin:]
     if not body or body.translate(None, b"0123456789.+-eE \t\n"):
         return None
@@ -245,10 +231,10 @@ def _all_at_once(data: bytes) -> _Whole | None:
             return None
     if len(flat) != WIDTH * len(filled) or not np.isfinite(flat).all():
         return None
-    return _Whole(begin, filled + 1 + data.count(b"\n", 0, begin), flat)
+    return filled + 1 + data.count(b"\n", 0, begin), flat
 
 
-def _one_by_one(body: list[Line], account: Account) -> tuple[list[int], Any]:
+def _one_by_one(body: list[Line], account: Account) -> tuple[Any, Any]:
     kept: list[int] = []
     found: list[float] = []
     for number, line in body:
@@ -309,25 +295,6 @@ def _numbered(name: str, values: Any) -> tuple[Any, list[str]]:
     return np.array([numbers.get(value, -1) for value in values], dtype=float), said
 
 
-OURS = {
-    "JobID": "job",
-    "SubmitTime": "submit",
-    "WaitTime": "wait",
-    "RunTime": "run_time",
-    "NProcs": "processors",
-    "AverageCPUTimeUsed": "cpu_time",
-    "UsedMemory": "memory",
-    "ReqNProcs": "requested_processors",
-    "ReqTime": "requested_time",
-    "ReqMemory": "requested_memory",
-    "Status": "status",
-    "UserID": "user",
-    "GroupID": "group",
-    "ExecutableID": "executable",
-    "QueueID": "queue",
-    "PartitionID": "partition",
-}
-"""Names of the format for the usual columns."""
 FIELDS = (
     *OURS,
     "OrigSiteID",
@@ -361,13 +328,7 @@ def parse_gwf(data: bytes) -> JobTrace:
     2 rows: 1 kept, 1 left out
       1 × not a number (line 3: SubmitTime is 'soon')
     """
-    header: list[str] = []
-    body: list[Line] = []
-    for number, line in read_lines(data):
-        if line.lstrip().startswith(b"#"):
-            header.append(line.strip()[1:].decode("utf-8", "replace").strip())
-        else:
-            body.append((number, line))
+    header, body = _comments_apart(data, b"#")
     names, commas = list(FIELDS), False
     if body and b"SubmitTime" in body[0][1] and b"," in body[0][1]:
         commas = True
@@ -389,7 +350,7 @@ def parse_gwf(data: bytes) -> JobTrace:
         OURS.get(name, name): np.array(column, dtype=float if name in NUMERIC else object)
         for name, column in zip(names, columns, strict=True)
     }
-    return JobTrace(found, tuple(header), account, lines)
+    return JobTrace(found, header, account, lines)
 
 
 def _check(names: list[str]) -> None:
@@ -404,21 +365,17 @@ def _check(names: list[str]) -> None:
 def _row(
     number: int, line: bytes, names: list[str], commas: bool, account: Account
 ) -> list[Any] | None:
-    split = [word.strip() for word in line.split(b",")] if commas else line.split()
-    words = [word.decode("utf-8", "replace") for word in split]
-    if len(words) != len(names):
-        account.skip(f"not {len(names)} fields", number, fields(len(words)))
+    words = line.split(b",") if commas else line.split()
+    values: list[Any] = [word.strip().decode("utf-8", "replace") for word in words]
+    if len(values) != len(names):
+        account.skip(f"not {len(names)} fields", number, fields(len(values)))
         return None
-    values: list[Any] = []
-    for name, word in zip(names, words, strict=True):
+    for k, name in enumerate(names):
         if name in NUMERIC:
-            value = number_of(word)
-            if value is None:
+            word, values[k] = values[k], number_of(values[k])
+            if values[k] is None:
                 account.skip("not a number", number, f"{name} is {word[:20]!r}")
                 return None
-            values.append(value)
-        else:
-            values.append(word)
     return values
 
 

@@ -15,7 +15,7 @@ from ..catalogue import load
 from ..model import Failures, InputError, System, mode
 from .read import read_trace
 from .throughput import Throughputs
-from .workload import Workload, apart
+from .workload import Workload, apart, whole_number
 
 Floats = NDArray[np.float64]
 USUAL = 10
@@ -51,10 +51,15 @@ def machines_for(work: Workload, text: str = "") -> Machines:
     By default, the partitions of the trace; if it has none, as many machines of speed 1 as are busy
     for about 80 % of the time.
     """
-    text = text or _usual(work)
+    if not text and len(set(work.partitions.tolist())) > 1:
+        text = "trace"
+    text = text or f"{min(max(ceil(work.demand / USUAL_LOAD), 1), 1000)}x1"
     head, _, count = text.partition(":")
     if head.strip() == "trace":
-        return _of_trace(work, _count(count))
+        most = whole_number(count or str(USUAL), 1000)
+        if most is None:
+            raise InputError(f"{text}; expected a number of machines from 1 to 1000")
+        return _of_trace(work, most)
     if all(SPEEDS.fullmatch(word.strip()) for word in text.split(",")):
         return _of_speeds(work, text)
     names, counts, matrix = _matrix(text)
@@ -71,20 +76,6 @@ def machines_for(work: Workload, text: str = "") -> Machines:
     if (mean <= 0).any():
         raise InputError(f"{text}: no machine can run one of the classes of the trace")
     return Machines(kinds, counts, rates / mean, relative=True)
-
-
-def _usual(work: Workload) -> str:
-    if len(set(work.partitions.tolist())) > 1:
-        return "trace"
-    return f"{min(max(ceil(work.demand / USUAL_LOAD), 1), 1000)}x1"
-
-
-def _count(text: str) -> int:
-    if not text:
-        return USUAL
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= 1000):
-        raise InputError(f"trace:{text}; expected a number of machines from 1 to 1000")
-    return int(text)
 
 
 def _of_speeds(work: Workload, text: str) -> Machines:

@@ -42,8 +42,8 @@ def read_trace(path: str | PathLike[str]) -> Trace:
         raise InputError(f"{path}: {error}") from None
     if not found.account.kept:
         reasons = "; ".join(line.strip() for line in str(found.account).splitlines()[1:])
-        why = f" {reasons}" if reasons else ""
-        raise InputError(f"{path}: no row can be used ({said});{why or ' there are no rows'}")
+        why = reasons or "there are no rows"
+        raise InputError(f"{path}: no row can be used ({said}); {why}")
     return found
 
 

@@ -71,14 +71,15 @@ class Replay:
     def figures(self) -> dict[str, float]:
         """Measures over all jobs."""
         finished = int(self.done.sum())
+        left = len(self.jobs) - finished
+        counts: dict[str, float]
+        counts = {"finished": finished, "unfinished": left, "lost": self.lost}
         if not finished:
-            return {"finished": 0, "unfinished": len(self.jobs), "lost": self.lost}
+            return counts
         waits = (self.started - self.jobs.times)[self.done]
         middle, most = np.quantile(self.responses, [0.5, 0.95])
         return {
-            "finished": finished,
-            "unfinished": len(self.jobs) - finished,
-            "lost": self.lost,
+            **counts,
             "mean_response": float(self.responses.mean()),
             "median_response": float(middle),
             "response_95": float(most),
@@ -135,9 +136,7 @@ def replay(
     >>> run.ended.tolist(), run.machines.tolist(), run.lost
     ([9.0, 9.0, 13.0], [0, 1, 0], 1)
     """
-    return _Stage(system, jobs, find_policy(policy) if isinstance(policy, str) else policy).play(
-        faults, progress
-    )
+    return _Stage(system, jobs, find_policy(policy)).play(faults, progress)
 
 
 class _Stage:
@@ -224,20 +223,9 @@ class _Stage:
 
     def _result(self) -> Replay:
         ended = self.ended[~np.isnan(self.ended)]
-        until = max(float(ended.max(initial=0.0)), float(self.jobs.times.max(initial=0.0)))
+        until = max(ended.max(initial=0.0), self.jobs.times.max(initial=0.0))
         times = np.linspace(0.0, until, GLANCES + 1)
         numbers = np.searchsorted(np.sort(self.jobs.times), times, side="right")
         numbers = numbers - np.searchsorted(np.sort(ended), times, side="right")
-        return Replay(
-            self.policy,
-            self.system,
-            self.jobs,
-            self.started,
-            self.ended,
-            self.where,
-            self.lost,
-            self.busy,
-            self.book.refusals,
-            times,
-            numbers,
-        )
+        parts = self.policy, self.system, self.jobs, self.started, self.ended, self.where
+        return Replay(*parts, self.lost, self.busy, self.book.refusals, times, numbers)

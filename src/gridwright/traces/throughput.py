@@ -42,11 +42,8 @@ class Throughputs:
         """Return the rows of jobs with this number of devices, by default the smallest."""
         if devices is None:
             devices = min(self.devices, default=1)
-        chosen = [
-            k
-            for k, count in enumerate(self.devices)
-            if count == devices and (self.steps[k] > 0).any()
-        ]
+        wanted = (np.array(self.devices) == devices) & (self.steps > 0).any(axis=1)
+        chosen = np.flatnonzero(wanted).tolist()
         if not chosen:
             known = ", ".join(map(str, sorted(set(self.devices))))
             raise InputError(f"no job type uses {devices} devices; there are types with {known}")
@@ -79,21 +76,14 @@ def parse_throughputs(data: bytes) -> Throughputs:
     if names[:2] != [TYPE, DEVICES] or len(names) < 3 or len(set(names)) < len(names):
         raise InputError(f"expected a first line '{TYPE},{DEVICES},' and kinds of machines")
     account = Account()
-    types, devices, steps = [], [], []
-    for line, row in table:
-        why, what = _wrong(row, names)
-        if why:
-            account.skip(why, line, what)
-            continue
-        types.append(unquoted(row)[0].strip())
-        devices.append(int(row[1]))
-        steps.append([float(word) for word in row[2:]])
-    account.kept = len(types)
-    matrix = np.array(steps, dtype=float).reshape(-1, len(names) - 2)
-    return Throughputs(tuple(types), tuple(devices), tuple(names[2:]), matrix, account)
+    rows = [row for _, row in account.sift(table, lambda row: _wrong(row, names))]
+    types = tuple(unquoted(row)[0].strip() for row in rows)
+    devices = tuple(int(row[1]) for row in rows)
+    steps = np.array([list(map(float, row[2:])) for row in rows]).reshape(-1, len(names) - 2)
+    return Throughputs(types, devices, tuple(names[2:]), steps, account)
 
 
-def _wrong(row: list[str], names: list[str]) -> tuple[str, str]:
+def _wrong(row: list[str], names: list[str]) -> tuple[str, str] | None:
     if len(row) != len(names):
         return f"not {len(names)} fields", fields(len(row))
     if not (row[1].strip().isascii() and row[1].strip().isdigit() and len(row[1]) < 10):
@@ -104,7 +94,7 @@ def _wrong(row: list[str], names: list[str]) -> tuple[str, str]:
             return "not a number", f"{name} is {word[:20]!r}"
         if not (value == 0 or 1 / LARGEST < value < LARGEST):
             return "out of range", f"{name} is {word[:20]!r}"
-    return "", ""
+    return None
 
 
 def write_throughputs(path: str | PathLike[str], found: Throughputs) -> None:

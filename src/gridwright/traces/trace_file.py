@@ -9,7 +9,7 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from io import StringIO
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from ..model import InputError
 
 Trace = TypeVar("Trace")
+Row = TypeVar("Row")
 Line = tuple[int, bytes]
 """The number of a line, from 1, and its text."""
 
@@ -180,6 +181,17 @@ class Account:
         if len(found.first) < SHOWN and line > 0:
             found.first.append(f"line {line}: {what}" if what else f"line {line}")
 
+    def sift(
+        self, rows: Iterable[tuple[int, Row]], wrong: Callable[[Row], tuple[str, str] | None]
+    ) -> Iterator[tuple[int, Row]]:
+        """Yield the rows that are right; count the others by what is wrong with them."""
+        for line, row in rows:
+            if found := wrong(row):
+                self.skip(found[0], line, found[1])
+            else:
+                self.kept += 1
+                yield line, row
+
     def take_over(self, other: Account) -> None:
         """Add the rows that an earlier account left out."""
         own, self.skipped = self.skipped, {}
@@ -201,15 +213,8 @@ class Account:
 
     def as_json(self) -> dict[str, Any]:
         """Return the account as ``--json`` prints it."""
-        return {
-            "rows": self.rows,
-            "kept": self.kept,
-            "skipped": {
-                why: {"count": each.count, "first": each.first}
-                for why, each in self.skipped.items()
-            },
-            "notes": self.notes,
-        }
+        skipped = {why: asdict(each) for why, each in self.skipped.items()}
+        return {"rows": self.rows, "kept": self.kept, "skipped": skipped, "notes": self.notes}
 
 
 def trace_name(path: str | PathLike[str]) -> str:

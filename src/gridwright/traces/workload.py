@@ -114,7 +114,8 @@ def workload(
     account.kept = len(kept)
     if not len(kept):
         span = f"; it spans {in_words(float(since.max()))}" if len(trace) else ""
-        raise InputError(f"no job of the trace can be replayed{span}; {_reasons(account)}")
+        why = ", ".join(f"{each.count:,} × {why}" for why, each in account.skipped.items())
+        raise InputError(f"no job of the trace can be replayed{span}; {why}")
     order = np.argsort(submit[kept], kind="stable")
     if (np.diff(submit[kept]) < 0).any():
         account.notes.append("jobs are not in the order of submission; they were sorted")
@@ -183,10 +184,6 @@ def _usable(trace: JobTrace, processors: str, account: Account) -> tuple[NDArray
     return np.flatnonzero(left), width
 
 
-def _reasons(account: Account) -> str:
-    return ", ".join(f"{each.count:,} × {why}" for why, each in account.skipped.items())
-
-
 RUN_TIME = "run_time"
 WAYS = (*LABELS, RUN_TIME)
 """What classes can be formed by."""
@@ -214,11 +211,14 @@ def classify(trace: JobTrace, by: str = "") -> tuple[tuple[str, ...], Codes]:
     (('1 s to 2 s', '15 min to 16.7 min'), array([0, 0, 1, 1, 0, 0]))
     """
     way, _, count = by.partition(":")
-    way = way.strip().replace(" ", "_") or _usual(trace)
+    usual = (each for each in ("group", "user", "executable") if len(trace.coded(each)[0]) > 1)
+    way = way.strip().replace(" ", "_") or next(usual, RUN_TIME)
     if way not in WAYS:
         hint = did_you_mean(way, WAYS) or f"; expected {', '.join(WAYS)}"
         raise InputError(f"cannot form classes by {way!r}{hint}")
-    most = _most(count)
+    most = whole_number(count or str(USUAL), MOST)
+    if most is None:
+        raise InputError(f"the number of classes is {count!r}; expected 1 to {MOST}")
     if way == RUN_TIME:
         return _by_run_time(trace.numbers(RUN_TIME), most)
     if not trace.knows(way):
@@ -229,19 +229,10 @@ def classify(trace: JobTrace, by: str = "") -> tuple[tuple[str, ...], Codes]:
     return _by_label(trace, way, most)
 
 
-def _usual(trace: JobTrace) -> str:
-    for way in ("group", "user", "executable"):
-        if len(trace.coded(way)[0]) > 1:
-            return way
-    return RUN_TIME
-
-
-def _most(text: str) -> int:
-    if not text:
-        return USUAL
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST):
-        raise InputError(f"the number of classes is {text!r}; expected 1 to {MOST}")
-    return int(text)
+def whole_number(text: str, most: int) -> int | None:
+    """Return the number from 1 to ``most`` that a text stands for, or None."""
+    usual = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if usual and 0 < int(text) <= most else None
 
 
 def _by_label(trace: JobTrace, way: str, most: int) -> tuple[tuple[str, ...], Codes]:
