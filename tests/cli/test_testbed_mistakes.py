@@ -64,7 +64,7 @@ def test_wrong_experiments(text: str, message: str, gw: Command, tmp_path: Path)
         (["runs", "replay", "n" * 5000, "--policy", "mct"], "no run 'nnnn"),
         (["traces", "characterise", "n" * 5000], "there is no such file"),
         (["simulate", "2.B", "--policy", "mct", "--csv", "n" * 5000], "cannot be written there"),
-        (["ui", "--host", "n" * 5000], "this is no name of a computer"),
+        (["ui", "--host", "n" * 5000], "not the name of a computer"),
         (["run", "MGST-1", "--duration", "nan"], ": duration is nan; expected a finite number"),
         (["run", "MGST-1", "--duration", "inf"], ": duration is inf; expected a finite number"),
         (["run", "MGST-1", "--seed", "-1"], ": seed is -1; expected a number ≥ 0"),

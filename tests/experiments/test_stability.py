@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridwright import System, adversary, compare, contest, optimum, simulate, sweep
-from gridwright.allocation import allocate, long_run_load, variance_rate
+from gridwright.allocation import allocate, long_run_of
 from gridwright.policies import policies
 
 RATES = [[1.2, 0.4], [0.4, 1.2]]
@@ -99,8 +99,8 @@ def test_failures_make_the_number_stray() -> None:
     failing = System(
         arrivals=[0.6], rates=[[1.0]], failures={"mean_uptime": 150, "mean_repair": 50}
     )
-    assert long_run_load(failing) == pytest.approx(0.8)
-    assert variance_rate(failing) == pytest.approx(1.2 + 2 * 150**2 * 50**2 / 200**3)
+    assert long_run_of(failing).load == pytest.approx(0.8)
+    assert long_run_of(failing).variance == pytest.approx(1.2 + 2 * 150**2 * 50**2 / 200**3)
     for seed in range(1, 9):
         assert simulate(failing, "fcfs", 500, 4, seed).stable is not False
     assert simulate(failing, "fcfs", 20_000, 4).stable
@@ -116,7 +116,7 @@ def test_failures_make_the_number_stray() -> None:
 )
 def test_a_class_of_few_long_tasks_takes_long_to_settle(system: System) -> None:
     # class 1 has a mean response of 5,000 time units on the first, and of about 2,500 on the second
-    assert long_run_load(system) == pytest.approx(0.98, abs=0.001)
+    assert long_run_of(system).load == pytest.approx(0.98, abs=0.001)
     for seed in (1, 2, 3):
         result = simulate(system, "fcfs", 5000, 5, seed)
         assert result.stable is not True
@@ -135,7 +135,7 @@ def test_arrivals_that_change_slowly_are_not_growth(seed: int) -> None:
     # an arrival rate keeps its factor for 4,000 time units: the run holds about ten changes
     changes = {"mean_interval": 2000, "arrivals": [0.2, 1, 1.8]}
     peers = System(arrivals=[[3.0, 3.0]], rates=[[5.0, 5.0]], changes=changes)
-    assert variance_rate(peers) == pytest.approx(12 + 2 * 0.64 * 2 / 3 * 2 * 9 * 4000)
+    assert long_run_of(peers).variance == pytest.approx(12 + 2 * 0.64 * 2 / 3 * 2 * 9 * 4000)
     result = simulate(peers, "mct_dec", 20_000, 2, seed)
     assert result.long_run_load == pytest.approx(0.6)
     assert result.stable is None
@@ -144,34 +144,34 @@ def test_arrivals_that_change_slowly_are_not_growth(seed: int) -> None:
 def test_availability_and_rates_that_change_slowly_make_the_number_stray() -> None:
     peers: dict[str, Any] = {"arrivals": [[2, 2]], "rates": [[5, 5]]}
     shares = System(**peers, changes={"mean_interval": 100, "availability": [1.0, 0.6]})
-    assert variance_rate(shares) == pytest.approx(8 + 2 * 0.04 * 100 * 2 * 5**2)
+    assert long_run_of(shares).variance == pytest.approx(8 + 2 * 0.04 * 100 * 2 * 5**2)
     both = {"mean_interval": 100, "arrivals": [1.0, 1.0], "rates": [0.5, 1.5]}
-    assert variance_rate(System(**peers, changes=both)) == pytest.approx(
+    assert long_run_of(System(**peers, changes=both)).variance == pytest.approx(
         8 + 2 * 0.25 * 400 * 2 * 5**2
     )
 
 
 def test_too_many_classes_have_no_long_run_load() -> None:
     many = System(arrivals=[1e-6] * 5001, rates=[[1.0]] * 5001)
-    assert long_run_load(many) is None
-    assert variance_rate(many) == pytest.approx(2 * 5001e-6)
+    assert long_run_of(many).load is None
+    assert long_run_of(many).variance == pytest.approx(2 * 5001e-6)
 
 
 def test_the_long_run_load_is_that_of_the_true_system() -> None:
     assumed = {"rates": [[12, 4], [4, 12]], "arrivals": [2, 2]}
-    assert long_run_load(OVERLOADED.replace(assumed=assumed)) == long_run_load(OVERLOADED)
+    assert long_run_of(OVERLOADED.replace(assumed=assumed)).load == long_run_of(OVERLOADED).load
     chain = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 10}
     half = System(arrivals=[0.7], rates=[[1.0]], availability=[chain])
-    assert long_run_load(half) == pytest.approx(0.8)
+    assert long_run_of(half).load == pytest.approx(0.8)
 
 
 def test_the_long_run_load_of_peers_that_change() -> None:
     peers: dict[str, Any] = {"arrivals": [[2, 2]], "rates": [[5, 5]]}
     often = {"mean_interval": 10, "availability": [1.0, 0.6], "arrivals": [1.0, 2.0]}
-    assert long_run_load(System(**peers)) == pytest.approx(0.4)
-    assert long_run_load(System(**peers, changes=often)) == pytest.approx(0.4 * 1.5 / 0.8)
+    assert long_run_of(System(**peers)).load == pytest.approx(0.4)
+    assert long_run_of(System(**peers, changes=often)).load == pytest.approx(0.4 * 1.5 / 0.8)
     rates = {"mean_interval": 10, "rates": [1.0, 1.2]}
-    assert long_run_load(System(**peers, changes=rates)) is None
+    assert long_run_of(System(**peers, changes=rates)).load is None
 
 
 @pytest.mark.parametrize(("system", "policy"), [("Smith", "mm"), ("Wisnesky:8", "chain_mct")])

@@ -77,7 +77,7 @@ def test_a_policy_of_another_kind_is_refused() -> None:
 def test_a_job_is_taken_in_once() -> None:
     book = Book(find("fcfs"), [[1.0]], [1.0])
     book.submit(0.0, 1, 0)
-    with pytest.raises(InputError, match="job 1 is in the book already"):
+    with pytest.raises(InputError, match="job 1 was submitted before"):
         book.submit(1.0, 1, 0)
 
 

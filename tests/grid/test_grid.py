@@ -315,14 +315,20 @@ database.execute("ROLLBACK")
 def test_a_journal_that_another_process_has_locked_is_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, pipe = tmp_path / "j.sqlite", subprocess.PIPE
+    path, pipe, locked = tmp_path / "j.sqlite", subprocess.PIPE, tmp_path / "locked"
+
+    def wait_for(file: Path) -> None:
+        while not file.exists():
+            time.sleep(0.01)
+
     with Grid("fcfs", machines=1, journal=path) as grid, ThreadPoolExecutor(4) as threads:
-        before = grid.submit(time.sleep, 0.1)
+        before = grid.submit(wait_for, locked)
         until(lambda: grid.status()["machines"]["1"]["running"] == before.number)
         command = [sys.executable, "-c", HOLD, str(path)]
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
+            locked.touch()
             sent = [threads.submit(grid.submit, abs, -k) for k in range(4)]
             until(lambda: "locked; the grid waits" in caplog.text or grid.status()["broken"])
             assert grid.status()["broken"] == ""
@@ -433,7 +439,7 @@ def test_operators_step_in(tmp_path: Path) -> None:
         for wrong in (0.0, 1.5):
             with pytest.raises(InputError, match="expected more than 0, at most 1"):
                 grid.impose(other, wrong, 1)
-        with pytest.raises(InputError, match="no readings are taken"):
+        with pytest.raises(InputError, match="availability is not predicted"):
             grid.predict(other, "recursive")
         figures = grid.statistics().overall
         assert (figures.finished, figures.unfinished) == (3, 0)

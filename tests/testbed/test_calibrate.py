@@ -122,7 +122,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     [
         (["--machines", "0"], "machines is 0"),
         (["--repeats", "0"], "repeats is 0"),
-        (["--machines", "2", "--on", "tcp://127.0.0.1:1"], "expected one"),
+        (["--machines", "2", "--on", "tcp://127.0.0.1:1"], "give one"),
         (["--plot", "c.txt"], "expected a file that ends in"),
         (["--save", "no/such/folder/list"], "there is no folder"),
     ],

@@ -265,7 +265,7 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     assert "run-1/jobs.csv" in names
     report = other.get("/runs/1/report")
     assert set(report["gap"]["shares"]) >= {"arrivals", "execution", "overhead", "failures"}
-    assert "only one that was stopped" in other.post("/runs/1/resume", status=422)["detail"]
+    assert "only stopped runs can be resumed" in other.post("/runs/1/resume", status=422)["detail"]
     other.get("/runs/2", 404)
 
 

@@ -154,7 +154,7 @@ def test_an_experiment_is_defined_beside_the_system(page: Any, server: Any, tmp_
 
     part(page, "Failure periods")
     button(page, "Fill traces for all").click()
-    expect(page.get_by_text("the run has these")).to_be_visible()
+    expect(page.get_by_text("the run uses them")).to_be_visible()
     expect(page.get_by_text(re.compile(r"mean up-time \d.*, mean down-time \d"))).to_be_visible()
     cell(page, "End of period 1").fill("0")
     wrong = page.get_by_text(re.compile(r"Failures, row \d+, column 3 is 0.0; expected"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gridwright import InputError, load
 from gridwright.catalogue import experiment_names
 from gridwright.testbed import Experiment, Fault, Listed, parse_machines
-from gridwright.web.documents import definition_of, document_of, experiment_from, system_of
+from gridwright.web.documents import document_of, experiment_from, system_of
 from gridwright.web.form import TRACE, FaultCells, Form
 
 WHOLE: dict[str, Any] = {
@@ -44,13 +44,13 @@ WHOLE: dict[str, Any] = {
 def test_an_experiment_is_the_same_through_the_cells() -> None:
     made = experiment_from(WHOLE)
     assert experiment_from(Form.of(WHOLE).document()) == made
-    assert experiment_from(Form.of(definition_of(made)).document()) == made
+    assert experiment_from(Form.of(document_of(made)).document()) == made
 
 
 @pytest.mark.parametrize("name", experiment_names()[::4])
 def test_so_are_the_published_ones(name: str) -> None:
     made = Experiment.find(name)
-    again = experiment_from(Form.of(definition_of(made)).document())
+    again = experiment_from(Form.of(document_of(made)).document())
     for key in ("system", "policy", "time_unit", "duration", "seed", "corrections", "failures"):
         assert getattr(again, key) == getattr(made, key)
 

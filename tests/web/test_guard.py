@@ -57,7 +57,7 @@ def test_other_names_are_refused_everywhere(name: str) -> None:
     for path in ("/", "/api/openapi.json", "/login", "/_nicegui_ws/socket.io/"):
         answer = ask(path=path, headers={"host": name})
         assert answer.status_code == 400
-        assert "does not go by that name" in answer.json()["detail"]
+        assert "does not have that name" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

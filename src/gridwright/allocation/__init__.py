@@ -11,7 +11,7 @@ from .allocation import (
     verdict,
 )
 from .highs import time_limit
-from .long_run import LongRun, long_run_load, long_run_of, variance_rate
+from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, vertex, weights
 from .workspace import Situation, Workspace, make_workspace
 
@@ -27,13 +27,11 @@ __all__ = [
     "grouped",
     "groups_of",
     "interior",
-    "long_run_load",
     "long_run_of",
     "make_workspace",
     "prices",
     "situation",
     "time_limit",
-    "variance_rate",
     "verdict",
     "vertex",
     "weights",

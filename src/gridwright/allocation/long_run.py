@@ -26,42 +26,19 @@ class LongRun(NamedTuple):
     """Tasks that would wait if every independent part were one machine."""
 
 
-def long_run_load(system: System) -> float | None:
-    """Return the load of the busiest machine under the best allocation, in the long run.
-
-    Machines count for the share of time that they are up, with their mean CPU availability. The
-    true rates and arrivals count, not the assumed ones. At 1 or more no policy can keep up.
-
-    None where the allocation LP does not bound every policy: chains of applications, and rates
-    that change one by one, which a policy could exploit. None too for more than 5,000 classes,
-    which are too many for the LP.
-
-    >>> machine = {"arrivals": [0.9], "rates": [[1.0]]}
-    >>> failures = {"mean_uptime": 8, "mean_repair": 2}
-    >>> round(long_run_load(System(**machine, failures=failures)), 6)
-    1.125
-    """
-    return long_run_of(system).load
-
-
-def variance_rate(system: System) -> float:
-    """Return by how much the variance of the number in system grows per time unit, at full load.
-
-    Arrivals, execution times, failures, the CPU availability and ``[changes]`` add to it. A class
-    whose times vary less than exponential ones counts as if they were exponential.
-
-    >>> variance_rate(System(arrivals=[0.9], rates=[[1.0]]))
-    1.8
-    >>> round(variance_rate(System(arrivals=[0.9], rates=[[1.0]],
-    ...                            failures={"mean_uptime": 8, "mean_repair": 2})), 3)
-    2.312
-    """
-    return long_run_of(system).variance
-
-
 @lru_cache(maxsize=256)
 def long_run_of(system: System) -> LongRun:
     """Return the load of a system, how much its number of tasks strays and how soon it settles.
+
+    Machines count for the share of time that they are up, with their mean CPU availability. The
+    true rates and arrivals count, not the assumed ones. At a load of 1 or more no policy can keep
+    up. The load is None where the allocation LP does not bound every policy: chains of
+    applications, and rates that change one by one, which a policy could exploit; also for more
+    than 5,000 classes, which are too many for the LP.
+
+    Arrivals, execution times, failures, the CPU availability and ``[changes]`` add to the
+    variance. A class whose times vary less than exponential ones counts as if they were
+    exponential.
 
     Classes and machines that the best allocation keeps apart settle apart: a slow part may take
     far longer than a fast one that most tasks go to. Within a part, tasks count by their prices,
@@ -71,6 +48,10 @@ def long_run_of(system: System) -> LongRun:
     >>> found = long_run_of(apart)
     >>> found.load, round(found.settling, 6)  # that of the first class: 1 / (0.5 × (1 − 0.5)²)
     (0.5, 8.0)
+    >>> failing = {"mean_uptime": 8, "mean_repair": 2}
+    >>> found = long_run_of(System(arrivals=[0.9], rates=[[1.0]], failures=failing))
+    >>> round(found.load, 6), round(found.variance, 3)
+    (1.125, 2.312)
     """
     classes = _of_classes(system)
     if system.mode is mode.CHAINS or len(system.classes) > MOST_CLASSES:

@@ -30,10 +30,7 @@ def vertex(situation: Situation) -> Floats:
     Source: Al-Azzoni 2009, chapter 3; the machines of a group are filled class by class in order
     (north-west corner).
     """
-    space, plan = make_workspace(situation), np.empty(situation.rates.shape)
-    solve(situation, space)
-    fill(situation, space, plan)
-    return plan
+    return _plan(situation, fill)
 
 
 def grouped(situation: Situation) -> Floats:
@@ -41,10 +38,7 @@ def grouped(situation: Situation) -> Floats:
 
     Source: Al-Azzoni 2009, chapter 2, Systems 2.C1 and 2.C2.
     """
-    space, plan = make_workspace(situation), np.empty(situation.rates.shape)
-    solve(situation, space)
-    spread(situation, space, plan)
-    return plan
+    return _plan(situation, spread)
 
 
 def interior(situation: Situation) -> Floats:
@@ -64,10 +58,7 @@ def prices(situation: Situation, power: float = 2.0) -> Floats:
     With power 0 these are the pairs that an optimum may use; with 1, machines that work on none
     but these can still carry the load, whichever of them they work on; 2 is a little more generous.
     """
-    space, plan = make_workspace(situation), np.empty(situation.rates.shape)
-    solve(situation, space)
-    permit(situation, space, plan, power)
-    return plan
+    return _plan(situation, permit, power)
 
 
 def weights(situation: Situation) -> Floats:
@@ -77,6 +68,14 @@ def weights(situation: Situation) -> Floats:
     matters what a pair wastes, and the closer the load is to 1 the more it does.
     """
     return prices(situation, power=np.inf)
+
+
+def _plan(situation: Situation, write: Callable[..., None], *parameters: float) -> Floats:
+    """Solve a situation, and write the plan that follows from the solution."""
+    space, plan = make_workspace(situation), np.empty(situation.rates.shape)
+    solve(situation, space)
+    write(situation, space, plan, *parameters)
+    return plan
 
 
 def solve(situation: Situation, space: Workspace) -> float:

@@ -100,9 +100,7 @@ def _replicate(parcel: bytes, seed: np.random.SeedSequence, version: str) -> Rep
     return replicate(system, policy, seed=seed, on_slice=on_slice, **options)
 
 
-@cache
-def _unpacked(parcel: bytes) -> Any:
-    return unpack(parcel)
+_unpacked = cache(unpack)
 
 
 @contextmanager

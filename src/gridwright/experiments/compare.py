@@ -181,18 +181,14 @@ class Comparison(Tabular):
                 "time units would probably tell."
             )
         if self.winner is not None:
-            lines.append(f"Best: {self.winner}{self._among()}")
+            which = "the only stable policy" if len(self.ranked) == 1 else "of the stable policies"
+            lines.append(f"Best: {self.winner}" + (f" ({which})" if unranked else ""))
         elif (best := self._best_ranked) is not None:
             rivals = _listed(self._rivals_of(best))
             lines.append(f"No winner: {rivals} may be better than {best.policy}.")
         elif len(self.ranked) > 1:
             lines.append("No policy beats all others beyond noise.")
         return tuple(lines)
-
-    def _among(self) -> str:
-        if len(self.ranked) == len(self.results):
-            return ""
-        return " (the only stable policy)" if len(self.ranked) == 1 else " (of the stable policies)"
 
     def improvement(self, reference: str) -> dict[str, float]:
         """Return (W_reference − W) / W_reference of every policy, as the sources print it.

@@ -8,7 +8,7 @@ the mean cost is that of a Markov chain.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,45 +32,22 @@ class Chain(NamedTuple):
     rate: Floats
 
 
-class Model(Protocol):
-    """What policy iteration needs."""
-
-    cost: Floats
-    queues: Queues
-
-    def first(self, good: Floats) -> Any:
-        """Return actions to start from, that use only the pairs [class, machine] marked good."""
-
-    def chain(self, actions: Any) -> Chain:
-        """Return the rates under some actions."""
-
-    def extend(self, actions: Any, fewer: Queues) -> Any:
-        """Return actions for this model from those for the same one with fewer tasks."""
-
-    def improve(self, value: Floats, actions: Any) -> Any:
-        """Return the best actions for a value function; ties keep the actions there are."""
-
-
 class UnsolvedError(Exception):
     """The equations of a large model could not be solved."""
 
 
-class Solved(NamedTuple):
-    """The least mean cost, and the actions that have it."""
+def solve(model: Preemptive | Pull, actions: Any, accuracy: float = 1e-9) -> tuple[float, Any]:
+    """Return the least mean cost and the actions that have it; good first actions save time.
 
-    mean: float
-    actions: Any
-
-
-def solve(model: Model, actions: Any, accuracy: float = 1e-9) -> Solved:
-    """Improve actions until they gain less than a share; good first actions save time."""
+    Actions are improved until they gain less than a share.
+    """
     mean = np.inf
     while True:
         found, value = evaluate(model.chain(actions), model.cost, len(model.queues.counts))
         better = model.improve(value, actions)
         same = all(np.array_equal(a, b) for a, b in zip(better, actions, strict=True))
         if same or found > mean * (1 - accuracy):
-            return Solved(min(found, mean), actions)
+            return min(found, mean), actions
         actions, mean = better, found
 
 

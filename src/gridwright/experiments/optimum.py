@@ -15,8 +15,9 @@ from ..allocation.allocation import limiting_classes
 from ..allocation.planner import solve as solve_allocation
 from ..allocation.price import set_prices
 from ..model import Exponential, InputError, MarkovChain, System, mode
-from ..policies import PULL, Policy, Table, View, check_central, policies, policy_of
+from ..policies import PULL, Policy, Table, View, check_central, policy_of
 from ..policies import find as find_policy
+from ..policies import policies as known_policies
 from ..simulation import check_system
 from ..statistics import Estimate
 from ..tabular import Tabular
@@ -147,7 +148,9 @@ def optimum(
     (1.0, 1.0)
     """
     system, horizon = resolve(system, horizon)
-    chosen = [find_policy(p) for p in (_known() if policies is None else policies)]
+    if policies is None:
+        policies = [policy for policy in known_policies().values() if policy.kind.is_central]
+    chosen = list(map(find_policy, policies))
     check_numbers(horizon, replications, seed, WARMUP * horizon)
     _check(system)
     for policy in chosen:
@@ -177,10 +180,6 @@ def optimum(
         above = result.mean_number.mean / found.least - 1
         gaps.append(Gap(result, above if result.stable else np.nan))
     return replace(found, policies=tuple(gaps))
-
-
-def _known() -> list[Policy]:
-    return [policy for policy in policies().values() if policy.kind.is_central]
 
 
 def _check(system: System) -> None:

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 GROWING = ("mean_number", "mean_response")
 """Figures that grow with the horizon if a policy is unstable."""
+WHOLE = ("mean_number", "mean_response", "mean_waiting", "mean_queueing")
+"""The figures of all tasks that every kind of system has."""
 
 
 class ClassResult(NamedTuple):
@@ -55,7 +57,7 @@ class Result(Tabular):
     @cached_property
     def mean_number(self) -> Estimate:
         """The time-average number of tasks in the system."""
-        return estimate([r.mean_number for r in self.replications])
+        return estimate(self.values("mean_number"))
 
     @cached_property
     def mean_response(self) -> Estimate:
@@ -82,10 +84,7 @@ class Result(Tabular):
 
     def figure(self, name: str) -> Estimate:
         """Return a criterion or further figure by its name."""
-        found = self.figures.get(name)
-        if found is None:
-            found = estimate(self.values(name))
-        return found
+        return self.figures.get(name) or estimate(self.values(name))
 
     def written(self, name: str) -> str:
         """Write a figure with its interval, or without one if it would mislead.
@@ -246,9 +245,8 @@ class Result(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each figure: of all tasks, of each class, of each machine."""
-        whole = ("mean_number", "mean_response", "mean_waiting", "mean_queueing")
         by_class = ("mean_response", "mean_waiting", "mean_queueing", "throughput")
-        figures = {name: getattr(self, name) for name in whole} | self.figures
+        figures = {name: getattr(self, name) for name in WHOLE} | self.figures
         found = [("all tasks", name, value) for name, value in figures.items()]
         found += [
             (f"class {each.name}", name, getattr(each, name))
@@ -274,18 +272,13 @@ class Result(Tabular):
             "long_run_load": self.long_run_load,
             "tasks": self.tasks,
             "seconds": self.seconds,
-            "mean_number": self.mean_number.as_json(),
-            "mean_response": self.mean_response.as_json(),
-            "mean_waiting": self.mean_waiting.as_json(),
-            "mean_queueing": self.mean_queueing.as_json(),
-            "classes": [_class_as_json(each) for each in self.classes],
+            **{name: getattr(self, name).as_json() for name in WHOLE},
+            "classes": [named_as_json(each) for each in self.classes],
             "machines": [
                 {"name": name, "utilisation": busy.as_json()}
                 for name, busy in zip(self.system.machines, self.utilisation, strict=True)
             ],
-            "messages": self.messages.as_json(),
-            "information": self.information.as_json(),
-            "lost": self.lost.as_json(),
+            **{name: getattr(self, name).as_json() for name in ("messages", "information", "lost")},
             "refusals": self.refusals,
             **{name: found.as_json() for name, found in self.figures.items()},
         }
@@ -345,7 +338,8 @@ def with_unit(value: Estimate | float, name: str) -> str:
     return f"{number} {UNITS[name]}" if name in UNITS else number
 
 
-def _class_as_json(result: ClassResult) -> dict[str, Any]:
+def named_as_json(result: Any) -> dict[str, Any]:
+    """Return a named tuple of figures as ``--json`` prints it."""
     return {
         key: value.as_json() if isinstance(value, Estimate) else value
         for key, value in result._asdict().items()

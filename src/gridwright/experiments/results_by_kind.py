@@ -12,7 +12,7 @@ from ..model import InputError, System
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from ..policies import find as find_policy
 from ..statistics import Estimate, Stability, estimate
-from .result import Floats, Result
+from .result import Floats, Result, named_as_json
 
 COUNTS_ITSELF = ("kpb_dec",)
 """Policies for which the source counts the asking machine among those asked."""
@@ -21,12 +21,7 @@ COUNTS_ITSELF = ("kpb_dec",)
 class PeerResult(Result):
     """The result of a peer policy: messages, and how much machines know of each other."""
 
-    further: ClassVar[tuple[str, ...]] = (
-        "messages_per_task",
-        "like_for_like",
-        "view_age",
-        "disagreement",
-    )
+    further = ("messages_per_task", "like_for_like", "view_age", "disagreement")
 
     def values(self, name: str) -> Floats:
         """Return a figure by its name, one value a replication.
@@ -35,20 +30,16 @@ class PeerResult(Result):
         every machine asked, the asking one included for KPB and never for the others;
         ``like_for_like`` never counts it.
         """
-        met = np.array([r.more["met"] for r in self.replications], dtype=float)
-        considered = np.array([r.more["considered"] for r in self.replications], dtype=float)
-        tasks = np.array([max(r.tasks, 1) for r in self.replications], dtype=float)
-        if name == "messages_per_task":
-            return 2 * (considered if self.policy.name in COUNTS_ITSELF else met) / tasks
-        if name == "like_for_like":
-            return 2 * met / tasks
-        return super().values(name)
+        if name not in ("messages_per_task", "like_for_like"):
+            return super().values(name)
+        counts_itself = name == "messages_per_task" and self.policy.name in COUNTS_ITSELF
+        asked = super().values("considered" if counts_itself else "met")
+        return 2 * asked / np.maximum(self._stack("tasks"), 1)
 
     @property
     def messages(self) -> Estimate:
         """Messages sent, by the rule of the source for the policy."""
-        tasks = np.array([r.tasks for r in self.replications], dtype=float)
-        return estimate(self.values("messages_per_task") * tasks)
+        return estimate(self.values("messages_per_task") * self._stack("tasks"))
 
     @property
     def information(self) -> Estimate:
@@ -57,12 +48,13 @@ class PeerResult(Result):
 
 
 BY_CLASS = ("on_time", "late", "discarded")
+CUSTOMER_FIGURES = ("customer_jobs", "customer_failures", "least_margin", "mean_margin", "adequate")
 
 
 class BatchResult(Result):
     """The result of a batch policy; without deadlines every finished task is on time."""
 
-    further: ClassVar[tuple[str, ...]] = (
+    further = (
         "on_time",
         "on_time_fraction",
         "late",
@@ -72,14 +64,14 @@ class BatchResult(Result):
         "unfinished",
     )
     compared: ClassVar[tuple[str, ...]] = ("mean_response", "makespan")
-    criteria: ClassVar[tuple[str, ...]] = ("makespan", "mean_response")
-    more_is_better: ClassVar[frozenset[str]] = frozenset({"on_time", "on_time_fraction"})
+    criteria = ("makespan", "mean_response")
+    more_is_better = frozenset({"on_time", "on_time_fraction"})
 
     @property
     def by_class(self) -> dict[str, tuple[Estimate, ...]]:
         """Tasks of each class that were on time, late and discarded, and the share on time."""
-        found = {name: self._stacked(f"class_{name}") for name in BY_CLASS}
-        arrived = self._stacked("class_arrived")
+        found = {name: self.values(f"class_{name}") for name in BY_CLASS}
+        arrived = self.values("class_arrived")
         found["on_time_fraction"] = found["on_time"] / arrived.clip(min=1)
         return {
             name: tuple(estimate(column) for column in values.T) for name, values in found.items()
@@ -115,21 +107,12 @@ class BatchResult(Result):
             each |= {name: found[i].as_json() for name, found in self.by_class.items()}
         return whole
 
-    def _stacked(self, name: str) -> Any:
-        return np.array([r.more[name] for r in self.replications], dtype=float)
-
 
 class DeadlineResult(BatchResult):
     """The result of a batch policy on a system with deadlines: it is compared by tasks on time."""
 
-    compared: ClassVar[tuple[str, ...]] = (
-        "on_time",
-        "late",
-        "discarded",
-        "unfinished",
-        "wasted_work",
-    )
-    criteria: ClassVar[tuple[str, ...]] = ("mean_response", "on_time")
+    compared = ("on_time", "late", "discarded", "unfinished", "wasted_work")
+    criteria = ("mean_response", "on_time")
 
 
 def batch_result(system: System, policy: Policy, *rest: Any) -> BatchResult:
@@ -161,30 +144,15 @@ class ChainResult(Result):
     has finished.
     """
 
-    further: ClassVar[tuple[str, ...]] = (
-        "ok",
-        "late",
-        "in_progress",
-        "performance",
-        "failure_share",
-    )
-    criteria: ClassVar[tuple[str, ...]] = ("ok", "performance")
-    more_is_better: ClassVar[frozenset[str]] = frozenset({"ok", "performance"})
+    further = ("ok", "late", "in_progress", "performance", "failure_share")
+    criteria = ("ok", "performance")
+    more_is_better = frozenset({"ok", "performance"})
 
     @cached_property
     def customers(self) -> tuple[CustomerResult, ...]:
         """The figures of every customer; of all jobs together where there is none."""
         names = [each.name for each in self.system.customers] or ["all"]
-        jobs, failures, least, mean, adequate = (
-            np.array([run.more[key] for run in self.replications], dtype=float)
-            for key in (
-                "customer_jobs",
-                "customer_failures",
-                "least_margin",
-                "mean_margin",
-                "adequate",
-            )
-        )
+        jobs, failures, least, mean, adequate = (self.values(name) for name in CUSTOMER_FIGURES)
         shares = np.divide(failures, jobs, out=np.zeros_like(jobs), where=jobs > 0)
         stacks = (jobs, failures, shares, least, mean, adequate)
         return tuple(
@@ -199,13 +167,7 @@ class ChainResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as ``--json`` prints it."""
-        customers = [
-            {
-                key: value.as_json() if isinstance(value, Estimate) else value
-                for key, value in each._asdict().items()
-            }
-            for each in self.customers
-        ]
+        customers = [named_as_json(each) for each in self.customers]
         return {**super().as_json(), "customers": customers, "adequate": self.adequate}
 
 

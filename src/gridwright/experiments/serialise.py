@@ -21,6 +21,9 @@ from ..model import InputError
 from ..model.user_file import contents_of, load_module
 from ..policies import Policy, find
 
+SETTINGS = ("kind", "planner", "own", "planning", "options", "use_availability", "allocating")
+"""The fields of a policy that are sent with its function."""
+
 
 def pack(value: Any) -> bytes:
     """Turn a value into bytes."""
@@ -56,19 +59,7 @@ def _policy_parts(policy: Policy) -> tuple[Any, ...]:
         where = policy.name
     elif file := contents_of(module):
         where = (*file, policy.name)
-    parts = {
-        field: getattr(policy, field)
-        for field in (
-            "kind",
-            "planner",
-            "own",
-            "planning",
-            "options",
-            "use_availability",
-            "allocating",
-        )
-    }
-    return where, parts
+    return where, {field: getattr(policy, field) for field in SETTINGS}
 
 
 def _restored(where: Any, parts: dict[str, Any]) -> Policy:

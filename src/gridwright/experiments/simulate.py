@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import count
 from numbers import Integral, Real
 from os import PathLike
 from threading import Event
@@ -109,7 +110,7 @@ def simulate(
         "delays": delays,
         "trace": trace,
     }
-    seeds = _seeds(seed)
+    seeds = (np.random.SeedSequence(seed, spawn_key=(number,)) for number in count())
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
     work = _Work(system, policy, options, threads, on, store, progress)
@@ -123,7 +124,7 @@ def simulate(
 
 @dataclass
 class _Work:
-    """Replications of one system under one policy, wherever they are run or kept."""
+    """Replications of one system under one policy: here, on a cluster, or from a store."""
 
     system: System
     policy: Policy
@@ -138,15 +139,19 @@ class _Work:
         self, seeds: list[np.random.SeedSequence], before: list[Replication]
     ) -> list[Replication]:
         """Return a replication for every seed: from the store if it is there, else simulated."""
-        keys = [self._key(seed) for seed in seeds]
-        found = {k: kept for k, key in enumerate(keys) if (kept := self._kept(key)) is not None}
+        store, options = self.store, self.options
+        keys: dict[int, str | None] = {}
+        found: dict[int, Replication] = {}
+        for k, seed in enumerate(seeds):
+            keys[k] = key_of(self.system, self.policy, seed, options) if store else None
+            if store and (key := keys[k]) and (kept := store.get(key)) is not None:
+                found[k] = kept
         missing = [k for k in range(len(seeds)) if k not in found]
 
         def on_done(number: int, replication: Replication) -> None:
             found[missing[number]] = replication
-            key = keys[missing[number]]
-            if self.store is not None and key is not None:
-                self.store.put(key, replication)
+            if store and (key := keys[missing[number]]):
+                store.put(key, replication)
 
         def on_progress(share: float) -> None:
             if self.progress is not None:
@@ -164,12 +169,6 @@ class _Work:
             else:
                 run_on_cluster(*what, on_done, on_progress, self.on)
         return [found[k] for k in range(len(seeds))]
-
-    def _key(self, seed: np.random.SeedSequence) -> str | None:
-        return None if self.store is None else key_of(self.system, self.policy, seed, self.options)
-
-    def _kept(self, key: str | None) -> Replication | None:
-        return None if self.store is None or key is None else self.store.get(key)
 
 
 def resolve(system: SystemGiven, horizon: float | None) -> tuple[System, float]:
@@ -215,14 +214,6 @@ def _check_kind(name: str, value: Any, kind: type[Real] | type[Integral]) -> Non
     if isinstance(value, bool) or not isinstance(value, kind):
         what = "a whole number" if kind is Integral else "a number"
         raise InputError(f"{name} is {value!r}; expected {what}")
-
-
-def _seeds(seed: int) -> Iterator[np.random.SeedSequence]:
-    """Yield a seed for every replication, the same ones however many there are."""
-    number = 0
-    while True:
-        yield np.random.SeedSequence(seed, spawn_key=(number,))
-        number += 1
 
 
 def _is_precise(result: Result, precision: float) -> bool:

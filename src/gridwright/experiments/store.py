@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -42,7 +41,8 @@ class Store:
     """
 
     def __init__(self, path: Path | None = None, *, fresh: bool = False) -> None:
-        self.path = path or _default_path()
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        self.path = path or home / "gridwright" / "results.sqlite"
         self.fresh = fresh
         self.mine: set[str] = set()
         try:
@@ -115,22 +115,10 @@ def _text(system: System) -> str:
 def _digest() -> str:
     """Digest the code that simulates."""
     digest = blake2b(digest_size=16)
-    root = files("gridwright")
-    for package in CODE:
-        for file in _python_files(root / package):
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    root = Path(__file__).parents[1]
+    for file in sorted(file for package in CODE for file in (root / package).rglob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
-
-
-def _python_files(folder: Any) -> list[Any]:
-    """List the sources in a folder and below, in a stable order."""
-    found = []
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        if each.is_dir():
-            found += _python_files(each)
-        elif each.name.endswith(".py"):
-            found.append(each)
-    return found
 
 
 LOADED = _digest()
@@ -146,11 +134,6 @@ def engine() -> str:
 def _solvers() -> list[str]:
     """Return the versions of the packages that solve for planners."""
     return [version(name) for name in ("highspy", "scipy")]
-
-
-def _default_path() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "gridwright" / "results.sqlite"
 
 
 def _write(replication: Replication) -> bytes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..allocation import allocate, long_run_load
-from ..model import Assumed, InputError, Perturbation, System, did_you_mean, mode, scaled_chains
+from ..allocation import allocate, long_run_of
+from ..model import Assumed, InputError, System, did_you_mean, mode, scaled_chains
 
 
 def varied(system: System, what: str, value: float | str) -> System:
@@ -17,7 +17,7 @@ def varied(system: System, what: str, value: float | str) -> System:
     0.9
     """
     if what in BELIEFS:
-        return _with_belief(system, what.removeprefix("assumed."), value)
+        return _with_part(system, "assumed", what.removeprefix("assumed."), value)
     if isinstance(value, str) or not 0 <= value < float("inf"):
         raise InputError(f"{what} is {value}; expected a number, 0 or more")
     if what.startswith("machines."):
@@ -38,7 +38,7 @@ def _scaled(system: System, factor: float) -> System:
 
 def _with_load(system: System, load: float) -> System:
     """Scale the arrivals to a long-run load, with failures and CPU availability."""
-    now = long_run_load(system)
+    now = long_run_of(system).load
     if now is None:
         now = 1 / allocate(system).long_run_capacity
     return _scaled(system, load / now)
@@ -66,12 +66,6 @@ def _with_count(system: System, group: str, count: float) -> System:
     return _with_counts(system, counts)
 
 
-def _with_failures(system: System, part: str, value: float) -> System:
-    if system.failures is None:
-        raise InputError(f"{part} cannot be varied: the machines of the system do not fail")
-    return system.replace(failures={**system.failures.parts(), part: value})
-
-
 def _with_inaccuracy(system: System, part: str, value: float) -> System:
     assumed = system.assumed or Assumed()
     inaccuracy = {**assumed.inaccuracy.parts(), part: value}
@@ -89,32 +83,35 @@ def _with_nodes(system: System, count: float) -> System:
 def _with_perturbation(system: System, part: str, value: float) -> System:
     if system.mode is not mode.CHAINS:
         raise InputError(f"perturbation.{part} cannot be varied: the system has no chains")
-    disturbed = (system.perturbation or Perturbation()).parts()
-    return system.replace(perturbation={**disturbed, part: value})
-
-
-def _with_interval(system: System, mean: float) -> System:
-    if system.changes is None:
-        raise InputError("mean_interval cannot be varied: the rates of the system do not change")
-    return system.replace(changes={**system.changes.parts(), "mean_interval": mean})
-
-
-def _with_batch(system: System, part: str, value: float) -> System:
-    whole = int(value) if value == int(value) else value
-    batch = {} if system.batch is None else system.batch.parts()
-    return system.replace(batch={**batch, part: whole})
+    return _with_part(system, "perturbation", part, value)
 
 
 def _with_deadlines(system: System, factor: float) -> System:
     if system.deadlines is None or system.deadlines.factor is None:
         raise InputError("deadline_factor cannot be varied: the system has no [deadlines] factor")
-    return system.replace(deadlines={**system.deadlines.parts(), "factor": factor})
+    return _with_part(system, "deadlines", "factor", factor)
 
 
-def _with_belief(system: System, part: str, value: float | str) -> System:
-    assumed = {} if system.assumed is None else system.assumed.parts()
-    return system.replace(assumed={**assumed, part: value})
+def _with_interval(system: System, mean: float) -> System:
+    missing = "the rates of the system do not change"
+    return _with_part(system, "changes", "mean_interval", mean, missing)
 
+
+def _with_batch(system: System, part: str, value: float) -> System:
+    return _with_part(system, "batch", part, int(value) if value == int(value) else value)
+
+
+def _with_part(
+    system: System, table: str, part: str, value: float | str, missing: str = ""
+) -> System:
+    """Change one part of a table of the system; refuse a missing table if it must be there."""
+    now = getattr(system, table)
+    if now is None and missing:
+        raise InputError(f"{part} cannot be varied: {missing}")
+    return system.replace(**{table: {**({} if now is None else now.parts()), part: value}})
+
+
+STEADY = "the machines of the system do not fail"
 
 BELIEFS = ("assumed.execution", "assumed.scale", "assumed.shift")
 """Wrong beliefs about the pmfs of execution times: the name of a shape, or a number."""
@@ -124,8 +121,8 @@ VARIATIONS: dict[str, Callable[[System, float], System]] = {
     "arrivals": _scaled,
     "machines": lambda system, times: _with_counts(system, [times * c for c in system.counts]),
     "nodes": _with_nodes,
-    "mean_uptime": lambda system, mean: _with_failures(system, "mean_uptime", mean),
-    "mean_repair": lambda system, mean: _with_failures(system, "mean_repair", mean),
+    "mean_uptime": lambda system, mean: _with_part(system, "failures", "mean_uptime", mean, STEADY),
+    "mean_repair": lambda system, mean: _with_part(system, "failures", "mean_repair", mean, STEADY),
     "mean_interval": _with_interval,
     "inaccuracy.arrivals": lambda system, most: _with_inaccuracy(system, "arrivals", most),
     "inaccuracy.availability": lambda system, most: _with_inaccuracy(system, "availability", most),

@@ -4,7 +4,7 @@ from ..model import JobFailedError
 from .book import Book
 from .future import JobFuture
 from .grid import Grid
-from .job import Cancel, Job, Send, Stage
+from .job import Cancel, Send, Stage
 from .journal import Journal
 from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, queues, statistics
 from .mapper import Mapper
@@ -16,7 +16,6 @@ __all__ = [
     "Cancel",
     "Corrections",
     "Grid",
-    "Job",
     "JobFailedError",
     "JobFuture",
     "JobPage",

@@ -60,15 +60,15 @@ class JobFuture(Future[Any]):
     def _hand_over(self, done: Future[Any]) -> None:
         with ADDING:
             calls, self._calls = self._calls or (), None
-        self._answers.call(lambda: _call_all(calls, done))
 
+        def call_all() -> None:
+            for each in calls:
+                try:
+                    each(done)
+                except (Exception, SystemExit):  # Ctrl-C is for the thread that runs this
+                    LOGGER.exception("a callback of %r failed", done)
 
-def _call_all(callbacks: tuple[Callback, ...], done: Future[Any]) -> None:
-    for each in callbacks:
-        try:
-            each(done)
-        except (Exception, SystemExit):  # Ctrl-C is for the thread that runs this
-            LOGGER.exception("a callback of %r failed", done)
+        self._answers.call(call_all)
 
 
 class Answers:
@@ -82,17 +82,9 @@ class Answers:
         self._callbacks = _Callbacks()
         self._own = 0
 
-    def to(self, future: JobFuture) -> Raw:
-        """Return the receiver of the pickled result of a future."""
-        return Raw(self, future)
-
     def settle(self, future: JobFuture, result: bytes, error: Exception | None) -> None:
-        """Settle a future in the thread of results."""
+        """Settle a future in the thread of results, unless it is settled already."""
         self._pool.submit(_settle, future, result, error)
-
-    def refuse(self, future: JobFuture, error: Exception) -> None:
-        """Settle a future with an error, unless it is settled already."""
-        self.settle(future, b"", error)
 
     def cancelled(self, future: JobFuture) -> None:
         """Mark the future of a cancelled job."""

@@ -23,7 +23,7 @@ from ..policies import find as find_policy
 from . import validation
 from .event import Entry
 from .executors import Executor
-from .future import Answers, JobFuture
+from .future import Answers, JobFuture, Raw
 from .job import Stage
 from .journal import Journal
 from .journal_queries import Statistics, statistics
@@ -312,7 +312,8 @@ class Grid:
         self.journal.close()
         for number, future in list(self._pending.items()):
             words = f"the grid was closed before job {number} had ended; a Grid with the journal "
-            self._answers.refuse(future, GridClosedError(f"{words}{self.journal.path} runs it"))
+            error = GridClosedError(f"{words}{self.journal.path} runs it")
+            self._answers.settle(future, b"", error)
         self._answers.close(LAST)
 
     def __enter__(self) -> Self:
@@ -352,7 +353,7 @@ class Grid:
                 job.lost += 1
             future = futures[job.number] = self._future(job.number)
             number = self.mapper.class_of(kept.task_class)
-            raw = self._answers.to(future)
+            raw = Raw(self._answers, future)
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
@@ -404,12 +405,12 @@ class Grid:
             task_class = self.mapper.class_of(name or self._unnamed)
         except InputError as error:  # the policy takes no more classes
             for future in futures:
-                self._answers.refuse(future, InputError(*error.args))
+                self._answers.settle(future, b"", InputError(*error.args))
             if receipt is not None:
                 receipt.refuse(error)
             return
         for work, future in zip(works, futures, strict=True):
-            answer = self._answers.to(future)
+            answer = Raw(self._answers, future)
             self.mapper.hear(Submission(future.number, task_class, work, answer, receipt))
 
     def _future(self, number: int) -> JobFuture:
@@ -430,20 +431,16 @@ class Grid:
         looked = 0
         with self._ended:
             while not self._ended.wait_for(lambda: self._closed or not self._pending, LOOK):
-                why = self._held_up()
+                try:
+                    why = str(self._in_loop(self.operators.held_up))
+                except GridClosedError:  # another thread has closed it
+                    why = ""
                 looked = looked + 1 if why else 0
                 if looked == LOOKS:
                     LOGGER.warning("the grid waits, jobs left: %d; %s", len(self._pending), why)
         with suppress(RuntimeError):  # another thread has closed the grid
             self._answers.give(callbacks=None)
         self.close()
-
-    def _held_up(self) -> str:
-        """Say why waiting jobs do not run, or return an empty text."""
-        try:
-            return str(self._in_loop(self.operators.held_up))
-        except GridClosedError:  # another thread has closed it
-            return ""
 
     def _cancel_waiting(self) -> None:
         """Cancel the jobs that no machine runs yet, some in every turn."""

@@ -249,22 +249,17 @@ def _figures(groups: list[_Group], until: float) -> Figures:
         return total / jobs if jobs else float("nan")
 
     ended, timed = number[Stage.finished], sum(group.timed for group in done)
-
     arrived = sum(number.values())
+    sums = ("lost", "timed_out", "deaths", "resubmitted")
+    means: dict[str, Any] = {
+        **{name: mean(name, ended) for name in ("waiting", "notification", "response")},
+        **{name: mean(name, timed) for name in ("communication", "execution")},
+    }
     return Figures(
         arrived=arrived,
-        finished=number[Stage.finished],
-        failed=number[Stage.failed],
-        cancelled=number[Stage.cancelled],
+        **{stage: number[Stage(stage)] for stage in ("finished", "failed", "cancelled")},
         unfinished=sum(number[each] for each in Stage if not each.is_final),
-        lost=sum(group.lost for group in groups),
-        timed_out=sum(group.timed_out for group in groups),
-        deaths=sum(group.deaths for group in groups),
-        resubmitted=sum(group.resubmitted for group in groups),
-        waiting=mean("waiting", ended),
-        communication=mean("communication", timed),
-        execution=mean("execution", timed),
-        notification=mean("notification", ended),
-        response=mean("response", ended),
+        **{name: sum(getattr(group, name) for group in groups) for name in sums},
+        **means,
         arrival_rate=arrived / until if until > 0 else float("nan"),
     )

@@ -234,7 +234,7 @@ class Mapper:
                 break
         if self.book.unfinished and not self.broken:
             self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
-        while self._coming and not self.broken and self._pace.takes_jobs():
+        while self._coming and not self.broken and not self._pace.left():
             self._try_to_enter(self._coming.popleft(), turn)
             if self.book.enough():
                 self._pace.pause_after_this = any(self.book.running)

@@ -74,8 +74,7 @@ class Ownership:
             with suppress(OSError):
                 self.sign.unlink()
             self._lock.truncate(0)  # so that the next owner is not mistaken for us
-            self._lock.close()
-            self._lock = None
+            self.leave_to_parent()
 
     def leave_to_parent(self) -> None:
         """Close a lock that this process has inherited as a fork of its owner."""

@@ -98,9 +98,8 @@ def corrections_of(given: Any) -> Corrections:
     if isinstance(given, Corrections):
         return given
     if isinstance(given, bool):
-        return Corrections(
-            **dict.fromkeys(("availability", "arrivals", "rates", "overhead"), given)
-        )
+        names = ("availability", "arrivals", "rates", "overhead")
+        return Corrections(**dict.fromkeys(names, given))
     if isinstance(given, dict):
         return Corrections(**given)
     raise InputError(f"corrections is {given!r}; expected true, false or a table")

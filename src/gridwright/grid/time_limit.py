@@ -77,14 +77,12 @@ class TimeLimits:
             then = "stopped"
         turn.note(Entry(now, "timed out", sent.job, sent.attempt, name, {"then": then}))
         turn.out += said
-        self._watch_copy(sent, book.jobs[sent.job])
-
-    def _watch_copy(self, sent: Send, job: Job) -> None:
-        """Limit the time of a copy that continues, if retries have a limit."""
-        if self.mapper.settings.retries is not None and sent.attempt in job.copies:
-            seconds = self._limit(job) * self.mapper.unit
+        job = book.jobs[sent.job]
+        # A copy that continues has a time limit too, if retries have a limit.
+        if mapper.settings.retries is not None and sent.attempt in job.copies:
+            seconds = self._limit(job) * mapper.unit
             loop, word = asyncio.get_running_loop(), Overdue(sent, is_copy=True)
-            self._timers[sent.job, sent.attempt] = loop.call_later(seconds, self.mapper.hear, word)
+            self._timers[sent.job, sent.attempt] = loop.call_later(seconds, mapper.hear, word)
 
     def _limit(self, job: Job) -> float:
         """Return how long a job may take.

@@ -179,10 +179,6 @@ class Pace:
         """Tell whether a turn has taken long enough."""
         return thread_time() - self._cpu > BREATH
 
-    def takes_jobs(self) -> bool:
-        """Tell whether submissions may be handled now."""
-        return monotonic() >= self._intake
-
     def end(self) -> None:
         """End a turn; submissions then wait if there were many."""
         if self.pause_after_this:
@@ -190,7 +186,7 @@ class Pace:
             self._intake = now + min(PAUSE * (now - self._began), LONGEST_PAUSE)
 
     def left(self) -> float:
-        """Return the seconds for which submissions have to wait."""
+        """Return the seconds for which submissions have to wait, 0 if they may be handled now."""
         return max(self._intake - monotonic(), 0.0)
 
 

@@ -51,8 +51,7 @@ def draw_allocation(allocation: Allocation, path: Path | None = None) -> Figure:
 def _label(axes: Axes, allocation: Allocation) -> None:
     system = allocation.system
     axes.set_yticks(range(len(system.classes)), list(map(literal, system.classes)))
-    axes.set_ylabel("class")
-    axes.set_xlabel("machine")
+    axes.set(ylabel="class", xlabel="machine")
     if len(system.machines) <= READABLE:
         names = list(map(literal, system.machines))
         axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
@@ -95,14 +94,14 @@ def draw_adversary(found: Adversary, path: Path | None = None) -> Figure:
         for name, each in zip(system.classes, system.arrival_rates, strict=True)
     ]
     rates.set_yticks(range(len(arrivals)), arrivals)
-    rates.set_xlabel("machine")
-    rates.set_ylabel("class: arrivals")
-    rates.set_title("rates; dark: efficient")
+    rates.set(xlabel="machine", ylabel="class: arrivals", title="rates; dark: efficient")
     results = found.comparison.results
     means = [result.mean_number.mean for result in results]
     errors = [result.mean_number.half_width for result in results]
     names = [literal(str(result.policy)) + mark(result) for result in results]
     bars.bar(names, means, yerr=errors, color=[f"C{k}" for k in range(len(names))], capsize=4)
-    bars.set_ylabel("mean number in system")
-    bars.set_title(f"load {100 * best.load:.1f} %, {literal(found.verdict)}")
+    bars.set(
+        ylabel="mean number in system",
+        title=f"load {100 * best.load:.1f} %, {literal(found.verdict)}",
+    )
     return save(figure, path)

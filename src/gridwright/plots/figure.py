@@ -30,7 +30,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path | None) -> Figure:
-    """Write a figure in the format that the path ends in, if there is a path; return it."""
+    """Write a figure if there is a path, in the format of its ending; return the figure."""
     import matplotlib
 
     if path is None:
@@ -47,7 +47,7 @@ def save(figure: Figure, path: Path | None) -> Figure:
 
 
 def literal(name: str) -> str:
-    """Write a name so that nothing in it is taken for a formula."""
+    """Escape a name so that Matplotlib does not read it as a formula."""
     return name.replace("$", r"\$").encode("utf-8", "replace").decode()
 
 

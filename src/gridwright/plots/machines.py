@@ -38,10 +38,9 @@ def draw_run(run: Run, path: Path | None = None) -> Figure:
             axes.axvspan(fault.start, end, color="0.9", zorder=0)
     title = f"{run.experiment.name or run.system.name} under {run.about['policy']}"
     axes.set_title(literal(title), loc="left")
-    axes.set_xlabel("time units")
-    axes.set_ylabel("response, time units")
-    axes.set_xlim(0, run.until)
-    axes.set_ylim(bottom=0)
+    axes.set(
+        xlabel="time units", ylabel="response, time units", xlim=(0, run.until), ylim=(0, None)
+    )
     axes.legend(frameon=False)
     return save(figure, path)
 
@@ -55,19 +54,16 @@ def draw_calibration(found: Calibrations, path: Path | None = None) -> Figure:
         times = [(p.at, p.seconds, p.mean) for p in each.lengths]
         _dots(left, times)
         _line(left, each.time_line, times[-1][0], "C0")
-        left.set_xlabel("iterations of the loop")
-        left.set_ylabel("seconds")
+        left.set(xlabel="iterations of the loop", ylabel="seconds")
         rates = [(p.at, [1 / s for s in p.seconds], 1 / p.mean) for p in each.availabilities]
         _dots(right, rates)
         _line(right, each.rate_line, 1.0, "C0")
         wanted = {"color": "0.6", "linestyle": ":", "label": "as imposed"}
         right.plot([0, 1], [0, each.imposed], **wanted)
-        right.set_xlabel("imposed availability")
-        right.set_ylabel("jobs a second")
+        right.set(xlabel="imposed availability", ylabel="jobs a second")
         left.set_title(f"machine {literal(each.machine)}", loc="left")
         for axes in (left, right):
-            axes.set_xlim(left=0)
-            axes.set_ylim(bottom=0)
+            axes.set(xlim=(0, None), ylim=(0, None))
             axes.legend(frameon=False)
     return save(figure, path)
 

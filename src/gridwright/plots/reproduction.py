@@ -58,12 +58,15 @@ def _draw_lines(axes: Any, outcomes: list[Outcome]) -> None:
         band(axes, at, [each.ours for each in mine], k, policy)
     if outcomes[0].cell["metric"] == "Delta_pct":
         axes.axhline(0, color="grey", linewidth=0.8)
-        axes.set_xlabel("largest inaccuracy of the availabilities, %")
-        axes.set_ylabel("improvement over Gcmu, %")
+        axes.set(
+            xlabel="largest inaccuracy of the availabilities, %", ylabel="improvement over Gcmu, %"
+        )
     else:
-        axes.set_xlabel("largest inaccuracy of arrival and execution rates, %")
-        axes.set_ylabel("mean response time")
-        axes.set_yscale("log")
+        axes.set(
+            xlabel="largest inaccuracy of arrival and execution rates, %",
+            ylabel="mean response time",
+            yscale="log",
+        )
     axes.legend(frameon=False)
 
 
@@ -119,9 +122,7 @@ def draw_performance(axes: Any, outcomes: list[Outcome]) -> None:
             axes.plot(nodes, published, "kx", label="published", zorder=3)
     axes.set_xscale("log", base=2)
     axes.set_xticks(nodes, nodes)
-    axes.set_ylim(-0.03, 1.05)
-    axes.set_xlabel("nodes")
-    axes.set_ylabel("performance: OK / (OK + late)")
+    axes.set(ylim=(-0.03, 1.05), xlabel="nodes", ylabel="performance: OK / (OK + late)")
     axes.legend(frameon=False, fontsize=8)
 
 
@@ -148,8 +149,7 @@ def draw_perturbed(axes: Any, outcomes: list[Outcome]) -> None:
     if max(densities) > SPIKE * np.median(densities):  # no perturbation at all is one
         axes.set_yscale("symlog", linthresh=2)
         axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("actual over estimated time")
-    axes.set_ylabel("density")
+    axes.set(xlabel="actual over estimated time", ylabel="density")
     axes.legend(frameon=False)
 
 

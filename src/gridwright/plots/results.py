@@ -84,8 +84,7 @@ def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
     side_by_side(axes, heights, errors)
     names = [literal(each.name) for each in results[0].classes]
     axes.set_xticks(range(len(names)), names)
-    axes.set_xlabel("class")
-    axes.set_ylabel(in_words(metric))
+    axes.set(xlabel="class", ylabel=in_words(metric))
     if not has_deadlines:
         log_if_far(axes, np.ravel(heights))
 
@@ -98,8 +97,7 @@ def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:
         if len(numbers) > 1:
             low, high = numbers.min(axis=0), numbers.max(axis=0)
             axes.fill_between(times, low, high, color=f"C{k}", alpha=0.15, linewidth=0)
-    axes.set_xlabel("time")
-    axes.set_ylabel("tasks in system (mean and range)")
+    axes.set(xlabel="time", ylabel="tasks in system (mean and range)")
     ends = [result.mean_number.mean for result in results]
     if max(ends) > 20 * min(ends):
         axes.set_yscale("symlog", linthresh=max(min(ends), 1e-9))
@@ -113,9 +111,11 @@ def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
         run = result.replications[0]
         shares = 100 * np.array(run.more["disagreements"])
         axes.plot(run.times[1:], shares, color=f"C{k}", label=_name(result))
-    axes.set_xlabel("time")
-    axes.set_ylabel("pairs (class, machine) in which\ntwo machines' plans differ, %")
-    axes.set_ylim(bottom=0)
+    axes.set(
+        xlabel="time",
+        ylabel="pairs (class, machine) in which\ntwo machines' plans differ, %",
+        ylim=(0, None),
+    )
     axes.legend(frameon=False)
 
 
@@ -145,8 +145,7 @@ def draw_sweep(found: Sweep, path: Path | None = None) -> Figure:
                 axes.plot(values[chosen], means[chosen], color=f"C{k}", **around)
         if full is not None:
             axes.axvline(full, color="grey", linewidth=0.8, linestyle="--")
-        axes.set_xlabel(found.vary)
-        axes.set_ylabel(in_words(metric))
+        axes.set(xlabel=found.vary, ylabel=in_words(metric))
         if metric not in first.more_is_better:
             log_if_far(axes, [row[metric].mean for row in found.rows()])
         axes.legend(frameon=False)
@@ -186,14 +185,14 @@ def draw_contest(found: Contest, path: Path | None = None) -> Figure:
         share = np.arange(1, len(each) + 1) / len(ratios)
         profile.step([1, *each], [0, *share], where="post", color=f"C{k}", label=literal(policy))
         by_load.plot(loads, ratios[:, k], color=f"C{k}", **dots)
-    profile.set_xlim(1, FARTHEST)
-    profile.set_ylim(0, 1.01)
-    profile.set_xlabel("mean number in system ÷ least of all policies")
-    profile.set_ylabel("share of the systems within it")
+    profile.set(
+        xlim=(1, FARTHEST),
+        ylim=(0, 1.01),
+        xlabel="mean number in system ÷ least of all policies",
+        ylabel="share of the systems within it",
+    )
     profile.legend(frameon=False, loc="lower right")
-    by_load.set_ylim(1, FARTHEST)
-    by_load.set_xlabel("load")
-    by_load.set_ylabel("mean number ÷ least")
+    by_load.set(ylim=(1, FARTHEST), xlabel="load", ylabel="mean number ÷ least")
     figure.suptitle(f"{len(found.bouts)} systems")
     return save(figure, path)
 
@@ -228,15 +227,13 @@ def draw_replays(found: Sequence[Replay], length: float, path: Path | None = Non
     side_by_side(classes, [(each.by_class / HOUR).tolist() for each in found])
     tasks = [literal(name) for name in found[0].system.classes]
     classes.set_xticks(range(len(tasks)), tasks, rotation=30)
-    classes.set_ylabel("mean response, hours")
-    classes.set_yscale("log")
+    classes.set(ylabel="mean response, hours", yscale="log")
     for k, each in enumerate(found):
         shown = each.times <= BEYOND * length
         times, counts = each.times[shown] / HOUR, each.numbers[shown]
         number.step(times, counts, f"C{k}", where="post", label=names[k])
     number.axvline(length / HOUR, color="grey", linewidth=0.8, linestyle=":")
-    number.set_xlabel("hours (dotted: the last job arrives)")
-    number.set_ylabel("jobs in system")
+    number.set(xlabel="hours (dotted: the last job arrives)", ylabel="jobs in system")
     number.set_yscale("symlog", linthresh=10)
     number.set_ylim(bottom=0)
     number.legend(frameon=False)

@@ -8,22 +8,23 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 
-def _record(*fields: tuple[str, str]) -> np.dtype[np.void]:
-    return np.dtype(list(fields), align=True)
+def record_type(**fields: str) -> np.dtype[np.void]:
+    """Return the type of records with these fields, laid out as compiled code reads them."""
+    return np.dtype(list(fields.items()), align=True)
 
 
-MACHINE = _record(
-    ("up", "?"),
-    ("serving", "i8"),  # the class in service, −1 for none
-    ("backlog", "i8"),  # tasks there, the one in service included
-    ("work", "f8"),  # expected time to finish what is there, each task at its full mean
-    ("availability", "f8"),  # share of the CPU that is believed to be there
+MACHINE = record_type(
+    up="?",
+    serving="i8",  # the class in service, −1 for none
+    backlog="i8",  # tasks there, the one in service included
+    work="f8",  # expected time to finish what is there, each task at its full mean
+    availability="f8",  # share of the CPU that is believed to be there
 )
-CLASS = _record(
-    ("arrival", "f8"),  # believed arrival rate
-    ("waiting", "i8"),  # tasks that wait centrally
-    ("oldest", "f8"),  # arrival time of the first of them
-    ("arrived", "i8"),  # tasks so far, this one included
+CLASS = record_type(
+    arrival="f8",  # believed arrival rate
+    waiting="i8",  # tasks that wait centrally
+    oldest="f8",  # arrival time of the first of them
+    arrived="i8",  # tasks so far, this one included
 )
 
 Pairs = Annotated[Any, "[class, machine]"]
@@ -84,33 +85,33 @@ MOST_TOP = 5
 LEFT = -2
 """The machine of a task that a policy has set aside at this mapping event."""
 
-WAITING = _record(
-    ("task_class", "i8"),
-    ("arrival", "f8"),
-    ("deadline", "f8"),  # infinite for none
-    ("machine", "i8"),  # where it is assigned now, −1 for nowhere
-    ("following", "i8"),  # the next of its class, −1 for none
+WAITING = record_type(
+    task_class="i8",
+    arrival="f8",
+    deadline="f8",  # infinite for none
+    machine="i8",  # where it is assigned now, −1 for nowhere
+    following="i8",  # the next of its class, −1 for none
 )
-KIND = _record(
-    ("first", "i8"),  # the task of this class that has waited longest, −1 for none
-    ("left", "i8"),  # a policy's own: the first it has not dealt with
-    ("live", "i8"),  # a policy's own: the first of those that can still be on time
+KIND = record_type(
+    first="i8",  # the task of this class that has waited longest, −1 for none
+    left="i8",  # a policy's own: the first it has not dealt with
+    live="i8",  # a policy's own: the first of those that can still be on time
 )
-SLOT = _record(
-    ("queued", "i8"),  # tasks there, the one that runs included
-    ("free", "i8"),  # how many more it takes
-    ("ready", "f8"),  # when it is expected to have done all of them
-    ("serving", "i8"),  # the class that runs, −1 for none
-    ("begun", "f8"),  # when that one began
-    ("anchor", "f8"),  # when the pmfs of ``done`` and ``given`` begin
-    ("bins", "i8"),  # how long the one of ``done`` is
-    ("given", "i8"),  # and that of ``given``
-    ("odds", "f8"),  # how likely all there are on time, those that cannot be left out
-    ("missed", "i8"),  # how many of them cannot be
-    ("picked", "i8"),  # a policy's own: candidates
+SLOT = record_type(
+    queued="i8",  # tasks there, the one that runs included
+    free="i8",  # how many more it takes
+    ready="f8",  # when it is expected to have done all of them
+    serving="i8",  # the class that runs, −1 for none
+    begun="f8",  # when that one began
+    anchor="f8",  # when the pmfs of ``done`` and ``given`` begin
+    bins="i8",  # how long the one of ``done`` is
+    given="i8",  # and that of ``given``
+    odds="f8",  # how likely all there are on time, those that cannot be left out
+    missed="i8",  # how many of them cannot be
+    picked="i8",  # a policy's own: candidates
 )
-HELD = _record(("task_class", "i8"), ("deadline", "f8"))
-CHOSEN = _record(("place", "i8"), ("machine", "i8"))
+HELD = record_type(task_class="i8", deadline="f8")
+CHOSEN = record_type(place="i8", machine="i8")
 
 
 class BatchView(NamedTuple):
@@ -155,27 +156,27 @@ def assign(waiting: Any, view: BatchView, count: int, place: int, machine: int) 
     return count + 1
 
 
-NODE = _record(
-    ("up", "?"),
-    ("serving", "i8"),  # the job whose application runs there, −1 for none
-    ("backlog", "i8"),  # applications there, the running one included
-    ("work", "f8"),  # their estimated times, each in full
-    ("availability", "f8"),  # share of the CPU
+NODE = record_type(
+    up="?",
+    serving="i8",  # the job whose application runs there, −1 for none
+    backlog="i8",  # applications there, the running one included
+    work="f8",  # their estimated times, each in full
+    availability="f8",  # share of the CPU
 )
-JOB = _record(
-    ("number", "i8"),  # in the order of arrival
-    ("template", "i8"),
-    ("arrived", "f8"),
-    ("stage", "i8"),  # its application now, from 0
-    ("machine", "i8"),  # where its last application was sent, −1 at first
+JOB = record_type(
+    number="i8",  # in the order of arrival
+    template="i8",
+    arrived="f8",
+    stage="i8",  # its application now, from 0
+    machine="i8",  # where its last application was sent, −1 at first
 )
-TEMPLATE = _record(
-    ("first", "i8"),  # the row of its first application in ``times``
-    ("applications", "i8"),
-    ("rate", "f8"),  # as it is believed
-    ("latency", "f8"),  # acceptable
-    ("customer", "i8"),
-    ("arrived", "i8"),  # jobs so far, this one included
+TEMPLATE = record_type(
+    first="i8",  # the row of its first application in ``times``
+    applications="i8",
+    rate="f8",  # as it is believed
+    latency="f8",  # acceptable
+    customer="i8",
+    arrived="i8",  # jobs so far, this one included
 )
 
 

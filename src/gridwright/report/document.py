@@ -1,4 +1,4 @@
-"""A document in HTML that needs nothing beside itself: no font, no script, no picture elsewhere."""
+"""HTML documents in one file, without outside fonts, scripts or pictures."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def paragraph(words: str) -> str:
 
 
 def section(title: str, parts: Iterable[str], name: str = "") -> str:
-    """Return a section, which may have a name to be linked by."""
+    """Return a section; links can point to its name."""
     where = f' id="{escape(name)}"' if name else ""
     return "\n".join([f"<section><h2{where}>{escape(title)}</h2>", *parts, "</section>"])
 
 
 def details(title: str, parts: Iterable[str]) -> str:
-    """Return parts that are shown when asked for."""
+    """Return parts that are folded away until the reader opens them."""
     return "\n".join([f"<details><summary>{escape(title)}</summary>", *parts, "</details>"])
 
 
@@ -93,8 +93,8 @@ def table(
 ) -> str:
     """Return a table of plain words; a head that begins with ``>`` is of numbers.
 
-    ``label`` says to who cannot see it what it is, and ``kinds`` of each row what its last cell is:
-    agrees, differs, …
+    ``label`` describes the table to screen readers. ``kinds`` has the kind of the last cell of
+    each row: agrees, differs, …
     """
     numbers = [head.startswith(">") for head in heads]
 
@@ -120,9 +120,9 @@ def table(
 def picture(
     draw: Callable[[Path], object], words: str, *, shows: str = "", vector: bool = True
 ) -> str:
-    """Return a picture with its caption; ``draw`` is given the path to draw it into.
+    """Return a picture with its caption; ``draw`` takes the path to draw into.
 
-    ``shows`` says what is on it to who cannot see it; without, the caption does.
+    ``shows`` describes the picture to screen readers; by default the caption does.
     """
     kind, media = (".svg", "svg+xml") if vector else (".png", "png")
     with TemporaryDirectory() as folder:
@@ -136,7 +136,7 @@ def picture(
 
 
 def made(more: Iterable[tuple[str, str]] = ()) -> str:
-    """Return with what a report was made: versions, machine, day."""
+    """Return a table of versions, machine and date."""
     rows = [
         *more,
         ("gridwright", version("gridwright")),

@@ -1,7 +1,7 @@
-"""What the printed cells about chains ask: sums over bodies, and the spread of another run.
+"""Questions of the printed cells about chains.
 
-A printed row is one run of several bodies, without an interval. What we set beside it is the mean
-of several such runs, and the interval that another one would fall into.
+A printed row is one run of several bodies, without an interval. We compare it with the mean of
+several such runs and the prediction interval of one more.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ..catalogue import Cell, find, results
 from ..experiments import Result
 from ..statistics import Estimate, prediction
 from .laboratory import Run
-from .question import Answer, Question, entry_of
+from .question import Answer, Question, entry_of, exact
 
 BODIES = {"II": 10, "III": 10, "IV": 10, "V": 3, "text": 10}
 """Bodies of a printed run, by table."""
 STEPS = tuple(round(0.1 * k, 1) for k in range(11))
 """The values of etcvar that were simulated; every second one is printed."""
 FULL_PERFORMANCE = 0.995
-"""What a performance of 1 is rounded from."""
+"""The least performance that is rounded to 1."""
 POLICIES = {"FCFS": "chain_fcfs", "RR": "chain_rr", "MCT": "chain_mct"}
 COUNTS = {"jobs_ok": "ok", "jobs_late": "late", "jobs_in_progress": "in_progress"}
 NORMAL_VARIANCE = 1 - 2 * exp(-0.5) / sqrt(2 * pi) / 0.6826894921370859
-"""Of the standard normal distribution within (−1, 1)."""
+"""The variance of the standard normal distribution within (−1, 1)."""
 
 Floats = NDArray[np.float64]
 
 
 def methods(method: str) -> dict[str, Any]:
-    """Return the part of the published system that a way to draw its templates changes.
+    """Return the changes to the published system for a method to draw templates.
 
     >>> methods("calibrated")["random_templates"]["method"]
     'calibrated'
@@ -62,12 +62,12 @@ def _runs(result: Result, name: str, bodies: int) -> Floats:
 
 
 def _count(cell: Cell) -> Question:
-    run = _run(cell)
-    name = COUNTS[cell["metric"]]
-    return Question(
-        (run,),
-        lambda results: Answer(prediction(_runs(results[0], name, run.bodies).sum(axis=1))),
-    )
+    run, name = _run(cell), COUNTS[cell["metric"]]
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        return Answer(prediction(_runs(results[0], name, run.bodies).sum(axis=1)))
+
+    return Question((run,), answer)
 
 
 def _performance(cell: Cell) -> Question:
@@ -88,7 +88,7 @@ def _averaged(result: Result, run: Run) -> Floats:
 
 
 def _spread(cell: Cell) -> Question:
-    """Ask by how much the performance differs over all perturbations."""
+    """Ask for the largest minus the least performance over all perturbations."""
     runs = tuple(_run(cell, etcvar=v) for v in STEPS)
 
     def answer(results: tuple[Result, ...]) -> Answer:
@@ -99,17 +99,19 @@ def _spread(cell: Cell) -> Question:
 
 
 def _nodes_needed(cell: Cell) -> Question:
-    """Ask for the fewest nodes of those published with full performance.
+    """Ask for the fewest published nodes with full performance.
 
-    The interval reaches down to the most nodes that are too few: it lies between, or beyond.
+    The interval starts at the largest number of nodes that is too few.
     """
     sizes = find("Wisnesky:16").printed["nodes"]
     runs = tuple(_run(cell, nodes=nodes) for nodes in sizes)
 
     def answer(results: tuple[Result, ...]) -> Answer:
-        full = [_performance_of(result) >= FULL_PERFORMANCE for result in results]
-        short = [nodes for nodes, enough in zip(sizes, full, strict=True) if not enough]
-        most = max(short, default=0)
+        most = 0
+        for nodes, result in zip(sizes, results, strict=True):
+            ok, late = result.values("ok").sum(), result.values("late").sum()
+            if ok / max(ok + late, 1) < FULL_PERFORMANCE:
+                most = max(most, nodes)
         enough = [nodes for nodes in sizes if nodes > most]
         if not enough:
             return Answer(Estimate(most, most, np.inf))  # more than were published
@@ -118,18 +120,12 @@ def _nodes_needed(cell: Cell) -> Question:
     return Question(runs, answer)
 
 
-def _performance_of(result: Result) -> float:
-    ok, late = result.values("ok").sum(), result.values("late").sum()
-    return float(ok / max(ok + late, 1))
-
-
 def _deviation(cell: Cell) -> Question:
-    """Ask for the standard deviation of actual over estimated times; exact, save for rounding."""
+    """Ask for the standard deviation of actual over estimated times, which is exact."""
     v = float(cell["etcvar"])
     g, u = (1 - v) ** 2 * NORMAL_VARIANCE, v**2 / 3
     variance = {"printed": (v**2 * g + u) / 4, "halved": (g + u) / 4, "mixture": g + u}
-    value = sqrt(variance[cell["reading"]])
-    return Question((), lambda results: Answer(Estimate(value, value, value)))
+    return Question((), lambda results: Answer(exact(sqrt(variance[cell["reading"]]))))
 
 
 QUESTIONS: dict[str, Callable[[Cell], Question]] = {
@@ -145,12 +141,12 @@ FITTED = {"calibrated": "calibrated, fitted", "entrywise": "entrywise, fitted"}
 TEXT = "text: each template on its own, 10,000 ticks"
 READINGS = ("printed", "halved", "mixture")
 HIGH, LOW = 1.0, 0.0
-"""etcvar of what is drawn as high and as low perturbation."""
+"""etcvar of the figures with high and with low perturbation."""
 FIGURES = {"2": ("II", "FCFS"), "3": ("III", "RR"), "4": ("IV", "MCT")}
 
 
 def chain_targets() -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
-    """Give name, description and cells of every further target.
+    """Give name, description and cells of the targets with other settings than printed.
 
     >>> names = [name for name, _, _ in chain_targets()]
     >>> [name for name in names if name.startswith("W:IV")]
@@ -194,15 +190,12 @@ def _again(
         {**{k: v for k, v in cell.items() if k != "note"}, "table": f"{table}:{word}", **more}
         for cell in results(src="W", table=table)
     )
-    return (
-        f"W:{table}:{word}",
-        f"Table {table} once more; {about}".replace("Table text", "text"),
-        cells,
-    )
+    name = table if table == "text" else f"Table {table}"
+    return f"W:{table}:{word}", f"{name} once more; {about}", cells
 
 
 def _drawn(number: str, table: str) -> Iterator[Cell]:
-    """Give the performances of a table once more, under every way to draw templates."""
+    """Give the performances of a table for every method to draw templates."""
     for cell in results(src="W", table=table, metric="perf_fraction"):
         again = {**cell, "table": f"{table}:Figure {number}"}
         yield {**again, "variant": "as printed"}

@@ -9,9 +9,9 @@ from typing import Any
 from ..allocation import allocate
 from ..catalogue import Cell, find
 from ..experiments import Result
-from ..statistics import Estimate, ratio
+from ..statistics import Estimate
 from .laboratory import Run
-from .question import Answer, Question, answered, exact
+from .question import Answer, Question, answered, compared, exact, saved
 
 POLICIES = {"MCT": "mct_dec", "LPAS_dec": "lpas_dec"}
 FIGURES = {"A:Figure 4.2": "4.B1", "A:Figure 4.3": "4.B2", "D:Figure 1": "4.B2"}
@@ -38,7 +38,7 @@ def run_of(cell: Cell, policy: str | None = None) -> Run:
 
 
 def drawn(name: str) -> Iterator[Cell]:
-    """Cells for what is drawn without a number, or what the source does not show at all."""
+    """Give cells for curves without printed numbers, and for figures that the source lacks."""
     table: Cell = {"src": name[0], "table": name[2:]}
     if name in ("A:4.1", "D:I"):
         table |= {"system": "4.A", "metric": "like_for_like_pct"}
@@ -70,18 +70,12 @@ def _figure(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
     return question
 
 
-def _against(figure: str, saved: bool) -> Callable[[Cell], Question]:
-    """Make the question for a figure relative to another policy's, or for what is saved of it."""
+def _against(figure: str, *, is_saved: bool) -> Callable[[Cell], Question]:
+    """Make the question for a figure relative to another policy's, or for the percent saved."""
 
     def question(cell: Cell) -> Question:
-        def answer(results: tuple[Result, ...]) -> Answer:
-            share = ratio(results[0].values(figure), results[1].values(figure))
-            if saved:
-                low, high = 100 * (1 - share.high), 100 * (1 - share.low)
-                share = Estimate(100 * (1 - share.mean), low, high)
-            return answered(share, results[0])
-
-        return Question((run_of(cell), run_of(cell, cell.get("reference_policy", "MCT"))), answer)
+        runs = run_of(cell), run_of(cell, cell.get("reference_policy", "MCT"))
+        return compared(runs, figure, saved) if is_saved else compared(runs, figure)
 
     return question
 
@@ -103,11 +97,11 @@ def _corner(arrivals: int, rates: int) -> Callable[[Cell], Question]:
 QUESTIONS: dict[str, Callable[[Cell], Question]] = {
     "W_mean": _figure(lambda result, cell: result.mean_response),
     "W_class": _figure(lambda result, cell: result.classes[cell["class"] - 1].mean_response),
-    "W_relative": _against("mean_response", saved=False),
-    "W_improvement_pct": _against("mean_response", saved=True),
-    "messages_relative": _against("messages_per_task", saved=False),
-    "messages_improvement_pct": _against("messages_per_task", saved=True),
-    "like_for_like_pct": _against("like_for_like", saved=True),
+    "W_relative": _against("mean_response", is_saved=False),
+    "W_improvement_pct": _against("mean_response", is_saved=True),
+    "messages_relative": _against("messages_per_task", is_saved=False),
+    "messages_improvement_pct": _against("messages_per_task", is_saved=True),
+    "like_for_like_pct": _against("like_for_like", is_saved=True),
     "load_lowest_pct": _corner(0, -1),
     "load_highest_pct": _corner(-1, 0),
 }

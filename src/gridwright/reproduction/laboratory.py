@@ -1,4 +1,4 @@
-"""Where published experiments are run again: each once, at one scale, and kept."""
+"""Run published experiments: each once, at one scale; the results are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Run(NamedTuple):
     changes: str = "{}"
     """Parts of the system that are changed, as JSON."""
     bodies: int = 1
-    """Replications that a published run is the sum of: they are short, and not shortened."""
+    """Replications that a published run is the sum of; these are short and never shortened."""
 
     def changed(self) -> System:
         """Return the system as it is to be simulated."""
@@ -68,7 +68,7 @@ QUICK = Scale(5, 1 / 20, LONG)
 
 @dataclass
 class Laboratory:
-    """Runs experiments, each once; what it is told to show is for whoever waits."""
+    """Run experiments, each once; ``show`` is called with the progress of each run."""
 
     scale: Scale = PUBLISHED
     seed: int = 1

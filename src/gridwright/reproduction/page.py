@@ -31,21 +31,18 @@ def draw_page(data: ReproductionData, *, explained: bool) -> str:
 
 
 def _lines(data: ReproductionData, explained: bool) -> Iterator[str]:
-    yield "# The published tables, reproduced"
-    yield ""
+    yield "# The published tables, reproduced\n"
     yield (
         "Every number that the sources print, beside ours with its 95 % interval. "
         "`gridwright research reproduce` makes this page (`--page`), and computes the verdicts."
         + (" [What differs, and why](differences.md) explains them." if explained else "")
     )
     if data.share < 1:
-        yield ""
         yield (
-            f"**Runs are {1 / data.share:g} times shorter than the published ones and "
+            f"\n**Runs are {1 / data.share:g} times shorter than the published ones and "
             "start empty: busy systems come out low, and verdicts are only a hint.**"
         )
-    yield ""
-    yield f"- **In all:** {counted(data.summary())}."
+    yield f"\n- **In all:** {counted(data.summary())}."
     yield f"- **Scale:** {data.scale}, seed {data.seed}."
     yield f"- **Work:** {data.work}."
     yield f"- **Made:** {data.made}."
@@ -59,16 +56,12 @@ def _lines(data: ReproductionData, explained: bool) -> Iterator[str]:
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield ""
-    yield f"## {section.name}"
-    yield ""
+    yield f"\n## {section.name}\n"
     yield section.sentence
     if section.note:
-        yield ""
-        yield section.note
+        yield f"\n{section.note}"
     if section.picture:
-        yield ""
-        yield f"![{section.name}: {section.about}](figures/{section.picture})"
+        yield f"\n![{section.name}: {section.about}](figures/{section.picture})"
     yield ""
     if {row.verdict for row in section.rows} == {Verdict.not_run}:
         yield f"Not run: {'; '.join(sorted({row.reason for row in section.rows}))}."

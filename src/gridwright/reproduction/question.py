@@ -1,4 +1,4 @@
-"""What a printed cell asks: which runs answer it, and how the answer is read off them."""
+"""Questions of printed cells: which runs answer a cell, and how to read the answer."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ POLICIES = {
     "MSD": "msd",
 }
 WORSE = 10.0
-"""A blank stands for a policy that is unstable or orders of magnitude worse than Gcmu: one."""
+"""A blank cell means unstable, or an order of magnitude worse than Gcmu: this factor."""
 
 
 class Answer(NamedTuple):
-    """What we have to set against a cell."""
+    """Our number or verdict for a cell."""
 
     ours: Estimate | None = None
     stable: bool | None = None
     worse: bool | None = None
-    """Of a blank: whether it is as much worse as a blank says."""
+    """For a blank cell: whether the policy is unstable or ``WORSE`` times worse than Gcmu."""
     detail: str = ""
-    """Of several runs: which of them are stable."""
+    """For several runs: which of them are stable."""
     undecided: bool = False
-    """Whether the runs are too short to tell if they are stable. A cell without runs is not."""
+    """Whether the runs are too short to tell if they are stable; False without runs."""
 
 
 def answered(ours: Estimate, *results: Result, worse: bool | None = None) -> Answer:
-    """Answer with a figure of some runs, which are stable if all of them are."""
+    """Answer with a figure of some runs; it is stable if all of them are."""
     verdicts = [result.stable for result in results]
     stable = False if False in verdicts else None if None in verdicts else True
     return Answer(ours, stable, worse, undecided=stable is None)
@@ -129,37 +129,38 @@ def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
     return question
 
 
-def _improvement(cell: Cell) -> Question:
-    """Ask for the improvement over Gcmu in percent."""
+def compared(
+    runs: tuple[Run, Run],
+    figure: str,
+    read: Callable[[Estimate], Estimate] = lambda share: share,
+    *,
+    both: bool = False,
+) -> Question:
+    """Ask for a figure of one run over that of another; with ``both``, both must be stable."""
 
     def answer(results: tuple[Result, ...]) -> Answer:
-        share = ratio(results[0].values("mean_response"), results[1].values("mean_response"))
-        worst, best = 100 * (1 - share.high), 100 * (1 - share.low)
-        return answered(Estimate(100 * (1 - share.mean), worst, best), results[0])
+        share = ratio(results[0].values(figure), results[1].values(figure))
+        return answered(read(share), *results[: 1 + both])
 
-    return Question((run_of(cell), run_of(cell, "Gcmu")), answer)
+    return Question(runs, answer)
+
+
+def saved(share: Estimate) -> Estimate:
+    """Return how many percent are saved, from a ratio."""
+    return Estimate(*(100 * (1 - each) for each in (share.mean, share.high, share.low)))
 
 
 def _relative(cell: Cell) -> Question:
     """Ask for the mean response time of one policy over that of another."""
-
-    def answer(results: tuple[Result, ...]) -> Answer:
-        share = ratio(results[0].values("mean_response"), results[1].values("mean_response"))
-        return answered(share, *results)
-
-    if cell["metric"] == "W_ratio_range":  # how many times the reference's is as long
-        return Question((run_of(cell, cell["reference_policy"]), run_of(cell)), answer)
-    return Question((run_of(cell), run_of(cell, "Gcmu")), answer)
+    runs = run_of(cell), run_of(cell, cell.get("reference_policy", "Gcmu"))
+    is_range = cell["metric"] == "W_ratio_range"  # here the reference is the numerator
+    return compared(runs[::-1] if is_range else runs, "mean_response", both=True)
 
 
 def _more_on_time(cell: Cell) -> Question:
-    """Ask for how many percent more tasks are on time under one policy than under another."""
-
-    def answer(results: tuple[Result, ...]) -> Answer:
-        share = ratio(results[0].values("on_time"), results[1].values("on_time"))
-        return answered(Estimate(*(100 * (each - 1) for each in share)), results[0])
-
-    return Question((run_of(cell), run_of(cell, cell["reference_policy"])), answer)
+    """Ask how many percent more tasks are on time under one policy than under another."""
+    runs = run_of(cell), run_of(cell, cell["reference_policy"])
+    return compared(runs, "on_time", lambda share: Estimate(*(100 * (e - 1) for e in share)))
 
 
 def _exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
@@ -201,7 +202,9 @@ QUESTIONS: dict[str, Callable[[Cell], Question]] = {
     ),
     "on_time_mean": _simple(lambda result, cell: result.figure("on_time")),
     "on_time_improvement_pct": _more_on_time,
-    "Delta_pct": _improvement,
+    "Delta_pct": lambda cell: compared(
+        (run_of(cell), run_of(cell, "Gcmu")), "mean_response", saved
+    ),
     "W_relative": _relative,
     "W_ratio_range": _relative,
     "load_pct": _exactly(lambda cell: 100 / _capacity(cell)),
@@ -221,7 +224,7 @@ TESTBED = {
     "response_time_seconds",
     "waiting_time_seconds",
 }
-"""What only a run on real machines can tell."""
+"""Metrics that only a run on real machines has."""
 
 
 def exact(value: float) -> Estimate:

@@ -126,7 +126,7 @@ def _seen(cell: Cell) -> Outcome:
         errata = [
             f"known erratum: {remark.text}"
             for remark in contradictions(cell)
-            if remark.kind != "difference"  # which is between the model and the cell
+            if remark.kind != "difference"  # differences concern only the model
         ]
         return Outcome(cell, None, None, Judgement(Verdict.not_run, "; ".join([words, *errata])))
     if cell.get("status") == "none_executed" or found.ours is None:
@@ -162,6 +162,6 @@ CENTRAL = {**question.QUESTIONS, **chains.QUESTIONS}
 
 
 def ask(cell: Cell) -> Question:
-    """Return what a cell asks."""
+    """Return the question of a cell."""
     known = decentralised.QUESTIONS if decentralised.is_decentralised(cell) else CENTRAL
     return known[cell["metric"]](cell)

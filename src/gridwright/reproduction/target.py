@@ -15,7 +15,7 @@ from .chains import chain_targets
 
 
 class Target(NamedTuple):
-    """A table or figure, with a cell for everything that we set beside it."""
+    """A table or figure, with its cells."""
 
     name: str
     about: str
@@ -42,7 +42,7 @@ def targets() -> dict[str, Target]:
 
 
 def choose(words: Sequence[str]) -> list[Target]:
-    """Return the targets that words name: all without any; a bare number or figure is A's.
+    """Return the targets with these names, all if there are none; ``A:`` may be left out.
 
     >>> [target.name for target in choose(["2.6", "Figure 3.1", "text"])]
     ['A:2.6', 'A:Figure 3.1', 'A:text', 'K:text', 'D:text', 'S:text', 'W:text']
@@ -68,7 +68,7 @@ def choose(words: Sequence[str]) -> list[Target]:
 
 
 def _other_times(table: Target) -> Iterator[Target]:
-    """Table 2.1 once more, with execution times of more and of less variation."""
+    """Give Table 2.1 with execution times of more and of less variation."""
     for words, times in (
         ("deterministic", "deterministic"),
         ("hyperexponential", {"kind": "hyperexponential", "scv": 2}),
@@ -88,13 +88,15 @@ def _other_times(table: Target) -> Iterator[Target]:
 
 
 def _drawn(name: str) -> Iterator[Cell]:
-    """Cells for what a figure draws without printing a number."""
+    """Give cells for curves and bars of a figure that prints no numbers."""
     cell: Cell = {"src": "A", "table": name.removeprefix("A:"), "case": 1}
-    relative = {"A:Figure 3.1": "3.G1:alpha1", "A:Figure 3.2": "3.G2:alpha1"}
-    relative["A:Figure 3.3"] = "3.G2:alpha2"
+    relative = {
+        "A:Figure 3.1": ("3.G1", "alpha1"),
+        "A:Figure 3.2": ("3.G2", "alpha1"),
+        "A:Figure 3.3": ("3.G2", "alpha2"),
+    }
     if name in relative:
-        system, arrival = relative[name].split(":")
-        cell |= {"system": system, "arrival": arrival}
+        cell["system"], cell["arrival"] = relative[name]
         for policy in ("FCFS", "LPAS_DG"):
             for metric in ("W_relative", "W_mean"):
                 yield {**cell, "policy": policy, "metric": metric}
@@ -120,7 +122,7 @@ def _drawn(name: str) -> Iterator[Cell]:
 
 
 def _worked() -> Iterator[Cell]:
-    """Every λ* and δ* that a source states, entry by entry."""
+    """Give every λ* and δ* that a source states."""
     for entry in entries():
         cell: Cell = {"src": entry.source, "table": "LP", "system": entry.name, "decimals": 4}
         if entry.expected_capacity is not None:
@@ -134,9 +136,9 @@ def _worked() -> Iterator[Cell]:
 DISCARDS = ("never", "batch", "both")
 FACTORS = (1, 2)
 FULL, JOINT = ("full", ("leaves", "counts")), ("joint", ("true", "false"))
-"""What is read in two ways, the text's way first."""
+"""Parameters whose published description has two readings, that of the text first."""
 OWN = {"MOC": JOINT, "MECT": ("", ("",))}
-"""What of it concerns a policy; the others are concerned by what is full."""
+"""Policies with another such parameter than ``full``, or none."""
 WORDS = {
     "leaves": "full: leaves",
     "counts": "full: load counts",
@@ -146,7 +148,7 @@ WORDS = {
 
 
 def other_readings(name: str) -> Iterator[Cell]:
-    """Give every printed cell of Figure 1 once more, for each reading but the text's."""
+    """Give every printed cell of Figure 1 for each reading other than that of the text."""
     if name != "S:Figure 1":
         return
     for discard, factor in product(DISCARDS, FACTORS):
@@ -155,7 +157,7 @@ def other_readings(name: str) -> Iterator[Cell]:
             for value in values:
                 is_text = (discard, factor, value) == ("never", 1, values[0])
                 if is_text or (cell["policy"] == "MECT" and discard != "never"):
-                    continue  # what is never discarded is the same under every rule
+                    continue  # MECT discards nothing, so the rule does not matter
                 words = [f"discard {discard}", f"factor {factor}", WORDS.get(value, "")]
                 yield {
                     **cell,
@@ -166,7 +168,7 @@ def other_readings(name: str) -> Iterator[Cell]:
 
 
 def best_reading(cells: Sequence[Cell], off: Sequence[float]) -> list[int]:
-    """Return the cells of that one reading of all rules that is off least in all, by number."""
+    """Return the numbers of the cells of the reading with the least total deviation."""
     found: list[int] = []
     least, policies = inf, len({cell["policy"] for cell in cells})
     for discard, factor, full, joint in product(DISCARDS, FACTORS, FULL[1], JOINT[1]):
@@ -178,7 +180,7 @@ def best_reading(cells: Sequence[Cell], off: Sequence[float]) -> list[int]:
 
 
 def _is_read(cell: Cell, discard: str, factor: int, full: str, joint: str) -> bool:
-    """Tell whether a cell is read in a way; MECT, which discards nothing, is under every rule."""
+    """Tell whether a cell belongs to a reading; MECT discards nothing, so it fits every rule."""
     rule = cell.get("changes", {"deadlines": {"factor": 1, "discard": "never"}})["deadlines"]
     if cell["policy"] == "MECT":
         return bool(rule["factor"] == factor)

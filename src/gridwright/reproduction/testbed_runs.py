@@ -1,4 +1,4 @@
-"""Printed cells of the testbed, answered from runs of our own that the journals keep."""
+"""Answer printed cells of the testbed from the journals of our own runs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .question import POLICIES, Answer, entry_of, exact
 Floats = NDArray[np.float64]
 
 BATCHES = 10
-"""Parts of a run whose means tell how far its mean may be off."""
+"""Parts into which a run is divided to estimate the interval of its mean."""
 SAME = ("timeout", "detection", "failures", "job")
-"""What a run must have in common with the published experiment."""
+"""Fields that a run must share with the published experiment."""
 
 
 class Sighting(NamedTuple):
-    """What runs of our own have to say about a cell, or why they have nothing."""
+    """The answer of our own runs to a cell, or why there is none."""
 
     answer: Answer | None
     words: str
 
 
 class _Measured(NamedTuple):
-    """A run, in figures."""
+    """The measurements of a run."""
 
     number: int
     until: float
@@ -42,31 +42,28 @@ class _Measured(NamedTuple):
     submitted: Floats
     rates: Floats
     arrivals: Floats
-    classes: tuple[str, ...]
     system: System
     busy: float
     """Machines that are busy on average."""
 
 
 def sighting(cell: Cell) -> Sighting:
-    """Answer a cell of the testbed from runs that are there."""
+    """Answer a cell of the testbed from the runs in the journals."""
     find = ANSWERS.get(str(cell["metric"]))
     if find is None or "policy" not in cell or not str(cell.get("system", "")).startswith("MGST."):
         return Sighting(None, "a figure of one run of the original, whose jobs are not known")
     entry, policy = entry_of(cell), POLICIES[cell["policy"]]
     found = [run for (name, used), run in _known() if (name, used) == (entry, policy)]
     if not found:
-        number = cell.get("case")
-        return Sighting(
-            None, f"no run of it yet: 'gridwright run MGST-{number} --policy {policy}' makes one"
-        )
+        command = f"gridwright run MGST-{cell.get('case')} --policy {policy}"
+        return Sighting(None, f"no run of it yet: '{command}' makes one")
     numbers = ", ".join(str(run.number) for run in found)
     return Sighting(find(cell, found), f"run {numbers}, {found[-1].until:g} time units")
 
 
 @cache
 def _known() -> tuple[tuple[tuple[str, str], _Measured], ...]:
-    """Read every run that was conducted as published, to its end."""
+    """Read every finished run that was conducted as published."""
     found = []
     for path in runs():
         try:
@@ -76,7 +73,7 @@ def _known() -> tuple[tuple[tuple[str, str], _Measured], ...]:
                     policy = run.experiment.chosen_policy()
                     found.append(((name, policy.name), _measure(run)))
         except InputError:
-            continue  # of another version: 'gridwright runs' tells
+            continue  # from another version; 'gridwright runs' says so
     return tuple(found)
 
 
@@ -91,7 +88,7 @@ def _is_as_published(run: Run) -> bool:
     parts = own.corrections.parts()
     corrected = any(parts[name] for name in ("availability", "arrivals", "rates", "overhead"))
     plain = str(run.about["policy"]) == own.chosen_policy().name
-    slow = own.time_unit >= published.time_unit / 2  # what a job costs besides is little then
+    slow = own.time_unit >= published.time_unit / 2  # so that overhead per job is small
     return plain and slow and not corrected and run.system.assumed is None
 
 
@@ -115,14 +112,13 @@ def _measure(run: Run) -> _Measured:
         np.array([job.submitted for job in kept]),
         actual_rates(run),
         np.array([each.arrival_rate for each in statistics.classes.values()]),
-        run.system.classes,
         run.system,
         sum(job.ended - job.started for job in done) / run.until,
     )
 
 
 def _response(cell: Cell, found: list[_Measured]) -> Answer:
-    """Answer with the mean of several runs, or of the parts of one."""
+    """Answer with the mean of several runs, or of parts of a few."""
     means: list[float] = []
     for run in found:
         chosen = np.ones(len(run.response), bool)
@@ -139,7 +135,7 @@ def _response(cell: Cell, found: list[_Measured]) -> Answer:
 
 
 def _is_stable(found: list[_Measured]) -> bool | None:
-    """Judge the number of jobs that are there, time by time; None if the runs cannot tell."""
+    """Judge stability by the number of jobs over time; None if the runs cannot tell."""
     until = min(run.until for run in found)
     times = np.linspace(0, until, 101)
     number = [
@@ -165,20 +161,16 @@ def _rate(cell: Cell, found: list[_Measured]) -> Answer:
     values = [float(run.rates[where]) for run in found if run.rates[where] == run.rates[where]]
     if not values:
         return Answer(None, detail="no job of this class ran there")
-    return Answer(_of(values))
+    return Answer(estimate(values) if len(values) > 1 else exact(values[0]))
 
 
 def _arrival(cell: Cell, found: list[_Measured]) -> Answer:
-    """Answer with a count over its time; jobs arrive at random, so a count strays by its root."""
+    """Answer with arrivals over time; the deviation of a Poisson count is its square root."""
     time = sum(run.until for run in found)
     count = sum(run.arrivals[int(cell["class"]) - 1] * run.until for run in found)
     half = 1.96 * np.sqrt(count) / time
     mean = float(count / time)
     return Answer(Estimate(mean, mean - half, mean + half))
-
-
-def _of(values: list[float]) -> Estimate:
-    return estimate(values) if len(values) > 1 else exact(values[0])
 
 
 ANSWERS: dict[str, Callable[[Cell, list[_Measured]], Answer]] = {

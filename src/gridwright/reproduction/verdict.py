@@ -1,4 +1,4 @@
-"""Whether a printed number agrees with ours: computed, never typed in."""
+"""Compute whether a printed number agrees with ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..statistics import Estimate
 
 
 class Verdict(StrEnum):
-    """What a comparison with a printed cell came to."""
+    """The outcome of a comparison with a printed cell."""
 
     agrees = "agrees"
     differs = "differs"
@@ -62,7 +62,7 @@ class Range(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A verdict, and by how much a number differs or why it is no number to hold on to."""
+    """A verdict, and by how much a number differs or why it is an erratum."""
 
     verdict: Verdict
     reason: str = ""
@@ -154,7 +154,7 @@ def allowed(cell: Cell) -> Range | None:
 
 
 def contradictions(cell: Cell) -> list[Remark]:
-    """Return what speaks against a cell: remarks on it, and its own table where that differs."""
+    """Return the remarks on a cell; one more if its own table contradicts it."""
     remarks = remarks_on(cell)
     if cell["metric"] == "Delta_pct" and "value" in cell and _means(cell):
         mean, reference = (float(each["value"]) for each in _mean_cells(cell))

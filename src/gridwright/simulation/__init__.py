@@ -4,12 +4,4 @@ from .driver import Delays, Replication, check_run
 from .event_log import KINDS
 from .replicate import check_system, line_of, replicate
 
-__all__ = [
-    "KINDS",
-    "Delays",
-    "Replication",
-    "check_run",
-    "check_system",
-    "line_of",
-    "replicate",
-]
+__all__ = ["KINDS", "Delays", "Replication", "check_run", "check_system", "line_of", "replicate"]

@@ -72,17 +72,14 @@ class Batch(Mechanism):
         self.rest = (conditions.warmup, limit, discard, streams.policy)
 
     def loop(self, until: float) -> int:
-        """Run the loop until a time; return the reason why it stopped."""
         return int(self.go(self.state, self.view, self.arguments, until, *self.rest))
 
     def more_room(self, size: int) -> None:
-        """Make room for so many tasks in what lies beside them."""
         self.replace(place=doubled(self.state.place), waiting=records(size, WAITING))
         chance = np.zeros((size, len(self.state.server)))
         self.view = self.view._replace(chosen=records(size, CHOSEN), chance=chance)
 
     def refill(self) -> None:
-        """Draw further arrivals."""
         found, complete = self.arrivals.more()
         self.replace(arrival=found)
         count = self.state.count[0]
@@ -118,13 +115,12 @@ class Batch(Mechanism):
         return bool(count.complete) and count.coming == count.known and served
 
     def sample(self, now: float) -> None:
-        """Note how surely what the machines hold is done on time."""
+        """Record the robustness of the allocation, if the run is traced."""
         if self.conditions.trace and self.system.deadlines is not None:
             self.moments.append((now, *judge(self.state, self.pmfs, now)))
 
     @property
     def end(self) -> float:
-        """The time until which figures count."""
         if self.last_task is None:
             return super().end
         return max(float(self.state.count[0].last), self.conditions.warmup + 1e-12)
@@ -137,7 +133,6 @@ class Batch(Mechanism):
         return at, np.interp(at, times, number)
 
     def measured(self) -> dict[str, Any]:
-        """Return the fields of ``Replication`` that only this kind measures."""
         count, stream = self.state.count[0], self.state.stream
         counts = {name: stream[name].copy() for name in ("on_time", "late", "discarded", "arrived")}
         totals = {name: float(each.sum()) for name, each in counts.items()}

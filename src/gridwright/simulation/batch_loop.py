@@ -183,7 +183,7 @@ def decide(waiting: Any, view: BatchView) -> int:
 
 
 GRAIN = 1e-9
-"""Part of a bin by which a time may pass a deadline through rounding alone."""
+"""A time may pass a deadline by this part of a bin, which is rounding."""
 
 
 def arrive(s: State, t: float, warmup: float) -> None:
@@ -278,7 +278,7 @@ def drop_head(s: State, j: int) -> None:
 
 
 def release(s: State, x: int) -> None:
-    """Give a ticket back: its task has left the system."""
+    """Free a ticket: its task has left the system."""
     c = s.count[0]
     s.ticket[x].next = c.free
     c.free = x

@@ -9,73 +9,72 @@ from numpy.typing import NDArray
 
 from ..compiler.link import shared
 from ..model import System
-from ..policies.view import CHOSEN, HELD, KIND, MOST_TOP, SLOT, TALLIES, WAITING, BatchView, records
+from ..policies.view import (
+    CHOSEN,
+    HELD,
+    KIND,
+    MOST_TOP,
+    SLOT,
+    TALLIES,
+    WAITING,
+    BatchView,
+    record_type,
+    records,
+)
 from .batch_tables import Tables
 from .driver import free_pool
 from .event_log import EVENT
 
 POOL = 512
 
-ARRIVAL = np.dtype([("time", "f8"), ("quantile", "f8"), ("task_class", "i8")], align=True)
+ARRIVAL = record_type(time="f8", quantile="f8", task_class="i8")
 """The quantile says how long the task takes: the inverse of the cdf of any machine's pmf."""
-TICKET = np.dtype(
-    [
-        ("born", "f8"),
-        ("deadline", "f8"),
-        ("quantile", "f8"),
-        ("sent", "f8"),  # when it was assigned to its machine
-        ("task_class", "i8"),
-        ("number", "i8"),
-        ("next", "i8"),
-    ],
-    align=True,
+TICKET = record_type(
+    born="f8",
+    deadline="f8",
+    quantile="f8",
+    sent="f8",  # when it was assigned to its machine
+    task_class="i8",
+    number="i8",
+    next="i8",
 )
-SERVER = np.dtype(
-    [
-        ("finish", "f8"),
-        ("begun", "f8"),
-        ("busy", "f8"),
-        ("work", "f8"),  # believed mean time of what waits there, without the task that runs
-        ("head", "i8"),  # the task that runs, then those that wait there
-        ("tail", "i8"),
-        ("queued", "i8"),
-    ],
-    align=True,
+SERVER = record_type(
+    finish="f8",
+    begun="f8",
+    busy="f8",
+    work="f8",  # believed mean time of what waits there, without the task that runs
+    head="i8",  # the task that runs, then those that wait there
+    tail="i8",
+    queued="i8",
 )
-STREAM = np.dtype(
-    [
-        ("allowance", "f8"),  # from arrival to deadline
-        ("arrived", "i8"),  # of the tasks that arrive after the warm-up
-        ("responded", "i8"),
-        ("response", "f8"),
-        ("waited", "f8"),
-        ("queued", "f8"),
-        ("finished", "i8"),
-        ("on_time", "i8"),
-        ("late", "i8"),
-        ("discarded", "i8"),
-    ],
-    align=True,
+STREAM = record_type(
+    allowance="f8",  # from arrival to deadline
+    arrived="i8",  # of the tasks that arrive after the warm-up
+    responded="i8",
+    response="f8",
+    waited="f8",
+    queued="f8",
+    finished="i8",
+    on_time="i8",
+    late="i8",
+    discarded="i8",
 )
-COUNT = np.dtype(
-    [
-        ("now", "f8"),
-        ("area", "f8"),  # integral of the number in system
-        ("inside", "i8"),
-        ("tasks", "i8"),
-        ("free", "i8"),  # first free ticket, −1 for none
-        ("waiting", "i8"),
-        ("known", "i8"),  # arrivals that are written down
-        ("coming", "i8"),  # the next of them
-        ("complete", "i8"),  # whether there are no more than those
-        ("refusals", "i8"),
-        ("mapped", "i8"),  # mapping events
-        ("traced", "i8"),
-        ("wasted", "f8"),  # time of machines spent on tasks that were late
-        ("width", "f8"),  # of a bin
-        ("last", "f8"),  # when the last task so far left
-    ],
-    align=True,
+COUNT = record_type(
+    now="f8",
+    area="f8",  # integral of the number in system
+    inside="i8",
+    tasks="i8",
+    free="i8",  # first free ticket, −1 for none
+    waiting="i8",
+    known="i8",  # arrivals that are written down
+    coming="i8",  # the next of them
+    complete="i8",  # whether there are no more than those
+    refusals="i8",
+    mapped="i8",  # mapping events
+    traced="i8",
+    wasted="f8",  # time of machines spent on tasks that were late
+    width="f8",  # of a bin
+    last="f8",  # when the last task so far left
 )
 
 

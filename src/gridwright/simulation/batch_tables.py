@@ -31,19 +31,15 @@ class Tables(NamedTuple):
     width: float
 
 
-def width_of(system: System) -> float:
-    """Return the width of a system's grid: as given, else a twentieth of the mean best time."""
-    if system.pmf is not None and system.pmf.width is not None:
-        return system.pmf.width
-    return float(np.mean(1 / system.effective.max(axis=1))) / 20
-
-
 def true_pmfs(system: System, rng: Generator) -> Pmfs:
     """Make the pmf of every class and machine.
 
-    Machines of a column have the same; drawn ones are drawn for every machine.
+    Machines of a column have the same; drawn ones are drawn for every machine. By default, the
+    width of a bin is a twentieth of the mean best time.
     """
-    source, width = system.pmf, width_of(system)
+    source, width = system.pmf, float(np.mean(1 / system.effective.max(axis=1))) / 20
+    if source is not None and source.width is not None:
+        width = source.width
     found: Pmfs = []
     for i in range(len(system.classes)):
         row: list[GridPmf | None] = []

@@ -48,12 +48,8 @@ class Central(Mechanism):
 
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         conditions, streams = self.conditions, self.streams
-        go = linked(
-            push.loop,
-            self.policy,
-            interpreted=conditions.interpreted,
-            shapes=self.state.shapes,
-        )
+        interpreted, shapes = conditions.interpreted, self.state.shapes
+        go = linked(push.loop, self.policy, interpreted=interpreted, shapes=shapes)
         return go, (conditions.warmup, conditions.horizon, streams.tasks, streams.policy)
 
     def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
@@ -83,7 +79,6 @@ class Central(Mechanism):
         self.state.count[0].pending = ASK
 
     def measured(self) -> dict[str, Any]:
-        """Return the fields of ``Replication`` that only this kind measures."""
         return central_figures(self.state)
 
 

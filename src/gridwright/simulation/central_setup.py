@@ -41,7 +41,8 @@ def make_state(
     nominal, arrivals = _beliefs(system, streams.beliefs)
     server, chain = _servers(system, shapes, streams.faults, delays)
     believed = system.believed
-    view, doubt = records(machines, MACHINE), _doubt(system)
+    view = records(machines, MACHINE)
+    doubt = 0.0 if system.assumed is None else system.assumed.inaccuracy.availability
     server["believed"] = believed.mean_availability
     server["doubt"], server["told"] = doubt, policy.use_availability
     errors = streams.faults.uniform(-doubt, doubt, machines) if doubt else np.zeros(machines)
@@ -123,10 +124,6 @@ def _beliefs(system: System, rng: Generator) -> tuple[Floats, Floats]:
         nominal = nominal * (1 + rng.uniform(-wrong.rates, wrong.rates, nominal.shape))
         arrivals *= 1 + rng.uniform(-wrong.arrivals, wrong.arrivals, arrivals.shape)
     return nominal, arrivals
-
-
-def _doubt(system: System) -> float:
-    return 0.0 if system.assumed is None else system.assumed.inaccuracy.availability
 
 
 def _servers(system: System, shapes: Shapes, rng: Generator, delays: Delays) -> tuple[Any, Floats]:

@@ -16,105 +16,93 @@ from numpy.typing import NDArray
 
 from ..compiler.checks import readonly
 from ..compiler.link import rare, shared
-from ..policies.view import View
+from ..policies.view import View, record_type
 from .sampling import shape_draw
 
-SERVER = np.dtype(
-    [
-        ("finish", "f8"),  # when the task in service ends
-        ("fault", "f8"),  # when it fails next, or is repaired
-        ("shift", "f8"),  # when its availability changes or is reported next
-        ("ticket", "i8"),  # the task in service, −1 for none
-        ("begun", "f8"),  # when the task in service was sent to it
-        ("busy", "f8"),  # time spent busy
-        ("left", "f8"),  # standardised work left of the task in service, at this time:
-        ("left_at", "f8"),
-        ("speed", "f8"),  # true CPU availability now
-        ("before", "f8"),  # delay between sending and starting
-        ("after", "f8"),  # delay between finishing and being known to have finished
-        ("silent", "?"),  # it has failed, and nobody knows
-        ("idle", "?"),
-        ("since", "i8"),  # order in which it became idle
-        ("older", "i8"),  # the machine that became idle before it, of any pattern
-        ("newer", "i8"),
-        ("prev", "i8"),
-        ("next", "i8"),  # the machine that became idle after it, of the same pattern
-        ("change", "f8"),  # when it changes
-        ("report", "f8"),  # when it is reported
-        ("back", "f8"),  # of a machine that is silent: when it is repaired
-        ("head", "i8"),  # its own queue (push, peers): first ticket, −1 for none
-        ("tail", "i8"),
-        ("free_at", "f8"),  # push without an event list: when the last task there leaves
-        ("uptime", "i8"),  # shapes
-        ("repair", "i8"),
-        ("mean_uptime", "f8"),
-        ("mean_repair", "f8"),
-        ("detection", "f8"),  # delay between failing and being known to have failed
-        ("period", "f8"),  # time between reports of its availability, 0 for none
-        ("chain", "i8"),  # row of its chain's first state, −1 for none
-        ("stage", "i8"),  # the chain's state now
-        ("believed", "f8"),  # availability as it is believed when nothing disturbs it
-        ("doubt", "f8"),  # largest relative error of that belief
-        ("told", "?"),  # whether planners are told the availability
-    ],
-    align=True,
+SERVER = record_type(
+    finish="f8",  # when the task in service ends
+    fault="f8",  # when it fails next, or is repaired
+    shift="f8",  # when its availability changes or is reported next
+    ticket="i8",  # the task in service, −1 for none
+    begun="f8",  # when the task in service was sent to it
+    busy="f8",  # time spent busy
+    left="f8",  # standardised work left of the task in service, at this time:
+    left_at="f8",
+    speed="f8",  # true CPU availability now
+    before="f8",  # delay between sending and starting
+    after="f8",  # delay between finishing and being known to have finished
+    silent="?",  # it has failed, and nobody knows
+    idle="?",
+    since="i8",  # order in which it became idle
+    older="i8",  # the machine that became idle before it, of any pattern
+    newer="i8",
+    prev="i8",
+    next="i8",  # the machine that became idle after it, of the same pattern
+    change="f8",  # when it changes
+    report="f8",  # when it is reported
+    back="f8",  # of a machine that is silent: when it is repaired
+    head="i8",  # its own queue (push, peers): first ticket, −1 for none
+    tail="i8",
+    free_at="f8",  # push without an event list: when the last task there leaves
+    uptime="i8",  # shapes
+    repair="i8",
+    mean_uptime="f8",
+    mean_repair="f8",
+    detection="f8",  # delay between failing and being known to have failed
+    period="f8",  # time between reports of its availability, 0 for none
+    chain="i8",  # row of its chain's first state, −1 for none
+    stage="i8",  # the chain's state now
+    believed="f8",  # availability as it is believed when nothing disturbs it
+    doubt="f8",  # largest relative error of that belief
+    told="?",  # whether planners are told the availability
 )
 """What is used most stands first, close together."""
 
-STREAM = np.dtype(
-    [
-        ("next", "f8"),  # when its next task arrives
-        ("gap", "f8"),  # mean time between arrivals
-        ("gap_shape", "i8"),
-        ("work_shape", "i8"),
-        ("head", "i8"),  # tasks that wait centrally: first ticket, −1 for none
-        ("tail", "i8"),
-        ("responded", "i8"),  # tasks whose response counts
-        ("response", "f8"),
-        ("waited", "f8"),
-        ("queued", "f8"),
-        ("finished", "i8"),  # tasks that ended
-        ("arrived", "i8"),
-        ("lost", "i8"),  # interrupted by a failure
-    ],
-    align=True,
+STREAM = record_type(
+    next="f8",  # when its next task arrives
+    gap="f8",  # mean time between arrivals
+    gap_shape="i8",
+    work_shape="i8",
+    head="i8",  # tasks that wait centrally: first ticket, −1 for none
+    tail="i8",
+    responded="i8",  # tasks whose response counts
+    response="f8",
+    waited="f8",
+    queued="f8",
+    finished="i8",  # tasks that ended
+    arrived="i8",
+    lost="i8",  # interrupted by a failure
 )
-TICKET = np.dtype(
-    [
-        ("born", "f8"),
-        ("work", "f8"),  # standardised
-        ("expected", "f8"),  # what it adds to the machine's expected work
-        ("next", "i8"),
-        ("task_class", "i8"),
-        ("number", "i8"),
-        ("leaves", "f8"),  # without an event list: when it leaves; peers: inf until begun
-        ("sent", "f8"),  # with an event list: when it was sent to its machine
-        ("begun", "f8"),  # peers: when its execution begins
-    ],
-    align=True,
+TICKET = record_type(
+    born="f8",
+    work="f8",  # standardised
+    expected="f8",  # what it adds to the machine's expected work
+    next="i8",
+    task_class="i8",
+    number="i8",
+    leaves="f8",  # without an event list: when it leaves; peers: inf until begun
+    sent="f8",  # with an event list: when it was sent to its machine
+    begun="f8",  # peers: when its execution begins
 )
-COUNT = np.dtype(
-    [
-        ("now", "f8"),
-        ("area", "f8"),  # integral of the number in system
-        ("started", "i8"),
-        ("inside", "i8"),  # tasks in the system
-        ("tasks", "i8"),
-        ("free", "i8"),  # first free ticket, −1 for none
-        ("refusals", "i8"),
-        ("held", "i8"),
-        ("asked", "i8"),  # questions put to a pull policy
-        ("replans", "i8"),
-        ("pending", "i8"),
-        ("oldest", "i8"),  # longest idle machine, −1 for none
-        ("newest", "i8"),
-        ("order", "i8"),
-        ("patterns", "i8"),
-        ("traced", "i8"),
-        ("waiting", "i8"),  # classes with tasks that wait, as bits
-        ("planned", "i8"),  # whether the policy has a planner
-    ],
-    align=True,
+COUNT = record_type(
+    now="f8",
+    area="f8",  # integral of the number in system
+    started="i8",
+    inside="i8",  # tasks in the system
+    tasks="i8",
+    free="i8",  # first free ticket, −1 for none
+    refusals="i8",
+    held="i8",
+    asked="i8",  # questions put to a pull policy
+    replans="i8",
+    pending="i8",
+    oldest="i8",  # longest idle machine, −1 for none
+    newest="i8",
+    order="i8",
+    patterns="i8",
+    traced="i8",
+    waiting="i8",  # classes with tasks that wait, as bits
+    planned="i8",  # whether the policy has a planner
 )
 
 

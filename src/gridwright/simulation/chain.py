@@ -32,17 +32,11 @@ class Chains(Mechanism):
         self.state, self.distributions = make_state(system, policy, self.streams, horizon)
         applications = float(self.state.templates["applications"].mean())
         self.effort = applications * (1 + system.shape[1] / 8)
-        self.go = linked(
-            loop,
-            policy,
-            interpreted=conditions.interpreted,
-            shapes=self.state.shapes,
-            inlined=False,
-        )
+        interpreted, shapes = conditions.interpreted, self.state.shapes
+        self.go = linked(loop, policy, interpreted=interpreted, shapes=shapes, inlined=False)
         self.rest = (conditions.warmup, horizon, *self.streams[:4])
 
     def more_room(self, size: int) -> None:
-        """Make room for so many jobs in what lies beside their tickets."""
         self.state.count[0].spare += size - len(self.state.jobs)
         self.replace(jobs=doubled(self.state.jobs), draws=doubled(self.state.draws))
 
@@ -52,34 +46,29 @@ class Chains(Mechanism):
         return np.asarray(self.state.stream["ok"] + self.state.stream["late"])
 
     def measured(self) -> dict[str, Any]:
-        """Return the fields of ``Replication`` that only this kind measures."""
         state, count, stream = self.state, self.state.count[0], self.state.stream
+        arrived, ok, late = (int(stream[field].sum()) for field in ("arrived", "ok", "late"))
+        jobs = {
+            "ok": ok,
+            "late": late,
+            "in_progress": arrived - ok - late,
+            "performance": ok / (ok + late) if ok + late else 0.0,
+        }
         customers = adequacy(state, self.system, self.conditions.horizon, self.conditions.warmup)
         return {
             **{name: int(count[name]) for name in ("lost", "held", "asked")},
             "tally": state.tally.copy(),
             "permitted": np.full(len(stream), float(len(state.server))),
             "memory": state.memory.copy(),
-            "more": MappingProxyType(_jobs(stream) | customers),
+            "more": MappingProxyType(jobs | customers),
         }
-
-
-def _jobs(stream: Any) -> dict[str, Any]:
-    """Count the jobs that arrived after the warm-up by what became of them."""
-    arrived, ok, late = (int(stream[field].sum()) for field in ("arrived", "ok", "late"))
-    return {
-        "ok": ok,
-        "late": late,
-        "in_progress": arrived - ok - late,
-        "performance": ok / (ok + late) if ok + late else 0.0,
-    }
 
 
 def adequacy(state: ChainState, system: System, horizon: float, warmup: float) -> dict[str, Any]:
     """Measure every customer: jobs, late ones, and δ = β^max − α over its windows.
 
     α counts the jobs that arrived in a window and took longer than acceptable: those that
-    finished late, and those in progress that are too late already. With them f, the share of
+    finished late, and those in progress that are too late already. Also f, the share of
     arrivals that fail.
     """
     failed = state.failed + _overdue(state, horizon, warmup)
@@ -103,9 +92,9 @@ def adequacy(state: ChainState, system: System, horizon: float, warmup: float) -
 def margins(
     customer: Customer, arrived: Any, failed: Any, horizon: float, warmup: float
 ) -> np.ndarray[Any, Any]:
-    """Return δ of every window that lies after the warm-up; NaN where nothing is to be judged.
+    """Return δ of every window that lies after the warm-up; NaN where there is no limit.
 
-    A share of no jobs is no limit. A customer without limits has no margins.
+    A limit on the share of jobs needs jobs. A customer without limits has no margins.
 
     >>> limited = Customer(name="bank", max_failures=2, window=10)
     >>> margins(limited, np.array([3, 0, 5]), np.array([1, 0, 3]), 30, 0)

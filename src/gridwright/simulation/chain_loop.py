@@ -1,8 +1,8 @@
 """The loop of a grid of chains: from one tick at which something happens to the next.
 
 At a tick applications that end free their nodes, in the order of the nodes; nodes fail or are
-repaired; jobs arrive; then idle nodes start what waits for them. Every application that becomes
-ready is put to the policy.
+repaired; jobs arrive; then idle nodes start what waits for them. The policy is asked about
+every application that becomes ready.
 
 Names: ``s`` state, ``c`` its count, ``j`` node, ``i`` template, ``k`` source of jobs, ``o`` server
 (what the engine knows of a node), ``own`` the random numbers of the policy.
@@ -22,7 +22,7 @@ from .interrupts import DRAWS, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
 
 TINY = 1e-9
-"""A time that is a whole number of ticks but for rounding is one."""
+"""A time this close to a whole number of ticks counts as that number."""
 
 
 @allocates_nothing
@@ -112,7 +112,7 @@ def _arrive(
     arguments: Any,
     own: Generator,
 ) -> None:
-    """Let a job arrive, and put its first application to the policy."""
+    """Let a job arrive, and ask the policy about its first application."""
     c, source = s.count[0], s.source[k]
     i = source.template
     if i < 0:
@@ -150,7 +150,7 @@ def _bounded_normal(rng: Generator) -> float:
 
 
 def _ready(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
-    """Put an application that has become ready to the policy."""
+    """Ask the policy about an application that has become ready."""
     c = s.count[0]
     s.ticket[job].key = s.jobs[job].number if c.by_age else c.ready
     c.ready += 1
@@ -183,7 +183,7 @@ def _estimate(s: ChainState, job: int, j: int) -> float:
 
 
 def _serve(s: ChainState, j: int) -> None:
-    """Let an idle node start what waits for it, or the head of the central queue."""
+    """Let an idle node start the first application of its queue, or of the central queue."""
     own, central = s.root[j], s.root[len(s.machines)]
     if own < 0 and central < 0:
         return
@@ -209,7 +209,7 @@ def _serve(s: ChainState, j: int) -> None:
 
 
 def perturbed(reading: int, v: float, g: float, u: float) -> float:
-    """Return how many times its estimate a time is: as printed, halved, or a mixture.
+    """Return a true time as a multiple of its estimate: as printed, halved, or a mixture.
 
     >>> [round(perturbed(reading, 0.5, 0.4, -0.2), 3) for reading in (1, 2, 3)]
     [1.0, 1.05, 1.1]
@@ -291,7 +291,7 @@ def _change(s: ChainState, faults: Generator, arguments: Any, own: Generator) ->
 
 
 def _fail(s: ChainState, j: int, arguments: Any, own: Generator) -> None:
-    """Let a node fail: its application begins again elsewhere, and its queue moves on."""
+    """Let a node fail; ask the policy again about its application and its queue."""
     c, o = s.count[0], s.server[j]
     s.machines[j].up = False
     if len(s.trace) > 0:
@@ -305,7 +305,7 @@ def _fail(s: ChainState, j: int, arguments: Any, own: Generator) -> None:
 
 
 def _offer_again(s: ChainState, queue: int, arguments: Any, own: Generator) -> None:
-    """Put everything in a queue to the policy once more, the first in it first."""
+    """Ask the policy again about every job of a queue, in the order of the queue."""
     rest = s.root[queue]
     s.root[queue] = -1
     scratch = len(s.machines) + 1
@@ -335,7 +335,7 @@ def take(s: ChainState) -> int:
 
 
 def release(s: ChainState, job: int) -> None:
-    """Give the ticket of a job that is done back."""
+    """Free the ticket of a finished job."""
     c = s.count[0]
     s.ticket[job].active = False
     s.ticket[job].left = c.free

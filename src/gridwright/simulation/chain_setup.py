@@ -21,6 +21,8 @@ POOL = 256
 MOST_WINDOWS = 10_000_000
 READINGS = ("printed", "halved", "mixture")
 
+Floats = NDArray[np.float64]
+
 
 def make_state(
     system: System, policy: Policy, streams: Streams, horizon: float
@@ -30,7 +32,11 @@ def make_state(
     templates = templates_of(system, streams.beliefs)
     shapes = Shapes()
     server = _servers(system, shapes, streams.beliefs)
-    rates = _true_rates(system, templates, streams.beliefs)
+    wrong = 0.0 if system.perturbation is None else system.perturbation.arrivals
+    errors = streams.beliefs.uniform(-wrong, wrong, len(templates.rate))
+    rates = templates.rate * (1 + errors)
+    stream = records(len(rates), STREAM)
+    stream["share"] = np.cumsum(rates) / max(rates.sum(), 1e-300)
     kinds, table = shapes.tables()
     window, size = _windows(system, horizon)
     count = records(1, COUNT)
@@ -51,7 +57,7 @@ def make_state(
         tally=np.zeros(TALLIES),
         server=server,
         source=_sources(system, rates),
-        stream=_streams(rates),
+        stream=stream,
         ticket=free_pool(POOL, TICKET, "left"),
         draws=np.zeros((POOL, stages, 2)),
         root=np.full(machines + 2, -1, np.int64),  # the last is for moving a queue
@@ -79,24 +85,13 @@ def _servers(system: System, shapes: Shapes, rng: Generator) -> Any:
     return server
 
 
-def _true_rates(system: System, templates: Templates, rng: Generator) -> NDArray[np.float64]:
-    wrong = 0.0 if system.perturbation is None else system.perturbation.arrivals
-    return templates.rate * (1 + rng.uniform(-wrong, wrong, len(templates.rate)))
-
-
-def _sources(system: System, rates: NDArray[np.float64]) -> Any:
+def _sources(system: System, rates: Floats) -> Any:
     """Return where jobs come from: each template, or one source for all."""
     source = records(1 if system.one_at_a_time else len(rates), SOURCE)
     total = np.array([rates.sum()]) if system.one_at_a_time else rates
     source["gap"] = np.divide(1.0, total, out=np.full(len(total), np.inf), where=total > 0)
     source["template"] = -1 if system.one_at_a_time else np.arange(len(rates))
     return source
-
-
-def _streams(rates: NDArray[np.float64]) -> Any:
-    stream = records(len(rates), STREAM)
-    stream["share"] = np.cumsum(rates) / max(rates.sum(), 1e-300)
-    return stream
 
 
 def _shown(templates: Templates) -> Any:
@@ -107,15 +102,11 @@ def _shown(templates: Templates) -> Any:
     return shown
 
 
-def _windows(system: System, horizon: float) -> tuple[NDArray[np.float64], int]:
+def _windows(system: System, horizon: float) -> tuple[Floats, int]:
     """Return the length of each customer's window and the largest number of windows."""
-    window = np.array(
-        [
-            horizon if np.isnan(customer.limits(1)[0]) else customer.window
-            for customer in system.customers
-        ]
-        or [horizon]
-    )
+    limited = [not np.isnan(customer.limits(1)[0]) for customer in system.customers]
+    lengths = [customer.window for customer in system.customers]
+    window = np.where(limited, lengths, horizon) if lengths else np.array([horizon])
     most = int(np.ceil(horizon / window.min())) + 1
     if most * len(window) > MOST_WINDOWS:
         raise InputError(
@@ -123,9 +114,6 @@ def _windows(system: System, horizon: float) -> tuple[NDArray[np.float64], int]:
             f"expected at most {MOST_WINDOWS:,} windows"
         )
     return window, most
-
-
-Floats = NDArray[np.float64]
 
 
 class Templates(NamedTuple):

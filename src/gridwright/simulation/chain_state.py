@@ -10,76 +10,61 @@ from numpy.typing import NDArray
 
 from ..compiler.checks import readonly
 from ..compiler.link import shared
-from ..policies.view import ChainView
+from ..policies.view import ChainView, record_type
 
-SERVER = np.dtype(
-    [
-        ("job", "i8"),  # whose application runs there, −1 for none
-        ("begun", "f8"),  # when it was started
-        ("finish", "f8"),  # when it ends, infinite for none
-        ("fault", "f8"),  # when the node fails next, or is repaired
-        ("busy", "f8"),  # time spent busy
-        ("mean_uptime", "f8"),
-        ("mean_repair", "f8"),
-        ("uptime", "i8"),  # shapes
-        ("repair", "i8"),
-    ],
-    align=True,
+SERVER = record_type(
+    job="i8",  # whose application runs there, −1 for none
+    begun="f8",  # when it was started
+    finish="f8",  # when it ends, infinite for none
+    fault="f8",  # when the node fails next, or is repaired
+    busy="f8",  # time spent busy
+    mean_uptime="f8",
+    mean_repair="f8",
+    uptime="i8",  # shapes
+    repair="i8",
 )
-SOURCE = np.dtype(
-    [
-        ("next", "f8"),  # the tick of its next job
-        ("gap", "f8"),  # mean time between jobs, before they are put into ticks
-        ("template", "i8"),  # −1: drawn in proportion to the rates
-    ],
-    align=True,
+SOURCE = record_type(
+    next="f8",  # the tick of its next job
+    gap="f8",  # mean time between jobs, before they are put into ticks
+    template="i8",  # −1: drawn in proportion to the rates
 )
-STREAM = np.dtype(
-    [
-        ("share", "f8"),  # cumulative share of the arrivals
-        ("arrived", "i8"),  # jobs after the warm-up, and what became of them
-        ("ok", "i8"),
-        ("late", "i8"),
-        ("response", "f8"),
-        ("waited", "f8"),  # from ready until sent to the node, over all applications of a job
-        ("queued", "f8"),  # from sent until begun there
-        ("finished", "i8"),
-    ],
-    align=True,
+STREAM = record_type(
+    share="f8",  # cumulative share of the arrivals
+    arrived="i8",  # jobs after the warm-up, and what became of them
+    ok="i8",
+    late="i8",
+    response="f8",
+    waited="f8",  # from ready until sent to the node, over all applications of a job
+    queued="f8",  # from sent until begun there
+    finished="i8",
 )
-TICKET = np.dtype(
-    [
-        ("active", "?"),
-        ("key", "i8"),  # who comes first where it queues
-        ("left", "i8"),  # heap of those who queue there; left: the next free ticket
-        ("right", "i8"),
-        ("sent", "f8"),  # when its application was sent to the node where it is
-        ("queued", "f8"),  # time that its applications queued at the nodes where they ran
-        ("ran", "f8"),  # time that its applications ran, without interrupted ones
-    ],
-    align=True,
+TICKET = record_type(
+    active="?",
+    key="i8",  # who comes first where it queues
+    left="i8",  # heap of those who queue there; left: the next free ticket
+    right="i8",
+    sent="f8",  # when its application was sent to the node where it is
+    queued="f8",  # time that its applications queued at the nodes where they ran
+    ran="f8",  # time that its applications ran, without interrupted ones
 )
-COUNT = np.dtype(
-    [
-        ("now", "f8"),
-        ("area", "f8"),  # integral of the number of jobs in the system
-        ("started", "i8"),
-        ("stirred", "i8"),  # whether something happened at this tick, so that nodes may start
-        ("inside", "i8"),
-        ("tasks", "i8"),  # jobs that have arrived
-        ("ready", "i8"),  # applications that have become ready
-        ("free", "i8"),  # first free ticket, −1 for none
-        ("spare", "i8"),  # how many are free
-        ("asked", "i8"),
-        ("held", "i8"),
-        ("refusals", "i8"),
-        ("lost", "i8"),
-        ("traced", "i8"),
-        ("by_age", "?"),  # the oldest job's application comes first
-        ("reading", "i8"),  # of the perturbation, 0 for none
-        ("variation", "f8"),
-    ],
-    align=True,
+COUNT = record_type(
+    now="f8",
+    area="f8",  # integral of the number of jobs in the system
+    started="i8",
+    stirred="i8",  # whether something happened at this tick, so that nodes may start
+    inside="i8",
+    tasks="i8",  # jobs that have arrived
+    ready="i8",  # applications that have become ready
+    free="i8",  # first free ticket, −1 for none
+    spare="i8",  # how many are free
+    asked="i8",
+    held="i8",
+    refusals="i8",
+    lost="i8",
+    traced="i8",
+    by_age="?",  # the oldest job's application comes first
+    reading="i8",  # of the perturbation, 0 for none
+    variation="f8",
 )
 
 

@@ -40,7 +40,7 @@ Loop = Callable[..., int]
 
 
 class Delays(NamedTuple):
-    """What a real grid adds; every delay is one number, or one for each machine.
+    """The delays of a real grid; each is one number, or one for each machine.
 
     A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
     stuck until the failure is noticed, or the machine comes back.
@@ -234,7 +234,14 @@ def drive(mechanism: Mechanism) -> Replication:
             seconds += thread_time() - before if until > 0 else 0.0
             if reason == HELD:
                 return drive(mechanism.fallback())
-            _provide(mechanism, reason, pages)
+            if reason == POOL:
+                _grow(mechanism)
+            elif reason == DRAWS:
+                mechanism.refill()
+            elif reason == TRACE:
+                _turn_page(mechanism, pages)
+            elif reason == PLAN:
+                mechanism.plan()
         if until == conditions.warmup and until > 0 and not mechanism.counts_at_once:
             mechanism.forget()
         if until > 0 and is_sample:
@@ -248,18 +255,6 @@ def drive(mechanism: Mechanism) -> Replication:
         _turn_page(mechanism, pages)
     log = np.concatenate(pages).view(np.recarray) if conditions.trace else None
     return _read_off(mechanism, mechanism.samples(times, number), seconds, log)
-
-
-def _provide(mechanism: Mechanism, reason: int, pages: list[Any]) -> None:
-    """Do what a loop needs before it can continue."""
-    if reason == POOL:
-        _grow(mechanism)
-    elif reason == DRAWS:
-        mechanism.refill()
-    elif reason == TRACE:
-        _turn_page(mechanism, pages)
-    elif reason == PLAN:
-        mechanism.plan()
 
 
 def _grow(mechanism: Mechanism) -> None:
@@ -379,7 +374,7 @@ def slice_ends(
 
 
 def check_run(horizon: float, warmup: float) -> None:
-    """Refuse a run without length."""
+    """Refuse a horizon or a warm-up that cannot be simulated."""
     if not 0 < horizon < np.inf:
         raise InputError(f"horizon is {horizon:g}; expected a number > 0")
     if horizon > LONGEST:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from ..compiler.link import rare
+from ..policies.view import record_type
 
 KINDS = (
     "arrival",
@@ -21,15 +20,12 @@ KINDS = (
 ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
 
 
-EVENT = np.dtype(
-    [("time", "f8"), ("kind", "i8"), ("task", "i8"), ("task_class", "i8"), ("machine", "i8")],
-    align=True,
-)
+EVENT = record_type(time="f8", kind="i8", task="i8", task_class="i8", machine="i8")
 
 
 @rare
 def note(s: Any, time: float, kind: int, task: int, task_class: int, machine: int) -> None:
-    """Write an event down in a state that has a trace and a count."""
+    """Log an event in a state that has a trace and a count."""
     row = s.trace[s.count[0].traced]
     row.time = time
     row.kind = kind

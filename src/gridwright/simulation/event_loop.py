@@ -375,7 +375,7 @@ def take(s: State) -> int:
 
 
 def release(s: State, x: int) -> None:
-    """Give a ticket back."""
+    """Free a ticket."""
     s.ticket[x].next = s.count[0].free
     s.count[0].free = x
 

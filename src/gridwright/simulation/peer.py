@@ -22,7 +22,7 @@ from .peer_state import DIARY, PeerState, situation
 from .planning import choose_planner
 
 MOST_MACHINES = 1000
-"""What every machine knows of every other takes room with the square of their number."""
+"""Every machine keeps data on every other, so memory grows with the square of their number."""
 
 Floats = NDArray[np.float64]
 
@@ -72,12 +72,10 @@ class Peers(Mechanism):
 
     @property
     def core(self) -> State:
-        """The machines, their queues and the tasks."""
         central: State = self.state.central
         return central
 
     def replace(self, **arrays: Any) -> None:
-        """Put other arrays into the state of machines and tasks."""
         self.state = self.state._replace(central=self.core._replace(**arrays))
 
     def plan(self) -> None:
@@ -100,7 +98,6 @@ class Peers(Mechanism):
                 note(self.core, ticket.begun, START, ticket.number, ticket.task_class, j)
 
     def measured(self) -> dict[str, Any]:
-        """Return the fields of ``Replication`` that only this kind measures."""
         diary, ages, disputes = self.state.diary[0], np.array(self.ages), np.array(self.disputes)
         more = {
             **{name: int(diary[name]) for name in ("met", "considered", "changes")},

@@ -201,7 +201,7 @@ def _tell(p: PeerState, j: int) -> None:
 
 
 def join(p: PeerState, i: int, j: int, now: float, work: float) -> None:
-    """Put a task at the end of a queue; where nobody is before it, it begins."""
+    """Put a task at the end of a queue; it begins if the queue is empty."""
     s = p.central
     c, m, o = s.count[0], s.machines[j], s.server[j]
     x = c.free

@@ -11,22 +11,19 @@ from numpy.typing import NDArray
 from ..allocation import Situation
 from ..compiler.checks import readonly
 from ..compiler.link import shared
-from ..policies.view import View
+from ..policies.view import View, record_type
 from .central_state import State
 
-DIARY = np.dtype(
-    [
-        ("change", "f8"),  # when rates change next
-        ("interval", "f8"),  # mean time between changes
-        ("home", "i8"),  # where the next task arrives, −1 while that is not drawn
-        ("met", "i8"),  # machines asked, other than the one that asks
-        ("considered", "i8"),  # machines asked, that one included where it is permitted
-        ("changes", "i8"),
-        ("redraw", "?"),  # whether errors of estimates are drawn anew at a change
-        ("doubt_arrivals", "f8"),  # largest relative errors
-        ("doubt_rates", "f8"),
-    ],
-    align=True,
+DIARY = record_type(
+    change="f8",  # when rates change next
+    interval="f8",  # mean time between changes
+    home="i8",  # where the next task arrives, −1 while that is not drawn
+    met="i8",  # machines asked, other than the one that asks
+    considered="i8",  # machines asked, that one included where it is permitted
+    changes="i8",
+    redraw="?",  # whether errors of estimates are drawn anew at a change
+    doubt_arrivals="f8",  # largest relative errors
+    doubt_rates="f8",
 )
 
 Floats = NDArray[np.float64]

@@ -63,7 +63,7 @@ def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
 
 @allocates_nothing
 def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
-    """Plan as ``fastest`` does; how many that are was checked when the first plan was made."""
+    """Plan as ``fastest`` does; their number was checked when the first plan was made."""
     machines = now.rates.shape[1]
     k = int(planning.numbers[0])
     if planning.numbers[1] > 0.0:

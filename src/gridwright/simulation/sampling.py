@@ -23,17 +23,15 @@ from ..model import (
     Uniform,
     Weibull,
 )
+from ..policies.view import record_type
 
-SHAPE = np.dtype(
-    [
-        ("kind", "i8"),
-        ("a", "f8"),
-        ("b", "f8"),
-        ("first", "i8"),  # where its part of the table begins
-        ("count", "i8"),  # and how long that is
-        ("used", "i8"),  # of a buffer: how many of its draws are used up
-    ],
-    align=True,
+SHAPE = record_type(
+    kind="i8",
+    a="f8",
+    b="f8",
+    first="i8",  # where its part of the table begins
+    count="i8",  # and how long that is
+    used="i8",  # of a buffer: how many of its draws are used up
 )
 EXPONENTIAL, CONSTANT, GAMMA, WEIBULL, LOGNORMAL, UNIFORM, MIXTURE, VALUES, BUFFERED = range(9)
 

@@ -3,7 +3,7 @@
 from .adjuster import Adjuster, Calibration, real_rates, warnings
 from .calibration import Calibrations, Measured, calibrate
 from .conduct import conduct
-from .evaluation import Expectation, Report, actual_rates, expect, export, job_lengths, report
+from .evaluation import Report, actual_rates, export, job_lengths, report
 from .experiment import Experiment
 from .load import Load
 from .machine_list import (
@@ -20,7 +20,6 @@ from .twin import Gap, gap, twin, virtually
 from .workload import (
     Fault,
     JobList,
-    Spells,
     check_faults,
     draw_faults,
     read_faults,
@@ -34,7 +33,6 @@ __all__ = [
     "Calibration",
     "Calibrations",
     "Credential",
-    "Expectation",
     "Experiment",
     "Fault",
     "Gap",
@@ -45,13 +43,11 @@ __all__ = [
     "Overview",
     "Report",
     "Run",
-    "Spells",
     "actual_rates",
     "calibrate",
     "check_faults",
     "conduct",
     "draw_faults",
-    "expect",
     "export",
     "gap",
     "job_lengths",

@@ -135,7 +135,10 @@ def _measure(
     """Measure some machines at the same time."""
     tell(0.0)
     per_second = _guess(bench)
-    lengths = {j: _lengths(per_second[j], longest) for j in bench.group}
+    lengths: dict[int, list[int]] = {}  # iterations, from a fifth of the longest job to the longest
+    for j in bench.group:
+        unit = max(1, round(per_second[j] * longest * SHARES[0]))
+        lengths[j] = [round(unit * share / SHARES[0]) for share in SHARES]
     calls: list[dict[int, Call]]
     calls = [{j: (spin, (lengths[j][k],), {}) for j in bench.group} for k in range(len(SHARES))]
     times = _series(bench, calls, repeats, lambda done: tell(0.5 * done))
@@ -182,12 +185,6 @@ def _guess(bench: _Bench) -> dict[int, float]:
                 found[j] = rounds / seconds
         rounds *= 2
     return found
-
-
-def _lengths(per_second: float, longest: float) -> list[int]:
-    """Return numbers of iterations, from a fifth of the longest job to the longest."""
-    unit = max(1, round(per_second * longest * SHARES[0]))
-    return [round(unit * share / SHARES[0]) for share in SHARES]
 
 
 def _points(places: Sequence[float], seconds: list[list[float]]) -> tuple[Point, ...]:

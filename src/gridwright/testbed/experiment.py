@@ -25,11 +25,6 @@ from .adjuster import Calibration
 from .machine_list import Listed, read_machines
 from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
 
-
-def _corrections(value: Any) -> Any:
-    return corrections_of(value) if isinstance(value, bool | dict) else value
-
-
 SHORTEST, LONGEST = 0.001, 1e6
 """Seconds of a time unit: to start a job takes about a millisecond; a million are 11 days."""
 
@@ -49,43 +44,43 @@ class Experiment(Record):
     Attributes
     ----------
     system
-        A name of the catalogue, the path of a system file, or a system in itself.
+        A name of the catalogue, the path of a system file, or a system.
     policy
         A push or a pull policy, by name or file.
     time_unit
         Seconds of a time unit.
     duration
-        Time units after which generation and run stop; what is not finished then is unfinished.
+        Time units after which the run stops; jobs that have not ended then are unfinished.
     seed
-        Same seed, same jobs and failures.
+        The same seed gives the same jobs and failures.
     job
         ``wait``, a sleep, or ``spin``, a loop that really takes the CPU.
     iterations
-        For ``spin``: how often a job of each class goes round the loop on a machine as it is. A
-        rate that is imposed beyond four times the real one is then warned of.
+        For ``spin``: the iterations of a job of each class on a machine of real speed. With this,
+        imposed rates of more than four times the real rate cause a warning.
     on
-        Where it runs: by default in a process of this computer for each machine; at
-        ``tcp://HOST:PORT`` or ``tls://HOST:PORT``, on the workers of that Dask scheduler.
+        Where it runs: by default each machine is a local process; at ``tcp://HOST:PORT`` or
+        ``tls://HOST:PORT``, on the workers of that Dask scheduler.
     tls
         For a ``tls://`` address: ``ca_file``, ``cert`` and ``key``, the paths of PEM files.
     machines
         Names, or Dask workers, for the columns of the system; or the path of a machine list.
     calibrations
-        How long each machine took for the loop, where no machine list says so.
+        The measured speed of each machine, if there is no machine list.
     timeout, on_timeout
-        A job that takes so many times what is expected is given up; 0: never.
+        A job times out when it takes this many times its expected duration; 0: never.
     detection
-        How a failure becomes known: ``immediate``, or only by the ``timeout``.
+        How the grid learns of a failure: ``immediate``, or only by the ``timeout``.
     failures
         ``generated`` from the system, ``none``, the path of a failure trace, or the trace itself:
         a list of machine, start and end.
     jobs
-        The path of a job list, to be run in place of one that is drawn.
+        The path of a job list; by default the jobs are drawn.
     resolution, prediction
-        Time units between readings of CPU availability (0: none), and how it is predicted: for
+        Time units between measurements of CPU availability (0: none), and how it is predicted: for
         all machines, or a list with one for each.
     corrections
-        Which beliefs follow the measurements.
+        Which assumed rates follow measurements.
 
     Examples
     --------
@@ -128,10 +123,10 @@ class Experiment(Record):
         Field(title="Reading interval", description="Time units between readings; 0: none"),
     ] = 0.0
     prediction: OneOrList[Prediction] = Prediction()
-    corrections: Annotated[Corrections, BeforeValidator(_corrections)] = Corrections()
+    corrections: Annotated[Corrections, BeforeValidator(corrections_of)] = Corrections()
 
     def model_post_init(self, context: Any) -> None:
-        """Check what no single key can be blamed for."""
+        """Check keys that depend on each other."""
         system, policy = self.system, self.chosen_policy()
         check_central(policy, "a testbed runs")
         mode.check(system, mode.CENTRAL, "a testbed runs push and pull policies")
@@ -177,9 +172,9 @@ class Experiment(Record):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], **changes: Any) -> Self:
-        """Read an experiment file (TOML); what is wrong in it is told in one line.
+        """Read an experiment file (TOML); ``changes`` replace keys of it.
 
-        Paths in it are those from its folder. Changes come before what it says.
+        Paths in the file are relative to its folder.
         """
         file = Path(path)
         try:
@@ -194,8 +189,14 @@ class Experiment(Record):
         try:
             return cls._checked({**words, **changes})
         except InputError as error:
-            where = f"{file}: " if not changes or cls._is_wrong(words) else ""
-            raise InputError(f"{where}{error}") from None
+            if changes:  # is the file wrong, or are they?
+                try:
+                    cls._checked(words)
+                except InputError:
+                    pass
+                else:
+                    raise
+            raise InputError(f"{file}: {error}") from None
 
     @classmethod
     def _checked(cls, words: dict[str, Any]) -> Self:
@@ -203,14 +204,6 @@ class Experiment(Record):
             return cls.model_validate(words)
         except ValidationError as error:
             raise InputError(explain(error, cls)) from None
-
-    @classmethod
-    def _is_wrong(cls, words: dict[str, Any]) -> bool:
-        try:
-            cls._checked(words)
-        except InputError:
-            return True
-        return False
 
     @classmethod
     def find(cls, name: str, **changes: Any) -> Self:
@@ -236,17 +229,17 @@ class Experiment(Record):
         return type(self)(**{**given, **changes})
 
     def chosen_policy(self) -> Policy:
-        """Return the policy itself."""
+        """Return the policy that is named."""
         return find_policy(self.policy)
 
     def job_list(self) -> JobList:
-        """Return the jobs to come: drawn, or read."""
+        """Return the jobs: drawn, or read from a file."""
         if self.jobs:
             return JobList.read(self.jobs, self.system)
         return JobList.drawn(self.system, self.duration, self.seed)
 
     def faults(self) -> tuple[Fault, ...]:
-        """Return the failures to come: drawn, or read."""
+        """Return the failures: drawn, read from a file, or given."""
         if self.failures == "none":
             return ()
         if self.failures == "generated":
@@ -262,7 +255,7 @@ class Experiment(Record):
         return tuple(Listed(name) for name in self.machines)
 
     def known_speeds(self) -> tuple[Calibration, ...]:
-        """Return how long each machine took for the loop, if that is known."""
+        """Return the measured speed of each machine, if it is known."""
         listed = tuple(each.calibration for each in self.listed() if each.calibration)
         return self.calibrations or listed
 
@@ -279,7 +272,7 @@ class Experiment(Record):
         return names
 
     def settings(self) -> Settings:
-        """Return how the mapper is to go about it."""
+        """Return the settings of the mapper."""
         return Settings(
             timeout=self.timeout,
             on_timeout=self.on_timeout,
@@ -292,7 +285,7 @@ class Experiment(Record):
         return np.array(self.system.mean_availability)
 
     def to_toml(self) -> str:
-        """Write it as the text of an experiment file that needs no other: its system is in it.
+        """Return the text of an experiment file that contains its system.
 
         >>> print(Experiment(system="2.B", policy="mct", seed=3).to_toml().partition("[system]")[0])
         policy = "mct"
@@ -304,7 +297,7 @@ class Experiment(Record):
         return format_toml({**words, "system": words.pop("system")})
 
     def words(self) -> dict[str, Any]:
-        """Say it in full: with its system, so that no file of one is needed, and whole paths."""
+        """Return its keys with the whole system and with absolute paths."""
         unsaid: Any = {"exclude_unset": True, "exclude": {"system"}}
         words = _stated(self.model_dump(mode="json", **unsaid))
         words["system"] = document(self.system)
@@ -312,7 +305,7 @@ class Experiment(Record):
 
 
 def _seen_from(folder: Path, words: dict[str, Any]) -> dict[str, Any]:
-    """Return the words of an experiment with the paths in them as seen from a folder."""
+    """Return the keys of an experiment; relative paths in them become paths from a folder."""
     found = dict(words)
     for key in ("system", "policy", "machines", "failures", "jobs"):
         value = words.get(key)
@@ -331,7 +324,7 @@ def _seen_from(folder: Path, words: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stated(words: Any) -> Any:
-    """Return what is said, without what is said to be nothing: a file has no word for that."""
+    """Remove keys whose value is None, because TOML has no such value."""
     if isinstance(words, dict):
         return {key: _stated(value) for key, value in words.items() if value is not None}
     return [_stated(each) for each in words] if isinstance(words, list) else words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -159,19 +159,18 @@ def new_run(
     faults = experiment.faults() if faults is None else faults
     machines = experiment.machine_names()
     path = _next_path() if path is None else path
-    journal = Journal(path)
-    journal.describe(
-        kind="run",
-        origin=time.time(),
-        unit=experiment.time_unit,
-        experiment=experiment.words(),
-        policy=str(experiment.chosen_policy()),
-        classes=list(experiment.system.classes),
-        machines=machines,
-        jobs=jobs.as_json(),
-        faults=[list(fault) for fault in faults],
-    )
-    journal.close()
+    with closing(Journal(path)) as journal:
+        journal.describe(
+            kind="run",
+            origin=time.time(),
+            unit=experiment.time_unit,
+            experiment=experiment.words(),
+            policy=str(experiment.chosen_policy()),
+            classes=list(experiment.system.classes),
+            machines=machines,
+            jobs=jobs.as_json(),
+            faults=[list(fault) for fault in faults],
+        )
     return Run(path)
 
 

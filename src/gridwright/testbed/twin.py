@@ -6,6 +6,7 @@ how much each cause contributes.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import NamedTuple
@@ -94,7 +95,6 @@ def virtually(
     causes = causes or Causes()
     system, ratio = experiment.system, causes.execution
     effective = system.effective
-
     if causes.arrivals is not None:
         jobs = causes.arrivals
     detection = "immediate"
@@ -107,18 +107,14 @@ def virtually(
         time = works[job] / effective[kind, machine]
         return float(time if ratio is None else time * ratio[kind, machine])
 
-    before, after = causes.overhead
-    executor = FakeExecutor(experiment.machine_names(), duration, before=before, after=after)
+    executor = FakeExecutor(experiment.machine_names(), duration, *causes.overhead)
     length = experiment.duration if until is None else until
     # Virtual time has a time unit of one second.
     chosen = experiment.replace(time_unit=1.0, duration=length, detection=detection, resolution=0.0)
-    journal = Journal(IN_MEMORY)
-    try:
+    with closing(Journal(IN_MEMORY)) as journal:
         run_virtually(Conduct(chosen, executor, journal, jobs, faults).run())
         journal.describe(classes=list(system.classes), machines=executor.machines)
         return statistics(journal, length)
-    finally:
-        journal.close()
 
 
 def twin(run: Run, causes: Causes | None = None) -> Statistics:

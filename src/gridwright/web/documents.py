@@ -1,4 +1,4 @@
-"""Systems as they come over the web: documents that name no file of this computer."""
+"""Systems and experiments that come over the web: they must not name files of this computer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def system_of(given: str | dict[str, Any]) -> System:
 
 
 def find_mistakes(document: dict[str, Any]) -> list[Mistake]:
-    """Return what is wrong in a document, place by place; nothing where it is a system."""
+    """Return the mistakes in a document, each with its place; none if it is a system."""
     try:
         _check_document(document)
         System.model_validate(document)
@@ -49,9 +49,9 @@ def find_mistakes(document: dict[str, Any]) -> list[Mistake]:
     return []
 
 
-def document_of(system: System) -> dict[str, Any]:
-    """Return a system as a document."""
-    return tomllib.loads(system.to_toml())
+def document_of(found: System | Experiment) -> dict[str, Any]:
+    """Return a system, or an experiment with its system, as a document."""
+    return tomllib.loads(found.to_toml())
 
 
 def read_text(text: str, name: str = "the text") -> dict[str, Any]:
@@ -75,7 +75,7 @@ def read_text(text: str, name: str = "the text") -> dict[str, Any]:
 
 
 def check_policy(name: str) -> str:
-    """Refuse a policy that is named by a file: code is not for whoever sends a request to run."""
+    """Refuse a policy in a file: a request must not run code."""
     if "/" in name or "\\" in name or ".py" in name:
         raise InputError(f"policy {name[:80]!r}: over the web policies are named, not files")
     return name
@@ -83,7 +83,8 @@ def check_policy(name: str) -> str:
 
 def _check_document(document: dict[str, Any]) -> None:
     _check_parts(document, "")
-    classes = max(map(_rows, ("rates", "arrivals", "classes", "template"), [document] * 4))
+    rows = map(document.get, ("rates", "arrivals", "classes", "template"))
+    classes = max(len(each) if isinstance(each, list) else 0 for each in rows)
     if classes > MOST_CLASSES:
         raise InputError(f"{classes:,} classes; expected at most {MOST_CLASSES:,}")
     machines = _machines(document)
@@ -96,24 +97,14 @@ def _check_document(document: dict[str, Any]) -> None:
         )
 
 
-def _rows(key: str, document: dict[str, Any]) -> int:
-    value = document.get(key)
-    return len(value) if isinstance(value, list) else 0
-
-
 def _machines(document: dict[str, Any]) -> int:
-    """Count the machines of a document, which need not make sense yet."""
+    """Count the machines of a document, which need not be valid yet."""
     rates, counts = document.get("rates"), document.get("counts")
     rows = rates if isinstance(rates, list) else []
     columns = max((len(row) for row in rows if isinstance(row, list)), default=0)
     if not isinstance(counts, list):
         return columns
     return max(columns, sum(each for each in counts if isinstance(each, int) and each > 0))
-
-
-def _is_measure(key: str) -> bool:
-    """Tell a time or a rate, which may be as large as it likes, from a number of things."""
-    return key in ("arrivals", "rates") or key.startswith("mean_")
 
 
 def _check_parts(value: Any, key: str, depth: int = 0) -> None:
@@ -129,13 +120,12 @@ def _check_parts(value: Any, key: str, depth: int = 0) -> None:
             _check_parts(item, key, depth + 1)
     elif isinstance(value, str) and ".py" in value and key not in NAMES:
         raise InputError(f"{key} = {value!r}: over the web a system names no file")
-    elif isinstance(value, int) and abs(value) > MOST and not _is_measure(key):
-        raise InputError(f"{key} is {_shown(value)}; expected at most {MOST:,}")
-
-
-def _shown(value: int) -> str:
-    """Write a number, of any size: of thousands of digits nobody wants to read them all."""
-    return f"{value:,}" if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
+    elif isinstance(value, int) and abs(value) > MOST:
+        if key in ("arrivals", "rates") or key.startswith("mean_"):
+            return  # a rate or a time, not a count
+        bits = value.bit_length()
+        shown = f"{value:,}" if bits < 100 else f"a number of {bits} bits"
+        raise InputError(f"{key} is {shown}; expected at most {MOST:,}")
 
 
 STAND_IN = System(arrivals=[1.0], rates=[[1.0]])
@@ -144,7 +134,7 @@ MOST_FAULTS = 100_000
 
 
 def experiment_from(document: dict[str, Any]) -> Experiment:
-    """Make an experiment of a document; what is wrong in it is told in one line."""
+    """Make an experiment from a document; raise an error in one line if it is not valid."""
     rest = _checked(document)
     try:
         return Experiment.model_validate({**rest, "system": _system(document)})
@@ -153,7 +143,7 @@ def experiment_from(document: dict[str, Any]) -> Experiment:
 
 
 def experiment_mistakes(document: dict[str, Any]) -> list[Mistake]:
-    """Return what is wrong in a document, place by place; nothing where it is an experiment."""
+    """Return the mistakes in a document, each with its place; none if it is an experiment."""
     given = document.get("system")
     found: list[Mistake] = []
     if isinstance(given, dict):
@@ -174,15 +164,10 @@ def experiment_mistakes(document: dict[str, Any]) -> list[Mistake]:
     return found
 
 
-def definition_of(experiment: Experiment) -> dict[str, Any]:
-    """Return an experiment as a document, its system in it."""
-    return tomllib.loads(experiment.to_toml())
-
-
 def read_definition(text: str, name: str = "the text") -> dict[str, Any]:
     r"""Read an experiment file, a system file, or a matrix of rates.
 
-    Of a system alone the document has nothing but the system.
+    If there is only a system, the document has no other key.
 
     >>> read_definition("8, 3\n4, 10")
     {'system': {'arrivals': [1.0, 1.0], 'rates': [[8.0, 3.0], [4.0, 10.0]]}}
@@ -196,7 +181,7 @@ def read_definition(text: str, name: str = "the text") -> dict[str, Any]:
 
 
 def fits_a_testbed(system: System) -> str:
-    """Return why a system cannot be run on real machines; an empty text where it can."""
+    """Return why a system cannot run on real machines; empty if it can."""
     try:
         Experiment(system=system, policy="fcfs")
     except InputError as error:
@@ -213,7 +198,7 @@ def drawn_faults(experiment: Experiment) -> tuple[Fault, ...]:
 
 
 def check_failures(experiment: Experiment) -> None:
-    """Refuse more failures than can be drawn in a while."""
+    """Refuse more failures than can be drawn in reasonable time."""
     system, failures = experiment.system, experiment.system.failures
     if failures is None:
         return
@@ -232,7 +217,7 @@ def _system(document: dict[str, Any]) -> System:
 
 
 def _checked(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document without its system, if it names no file of this computer."""
+    """Return a document without its system; refuse one that names files of this computer."""
     rest = {key: value for key, value in document.items() if key != "system"}
     for key in ("jobs", "tls"):
         if rest.get(key):

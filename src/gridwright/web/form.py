@@ -28,13 +28,13 @@ FIRST |= {"policy": "lpas_dg", "failures": "generated", "iterations": ""}
 
 @dataclass
 class MachineCells:
-    """What is said of one machine beside its column."""
+    """The cells of one machine that its column does not have."""
 
     address: str = ""
     iterations: str = ""
     seconds: str = ""
     availability: str = ""
-    """Its own, where the machines of its column are not alike."""
+    """Empty: that of its column."""
     prediction: dict[str, Any] | None = None
 
 
@@ -55,22 +55,22 @@ class Form:
     cells: dict[str, str] = field(default_factory=lambda: dict(FIRST))
     corrections: Any = True
     prediction: Any = "weekly"
-    """Of the machines that have none of their own."""
+    """The default for machines."""
     machines: dict[Place, MachineCells] = field(default_factory=dict)
     faults: list[FaultCells] = field(default_factory=list)
     rest: dict[str, Any] = field(default_factory=dict)
-    """Whatever else an experiment file says: kept as it is."""
+    """All other keys of the experiment file, kept unchanged."""
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Form:
-        """Lay a document out in cells.
+        """Make the cells of a document.
 
         >>> Form.of({"system": {"arrivals": [5], "rates": [[8]]}, "seed": 7}).cells["seed"]
         '7'
         """
         words = dict(document)
         form = cls(Sheet.of(words.pop("system", {})))
-        words.pop("name", None)  # it is called as its system is
+        words.pop("name", None)  # it has the name of its system
         for key in FIELDS:
             if key in words:
                 form.cells[key] = as_text(words.pop(key))
@@ -84,7 +84,7 @@ class Form:
         return form
 
     def document(self) -> dict[str, Any]:
-        """Return what an experiment file would say."""
+        """Return the form as the content of an experiment file."""
         words = {
             key: field.read(self.cells[key])
             for key, field in FIELDS.items()
@@ -116,7 +116,7 @@ class Form:
         return dict(zip(self.names(), self.sheet.machines(), strict=True)).get(name)
 
     def said(self, place: Place) -> MachineCells:
-        """Return what is said of a machine, only to be read."""
+        """Return the cells of a machine, only to be read."""
         return self.machines.get(place) or MachineCells()
 
     def machine(self, place: Place) -> MachineCells:
@@ -124,7 +124,7 @@ class Form:
         return self.machines.setdefault(place, MachineCells())
 
     def remove_machines(self, places: Sequence[Place]) -> None:
-        """Take machines away, with what is said of them; one of them all must stay."""
+        """Remove machines with their cells; at least one machine stays."""
         for column, number in sorted(set(places), reverse=True):
             count = sum(place[0] == column for place in self.sheet.machines())
             if count > 1:
@@ -135,7 +135,7 @@ class Form:
                 self._forget(lambda p, c=column: _without_column(p, c))
 
     def list_machines(self, listed: Sequence[Listed]) -> None:
-        """Have a column for each machine of a list, with its speed where the list tells it."""
+        """Make a column for each machine of a list, with its speed if the list has it."""
         if not self.sheet.rates:
             raise InputError("a system of chains has no table of machines")
         while len(self.sheet.groups) < len(listed):
@@ -153,7 +153,7 @@ class Form:
                 cells.seconds = f"{each.calibration.seconds:.9g}"
 
     def take_faults(self, faults: Sequence[Fault]) -> None:
-        """Have a trace, machines numbered as the model has them."""
+        """List these faults, whose machines are numbered as in the model."""
         places = self.sheet.machines()
         self.faults = [
             FaultCells(places[each.machine], f"{each.start:.6g}", f"{each.end:.6g}")
@@ -203,7 +203,7 @@ class Form:
 
     def _machine_words(self) -> dict[str, Any]:
         words: dict[str, Any] = {}
-        cells = [self.machines.get(place, MachineCells()) for place in self.sheet.machines()]
+        cells = [self.said(place) for place in self.sheet.machines()]
         names = self.names()
         if any(each.address for each in cells):
             words["machines"] = [e.address or n for e, n in zip(cells, names, strict=True)]
@@ -227,7 +227,7 @@ class Form:
 
     def _system(self) -> dict[str, Any]:
         system, places = self.sheet.document(), self.sheet.machines()
-        own = [self.machines.get(place, MachineCells()).availability for place in places]
+        own = [self.said(place).availability for place in places]
         if any(own):
             column = self.sheet.availability
             shares = [
@@ -237,7 +237,7 @@ class Form:
         return system
 
     def _forget(self, moved: Any) -> None:
-        """Move what is said of machines to where they are now, or forget it with them."""
+        """Move the cells of machines to their new places; drop those of removed machines."""
         found = {moved(place): cells for place, cells in self.machines.items()}
         self.machines = {place: cells for place, cells in found.items() if place is not None}
         for each in self.faults:

@@ -1,37 +1,29 @@
-"""The guard: who may talk to the server at all, before anything else sees the request.
+"""Check every request before the application sees it.
 
-A page on this computer is within reach of every web site that its user visits. So the name by which
-the server was called is checked (a site could point a name of its own at us), requests that another
-site's page makes are refused, and beyond this computer nobody gets in without the token. Code of
-one's own, and clusters, which answer with code of theirs, take the token on this computer too:
-others may have accounts here.
+Every web site that a user visits can send requests to this computer. So the guard checks the host
+name (a site could point its own name at this server) and refuses requests from pages of other
+sites. Clients on other computers need the token. Running one's own code or using a cluster, which
+may answer with code, needs the token on this computer too: other people may have accounts here.
 """
 
 from __future__ import annotations
 
-import json
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST = 2_000_000
-"""Bytes of a request's body."""
+"""Bytes that the body of a request may have."""
 TRUSTED = "gridwright.trusted"
 SAFE = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
@@ -51,25 +43,14 @@ HEADERS = {
 
 
 class Guard:
-    """An ASGI application around another one.
+    """An ASGI application around another one, which listens on ``host``.
 
-    Parameters
-    ----------
-    app
-        What is guarded.
-    host
-        The address that the server listens on.
-    token
-        What must be shown to get in; empty: nothing.
-    is_open
-        One gets in without the token, as on loopback; only running code takes it.
-    largest
-        Bytes that the body of a request may have.
+    With ``is_open``, as on loopback, only running code and using clusters need the token.
     """
 
     def __init__(
         self,
-        app: App,
+        app: ASGIApp,
         host: str = "127.0.0.1",
         token: str = "",
         largest: int = LARGEST,
@@ -82,7 +63,8 @@ class Guard:
         if not is_loopback(host):
             self.names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
         self._token = token
-        self._session = token_urlsafe(32)  # so that no cookie holds the token itself
+        self.session = token_urlsafe(32)
+        """The value of the login cookie, so that no cookie holds the token itself."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it with a refusal."""
@@ -92,8 +74,8 @@ class Guard:
         headers = {
             key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
         }
-        known = self._is_known(scope, headers)
-        scope[TRUSTED] = known and _is_here(scope)
+        known, client = self._is_known(scope, headers), scope.get("client")
+        scope[TRUSTED] = known and client is not None and is_loopback(client[0])
         refusal = self._check(scope, headers, known)
         if refusal is not None:
             await refuse(refusal, scope, receive, _with_headers(send))
@@ -110,9 +92,9 @@ class Guard:
     def _check(self, scope: Scope, headers: dict[str, str], known: bool) -> Refusal | None:
         hosts = [value for key, value in scope["headers"] if key == b"host"]
         if len(hosts) != 1 or not self._is_ours(headers["host"]):
-            return Refusal(400, "this server does not go by that name")
+            return Refusal(400, "this server does not have that name")
         if _is_foreign(scope, headers):
-            return Refusal(403, "a page of another site may not ask this")
+            return Refusal(403, "pages of other sites may not send this request")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.largest:
             return self._too_large()
@@ -124,15 +106,12 @@ class Guard:
         return Refusal(413, f"a request has at most {self.largest:,} bytes")
 
     def _is_ours(self, host: str) -> bool:
-        """Tell whether a name is one of ours; an address is, as no site can point it at us."""
-        name = _name(host)
-        if name in self.names:
-            return True
+        """Tell whether a host is this server: one of its names, or an address."""
         try:
-            address = ip_address(name)
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+            return name in self.names or ip_address(name).is_loopback or self._demanded
         except ValueError:
             return False
-        return self._demanded or address.is_loopback
 
     def _is_known(self, scope: Scope, headers: dict[str, str]) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -142,16 +121,11 @@ class Guard:
             cookie = SimpleCookie(headers.get("cookie", "")).get(cookie_name(scope))
         except CookieError:
             return False
-        return cookie is not None and compare_digest(cookie.value.encode(), self._session.encode())
+        return cookie is not None and compare_digest(cookie.value.encode(), self.session.encode())
 
     def accepts(self, token: str) -> bool:
         """Tell whether this is the token."""
         return bool(self._token) and compare_digest(token.encode(), self._token.encode())
-
-    @property
-    def session(self) -> str:
-        """What the cookie of somebody holds who has shown the token."""
-        return self._session
 
 
 def is_loopback(host: str) -> bool:
@@ -169,9 +143,9 @@ def is_loopback(host: str) -> bool:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return what the cookie of this server is called.
+    """Return the name of this server's cookie.
 
-    A browser sends cookies to every port of a computer, so each server has a name of its own.
+    A browser sends cookies to every port of a computer, so the name has the port in it.
 
     >>> cookie_name({"server": ("127.0.0.1", 8080)})
     'gridwright-8080'
@@ -181,28 +155,12 @@ def cookie_name(scope: Scope) -> str:
 
 
 def may_run_code(request: Request) -> bool:
-    """Tell whether somebody sits at this computer, and has shown the token."""
+    """Tell whether a request comes from this computer, with the token."""
     return bool(request.scope.get(TRUSTED))
 
 
-def _is_here(scope: Scope) -> bool:
-    client = scope.get("client")
-    return client is not None and is_loopback(client[0])
-
-
-def _name(host: str) -> str:
-    """Cut the port off, and the brackets of an address."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-
-
 def _is_foreign(scope: Scope, headers: dict[str, str]) -> bool:
-    """Tell whether another site's page makes this request.
-
-    What is no browser says nothing of where it comes from, and is under nobody's spell.
-    """
+    """Tell whether a page of another site sends this request; only browsers say where from."""
     origin = headers.get("origin")
     if origin is not None:
         try:
@@ -218,11 +176,11 @@ def _is_foreign(scope: Scope, headers: dict[str, str]) -> bool:
 
 
 class _TooLargeError(Exception):
-    """More was sent than is allowed."""
+    """Raised when a body is larger than allowed."""
 
 
 class _Body:
-    """The body of a request, counted as it comes: who sends in pieces does not say how many."""
+    """Count the bytes of a body as they come: a chunked request does not say how many it has."""
 
     def __init__(self, receive: Receive, send: Send, largest: int) -> None:
         self._receive, self._send, self._left = receive, send, largest
@@ -238,7 +196,7 @@ class _Body:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.answered = True
-            if self._left < 0:  # whatever else was said of a body that could not be read
+            if self._left < 0:  # whatever the application says of a body that it could not read
                 message["status"] = 413
         await self._send(message)
 
@@ -255,42 +213,29 @@ def _with_headers(send: Send) -> Send:
 
 
 class Refusal(NamedTuple):
-    """A status, and why."""
+    """A status, and the reason."""
 
     status: int
     words: str
 
 
-async def refuse(
-    refusal: Refusal,
-    scope: MutableMapping[str, Any],
-    receive: Callable[[], Awaitable[Message]],
-    send: Callable[[Message], Awaitable[None]],
-) -> None:
-    """Answer a request, or a websocket that wants to open, with a refusal."""
+async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or close a websocket that wants to open."""
+    from starlette.responses import JSONResponse, RedirectResponse
+
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.words})
         return
     accept = dict(scope["headers"]).get(b"accept", b"")
+    headers = {"cache-control": "no-store"}
+    answer: Response
     if refusal.status == 401 and scope["method"] == "GET" and b"text/html" in accept:
-        await _answer(send, 303, b"", (b"location", b"/login"))
-        return
-    body = json.dumps({"detail": refusal.words}).encode()
-    more = [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else []
-    await _answer(send, refusal.status, body, (b"content-type", b"application/json"), *more)
-
-
-async def _answer(
-    send: Callable[[Message], Awaitable[None]],
-    status: int,
-    body: bytes,
-    *headers: tuple[bytes, bytes],
-) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    headers = (*headers, length, (b"cache-control", b"no-store"))
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
-    await send({"type": "http.response.body", "body": body})
+        answer = RedirectResponse("/login", 303, headers)
+    else:
+        headers |= {"www-authenticate": "Bearer"} if refusal.status == 401 else {}
+        answer = JSONResponse({"detail": refusal.words}, refusal.status, headers)
+    await answer(scope, receive, send)
 
 
 FORM = """<!doctype html>

@@ -1,4 +1,4 @@
-"""A policy pasted as code: the code runs here, so it is only taken from this computer."""
+"""Policies pasted as code, which runs on this computer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..model.user_file import load_module
 from ..policies import Policy
 
 NAME = "pasted.py"
-"""How the code is called in what is said of it."""
+"""The name of the code in messages."""
 LONGEST_CODE = 100_000
 PATIENCE = 5.0
-"""Seconds in which code that only defines functions has long come to its end."""
+"""Seconds that the code may take to define its functions."""
 
 
 def paste(code: str) -> tuple[Policy, ...]:
-    """Run code, and return the policies that it defines; what is wrong is told with its line."""
+    """Run code and return the policies that it defines; errors name the line."""
     if len(code) > LONGEST_CODE:
         raise InputError(f"the code has {len(code):,} characters; expected {LONGEST_CODE:,}")
     path = _keep(code)
@@ -32,11 +32,11 @@ def paste(code: str) -> tuple[Policy, ...]:
         except InputError as error:
             found.append(InputError(str(error).replace(str(path.resolve()), NAME)))
 
-    thread = Thread(target=load, name="pasted", daemon=True)  # it may never come back
+    thread = Thread(target=load, name="pasted", daemon=True)  # it may never return
     thread.start()
     thread.join(PATIENCE)
     if not found:
-        raise InputError(f"{NAME} has not come to its end; expected functions, not a program")
+        raise InputError(f"{NAME} does not end; expected functions, not a program")
     (one,) = found
     if isinstance(one, InputError):
         raise one
@@ -54,7 +54,7 @@ def line_of(error: str) -> int | None:
 
 
 def _keep(code: str) -> Path:
-    """Write the code to a file: compiled code is kept by its place, errors are told by it."""
+    """Write the code to a file: the compile cache and error messages need its path."""
     folder = home() / "pasted" / blake2b(code.encode(), digest_size=8).hexdigest()
     path = folder / NAME
     try:

@@ -124,8 +124,8 @@ class Queue:
         self._begin_next(task.kind)
         return task
 
-    def stop(self, task: Task) -> None:
-        """Stop a task; what it has found stays."""
+    def stop(self, task: AnyTask) -> AnyTask:
+        """Stop a task and return it; its results so far stay."""
         task.stopping.set()
         with self._lock:
             if task.state == "waiting":
@@ -134,6 +134,7 @@ class Queue:
             timer = Timer(task.grace, self._give_up, (task,))
             timer.daemon = True
             timer.start()
+        return task
 
     def find(self, kind: type[AnyTask], number: int) -> AnyTask | None:
         """Find a task by its number."""

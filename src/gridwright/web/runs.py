@@ -1,7 +1,7 @@
-"""Runs as processes of their own, which continue without the browser and this server.
+"""Runs as separate processes, which continue without the browser and this server.
 
-A run is written down first and then conducted by ``gridwright run --resume``. Through its journal
-it is found again, and who conducts it.
+A new run is first written to a journal; then ``gridwright run --resume`` conducts it. The journal
+also says which process conducts the run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
@@ -47,7 +47,7 @@ CHANGES = (
 def experiment_of(
     name: str = "", system: str | dict[str, Any] | None = None, own: str = "", **changes: Any
 ) -> Experiment:
-    """Make an experiment of one of the catalogue, one's own, or of a system; with some changes."""
+    """Make an experiment from the catalogue, a saved one or a system, with some changes."""
     given = {key: value for key, value in changes.items() if value is not None}
     executor, address = given.pop("executor", ""), given.pop("address", "")
     if address or executor == "local":
@@ -82,14 +82,14 @@ CLUSTERS = "log in with the token at /login, on this computer, to use a cluster"
 
 
 def check_cluster(found: Experiment, trusted: bool) -> Experiment:
-    """Return an experiment, unless it is on a cluster, whose answers may be code."""
+    """Return an experiment; refuse a cluster, whose answers may be code, without the token."""
     if found.executor != "local" and not trusted:
         raise InputError(CLUSTERS)
     return found
 
 
 def check_size(found: Experiment) -> Experiment:
-    """Return an experiment, unless it would be too large to run here."""
+    """Return an experiment; refuse one that is too large to run here."""
     jobs = found.duration * float(found.system.arrival_rates.sum())
     if jobs > MOST_JOBS:
         raise InputError(f"about {jobs:,.0f} jobs; expected at most {MOST_JOBS:,}")
@@ -107,21 +107,21 @@ class Runs:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        """Held from the look for room until it is taken."""
+        """Held from the check for room until the run has started."""
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._done: dict[Path, tuple[int, Overview]] = {}
-        """Runs that have ended, as they were when their journals were last changed."""
+        """Finished runs by journal, with the time when it was last changed."""
 
     def all(self) -> list[Overview]:
-        """Glance at every run, the latest first."""
+        """Return an overview of every run, the latest first."""
         found = []
         for path in reversed(runs()):
-            with suppress(FileNotFoundError):  # somebody has just thrown it away
+            with suppress(FileNotFoundError):  # just deleted
                 found.append(self._glance(path))
         return found
 
     def find(self, number: int) -> Overview | None:
-        """Glance at a run."""
+        """Return an overview of a run."""
         path = path_of(number)
         return self._glance(path) if path.is_file() else None
 
@@ -135,26 +135,23 @@ class Runs:
         return number
 
     def pause(self, number: int) -> None:
-        """Let no time pass for a run, whoever started it, until it is resumed."""
+        """Pause a run, whoever started it: no time passes for it until it is resumed."""
         with open_journal(number) as journal:
             request(journal, "pause run", "")
 
     def resume(self, number: int) -> None:
-        """Go on with a run that was paused or stopped."""
+        """Continue a run that was paused or stopped."""
         with self._lock:
-            self._resume(number)
-
-    def _resume(self, number: int) -> None:
-        found = self.find(number)
-        state = "not there" if found is None else found.state
-        if state == "paused":
-            with open_journal(number) as journal:
-                request(journal, "resume run", "")
-        elif state == "stopped":
-            self._check_room()
-            self._conduct(number)
-        else:
-            raise InputError(f"run {number} is {state}; only one that was stopped goes on")
+            found = self.find(number)
+            state = "not there" if found is None else found.state
+            if state == "paused":
+                with open_journal(number) as journal:
+                    request(journal, "resume run", "")
+            elif state == "stopped":
+                self._check_room()
+                self._conduct(number)
+            else:
+                raise InputError(f"run {number} is {state}; only stopped runs can be resumed")
 
     def stop(self, number: int, patience: float = 5.0) -> None:
         """Stop a run, whoever started it; it can be resumed."""
@@ -182,7 +179,7 @@ class Runs:
         raise InputError(f"run {number} has not stopped within {patience:g} seconds")
 
     def said(self, number: int) -> str:
-        """Return the last that a run's process said, as of why it could not begin."""
+        """Return the end of the log of a run's process, which says why it failed."""
         try:
             return log_of(number).read_text("utf-8", "replace").strip()[-2000:]
         except OSError:
@@ -225,21 +222,13 @@ def path_of(number: int) -> Path:
 
 
 def log_of(number: int) -> Path:
-    """Return where a run's process says what goes wrong."""
+    """Return the file that a run's process writes its errors to."""
     return home() / "runs" / f"{number}.log"
 
 
-class open_journal:  # noqa: N801  # used like open
-    """A run's journal, for as long as it is looked at."""
-
-    def __init__(self, number: int) -> None:
-        self.journal = Journal(path_of(number), new=False)
-
-    def __enter__(self) -> Journal:
-        return self.journal
-
-    def __exit__(self, *_: object) -> None:
-        self.journal.close()
+def open_journal(number: int) -> closing[Journal]:
+    """Open a run's journal; leaving the ``with`` block closes it."""
+    return closing(Journal(path_of(number), new=False))
 
 
 def zipped(run: Run) -> bytes:
@@ -257,11 +246,11 @@ class Available(NamedTuple):
     name: str
     address: str
     processors: int | None = None
-    """How many it has, where that is known."""
+    """None if unknown."""
 
 
 def available_machines(address: str = "") -> list[Available]:
-    """List the workers of the Dask scheduler at an address; of none: this computer."""
+    """List the workers of the Dask scheduler at an address; without one, this computer."""
     if not address:
         return [Available(socket.gethostname(), "local", os.cpu_count())]
     if check_address(address)[0] == "tls":

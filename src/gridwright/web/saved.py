@@ -1,4 +1,4 @@
-"""What was saved on the page: a file each in $GRIDWRIGHT_HOME, a system or a whole experiment."""
+"""Saved systems and experiments: each is a file in $GRIDWRIGHT_HOME."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ..model.file import read
 from ..testbed import Experiment
 
 OWN = "own: "
-"""Begins the name of what was saved, where it stands beside the catalogue's."""
+"""Starts the names of saved systems in lists that also show the catalogue."""
 MOST_SAVED = 500
 """Files; anybody may save some without the token."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 
 
 def save(system: System, name: str) -> Path:
-    """Keep a system under a name; what was kept under it before makes way."""
+    """Save a system under a name, replacing any of that name."""
     path = _path(name)
     return _write(path, lambda: system.to_toml(path.parent))
 
 
 def save_experiment(experiment: Experiment, name: str) -> Path:
-    """Keep an experiment with its system under a name; what was there before makes way."""
+    """Save an experiment with its system under a name, replacing any of that name."""
     return _write(_path(name), experiment.to_toml)
 
 
 def load_saved(name: str) -> System:
-    """Return a system that was saved, by itself or in an experiment."""
+    """Return a saved system, or the system of a saved experiment."""
     path = _path(name)
     try:
         whole = "system" in read(path)
@@ -42,7 +42,7 @@ def load_saved(name: str) -> System:
 
 
 def remove_saved(name: str) -> bool:
-    """Throw away what was saved under a name; False where there is nothing."""
+    """Delete what is saved under a name; return False if there is nothing."""
     path = _path(name)
     known = path.is_file()
     path.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def remove_saved(name: str) -> bool:
 
 
 def saved_names() -> list[str]:
-    """List what was saved."""
+    """List the names of saved systems and experiments."""
     return sorted(path.stem for path in _folder().glob("*.toml") if NAME.fullmatch(path.stem))
 
 
@@ -59,7 +59,7 @@ def _folder() -> Path:
 
 
 def _path(name: str) -> Path:
-    """Return the file of a name, which is nothing but a name."""
+    """Return the file of a name; refuse names that could leave the folder."""
     if not NAME.fullmatch(name):
         raise InputError(
             f"name {name[:40]!r}; expected letters, digits, spaces, points, dashes, at most 80"
@@ -69,7 +69,7 @@ def _path(name: str) -> Path:
 
 def _write(path: Path, text: Callable[[], str]) -> Path:
     if not path.exists() and len(saved_names()) >= MOST_SAVED:
-        raise InputError(f"{MOST_SAVED} are saved already; throw some away first")
+        raise InputError(f"{MOST_SAVED} are saved already; delete some first")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text(), encoding="utf-8")
@@ -79,12 +79,12 @@ def _write(path: Path, text: Callable[[], str]) -> Path:
 
 
 def own_experiments() -> list[str]:
-    """List the definitions that say how they are to be run, not only what the system is."""
+    """List the saved experiments, without systems alone."""
     return [name for name in saved_names() if _is_experiment(_path(name))]
 
 
 def load_own(name: str) -> Experiment:
-    """Return an experiment that was saved."""
+    """Return a saved experiment."""
     if name not in own_experiments():
         raise InputError(f"no experiment {name[:80]!r} was saved")
     return Experiment.from_file(_path(name))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
-    """Serve the page until Ctrl-C; beyond this computer only to who has the token."""
+    """Serve the page until Ctrl-C; other computers need the token."""
     try:
         import uvicorn
     except ImportError:
@@ -77,7 +77,7 @@ def guarded(
 
 
 def _add_pages(api: FastAPI, services: Services) -> None:
-    os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home() / "page"))  # not where we stand
+    os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home() / "page"))  # not the working directory
     from nicegui import ui
 
     from .pages import make_pages
@@ -94,19 +94,19 @@ def _add_pages(api: FastAPI, services: Services) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Take the address, or say in one line why it cannot be had."""
+    """Open the socket, or raise an error in one line."""
     listening = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen()  # who comes before the server is ready waits
+        listening.listen()  # early requests wait until the server is ready
         return listening
-    except (OSError, UnicodeError) as error:  # the latter for what cannot be a name
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a host name
         if listening is not None:
             listening.close()
-        why = getattr(error, "strerror", None) or "this is no name of a computer"
+        why = getattr(error, "strerror", None) or "not the name of a computer"
         raise InputError(
             f"cannot listen on {host[:80]}, port {port}: {why}; --port 0 takes a free one"
         ) from None

@@ -10,7 +10,7 @@ from .fields import as_number, as_text, as_whole
 MEANS = ("mean_uptime", "mean_repair")
 MOST_ALIKE = 10_000
 CHAINS = {"template", "templates", "random_templates"}
-"""Of a system whose jobs are chains: it has no table of rates, and is edited as a file."""
+"""Keys of systems whose jobs are chains; these have no table of rates."""
 
 
 @dataclass
@@ -25,15 +25,15 @@ class Sheet:
     availability: list[str] = field(default_factory=list)
     rates: list[list[str]] = field(default_factory=list)
     believed: list[list[str]] = field(default_factory=list)
-    """The rates that are assumed where they are not the truth; empty: as they are."""
+    """The assumed rates; empty cells: the real ones."""
     means: dict[str, str] = field(default_factory=lambda: dict.fromkeys(MEANS, ""))
     """Mean up-time and mean repair time."""
     rest: dict[str, Any] = field(default_factory=dict)
-    """Whatever else a system file says: kept as it is."""
+    """All other keys of the system file, kept unchanged."""
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Sheet:
-        """Lay a document out in cells.
+        """Make the cells of a document.
 
         >>> Sheet.of({"arrivals": [5, 8], "rates": [[8, 3], [4, 10]]}).rates
         [['8', '3'], ['4', '10']]
@@ -69,7 +69,7 @@ class Sheet:
         return sheet
 
     def document(self) -> dict[str, Any]:
-        """Return what a system file would say; a cell that is no number stays the text it is.
+        """Return the content of a system file; a cell that is not a number stays a text.
 
         >>> Sheet.of({"arrivals": [5], "rates": [["x"]]}).document()
         {'rates': [['x']], 'arrivals': [5.0]}
@@ -133,13 +133,13 @@ class Sheet:
             row.append("")
 
     def remove_class(self) -> None:
-        """Take the last row away, unless it is the only one."""
+        """Remove the last row, unless it is the only one."""
         if len(self.rates) > 1:
             for cells in (self.classes, self.arrivals, self.rates, self.believed):
                 del cells[-1]
 
     def remove_machine(self, column: int = -1) -> None:
-        """Take a column away, the last unless told, if it is not the only one."""
+        """Remove a column, by default the last, unless it is the only one."""
         if len(self.groups) > 1:
             rows = (*self.rates, *self.believed)
             for cells in (self.groups, self.counts, self.availability, *rows):
@@ -152,10 +152,8 @@ def _rows(value: Any) -> list[list[str]]:
 
 
 def _cells(words: dict[str, Any], key: str, length: int) -> list[str]:
-    """Take numbers out of a document, if there is one for each cell; else leave them there."""
+    """Move numbers from a document to cells if there is one for each; else leave them."""
     value = words.get(key)
-    if value is None:
-        return [""] * length
     if isinstance(value, list) and len(value) == length and not any(map(_is_nested, value)):
         del words[key]
         return [as_text(each) for each in value]
@@ -167,10 +165,10 @@ def _is_nested(value: Any) -> bool:
 
 
 def _names(words: dict[str, Any], key: str, length: int) -> list[str]:
-    """Take names out of a document, as many as there are cells; if there are more, leave them."""
+    """Move names from a document to cells; leave them if there are more names than cells."""
     value = words.get(key)
     if isinstance(value, list) and len(value) > length:
-        return [""] * length  # the model tells that they are too many
+        return [""] * length  # the model then reports them
     words.pop(key, None)
     names = [str(each) for each in value] if isinstance(value, list) else []
     return [*names, *[""] * (length - len(names))]

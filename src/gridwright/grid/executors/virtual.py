@@ -26,10 +26,10 @@ class FakeExecutor:
         self,
         machines: Sequence[str],
         duration: Callable[[int, int, int], float],
-        *,
-        readings: Callable[[int, float], float] | None = None,
         before: float = 0.0,
         after: float = 0.0,
+        *,
+        readings: Callable[[int, float], float] | None = None,
     ) -> None:
         self.machines = list(machines)
         self.duration, self.before, self.after = duration, before, after

@@ -1,4 +1,4 @@
-"""Background tasks: simulations, calibrations, published tables. They are started and watched."""
+"""Start, watch and stop background tasks: simulations, calibrations, published tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from ...reproduction import ReproductionData, Section, explanations, read_data
 from ..documents import plain
 from ..guard import may_run_code
-from ..queue import Queue
+from ..queue import AnyTask, Queue
 from ..simulations import Simulation, Wanted, simulation_of
 from ..tasks import MOST_MACHINES, CalibrationTask, TableTask
 from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, missing
@@ -20,12 +20,6 @@ from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, missing
 def simulation_routes(queue: Queue) -> APIRouter:
     """Make the routes of simulations."""
     routes = APIRouter(tags=["simulations"])
-
-    def known(number: int) -> Simulation:
-        found = queue.find(Simulation, number)
-        if found is None:
-            raise missing(f"simulation {number}")
-        return found
 
     @routes.get("/simulations")
     def list_simulations() -> list[dict[str, Any]]:
@@ -42,25 +36,23 @@ def simulation_routes(queue: Queue) -> APIRouter:
     @routes.get("/simulations/{number}", responses=MISSING)
     def progress(number: Number) -> dict[str, Any]:
         """Return the progress of a simulation, with the intervals so far."""
-        return plain(known(number).progress())
+        return plain(_known(queue, Simulation, number).progress())
 
     @routes.post("/simulations/{number}/stop", responses=MISSING)
     def stop(number: Number) -> dict[str, Any]:
-        """Stop a simulation; what it has found stays."""
-        found = known(number)
-        queue.stop(found)
-        return plain(found.progress())
+        """Stop a simulation; its results so far stay."""
+        return plain(queue.stop(_known(queue, Simulation, number)).progress())
 
     @routes.get("/simulations/{number}/result", responses=MISSING)
     def result(number: Number) -> dict[str, Any]:
-        """Return everything that was found so far."""
-        return plain(known(number).result())
+        """Return all results so far."""
+        return plain(_known(queue, Simulation, number).result())
 
     return routes
 
 
 class CalibrationWanted(Body):
-    """Which machines, how often each job runs, and about how many seconds the longest takes."""
+    """The machines, how often each job runs, and about how many seconds the longest takes."""
 
     machines: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200)]],
@@ -74,12 +66,6 @@ def calibration_routes(queue: Queue) -> APIRouter:
     """Make the routes of calibrations."""
     routes = APIRouter(tags=["machines"])
 
-    def known(number: int) -> CalibrationTask:
-        found = queue.find(CalibrationTask, number)
-        if found is None:
-            raise missing(f"calibration {number}")
-        return found
-
     @routes.post("/calibrations", status_code=202, responses=WRONG)
     def start(given: CalibrationWanted) -> dict[str, Any]:
         """Measure machines, each a process of this computer; one calibration at a time."""
@@ -88,14 +74,12 @@ def calibration_routes(queue: Queue) -> APIRouter:
     @routes.get("/calibrations/{number}", responses=MISSING)
     def progress(number: Number) -> dict[str, Any]:
         """Return the progress and the result of a calibration."""
-        return plain(known(number).as_json())
+        return plain(_known(queue, CalibrationTask, number).as_json())
 
     @routes.post("/calibrations/{number}/stop", responses=MISSING)
     def stop(number: Number) -> dict[str, Any]:
         """Stop a calibration."""
-        found = known(number)
-        queue.stop(found)
-        return plain(found.as_json())
+        return plain(queue.stop(_known(queue, CalibrationTask, number)).as_json())
 
     return routes
 
@@ -173,8 +157,13 @@ def published_routes(queue: Queue) -> APIRouter:
     @routes.post("/published/{name}/rerun/stop", responses=MISSING)
     def stop(name: str) -> dict[str, Any]:
         """Stop a table that is run again."""
-        found = known(name)
-        queue.stop(found)
-        return plain(found.as_json())
+        return plain(queue.stop(known(name)).as_json())
 
     return routes
+
+
+def _known(queue: Queue, kind: type[AnyTask], number: int) -> AnyTask:
+    found = queue.find(kind, number)
+    if found is None:
+        raise missing(f"{kind.kind} {number}")
+    return found

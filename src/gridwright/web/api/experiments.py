@@ -1,4 +1,4 @@
-"""Experiments of one's own: checked, read, written, kept; their machines and faults."""
+"""The user's experiments: check, read, write and save them; their machines and faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from ...testbed import Fault, parse_machines, rows_of, spells
 from ..documents import (
     check_failures,
-    definition_of,
+    document_of,
     drawn_faults,
     experiment_from,
     experiment_mistakes,
@@ -35,18 +35,18 @@ class Defined(Body):
 
 
 class Tracing(Defined):
-    """An experiment, and whether its failures are to be drawn anew."""
+    """An experiment, and whether to draw its failures again."""
 
     draw: bool = True
 
 
 def experiment_routes() -> APIRouter:
-    """Make the routes of experiments of one's own."""
+    """Make the routes of the user's experiments."""
     routes = APIRouter(tags=["experiments"])
 
     @routes.post("/experiments/validate", responses=BUSY)
     async def validate(given: Defined) -> dict[str, Any]:
-        """Check what an experiment file would say; mistakes are told place by place."""
+        """Check a definition; return its mistakes, each with its place."""
         found = await solved(lambda: experiment_mistakes(given.definition))
         return {
             "valid": not found,
@@ -65,12 +65,12 @@ def experiment_routes() -> APIRouter:
 
     @routes.post("/experiments/failures", responses=BUSY)
     async def failures(given: Tracing) -> dict[str, Any]:
-        """Draw faults for all machines, or take those given; say how long they are."""
+        """Draw faults for all machines, or take those given; return them with their mean times."""
         return await solved(lambda: _failures(given))
 
     @routes.post("/machines/read", tags=["machines"], responses=BUSY)
     async def read_list(given: Text) -> list[dict[str, Any]]:
-        """Read a machine list; what machines ask for as a password is not in the answer."""
+        """Read a machine list; the answer has no passwords."""
         listed = await solved(lambda: parse_machines(given.text, "the list"))
         return [
             {
@@ -83,21 +83,21 @@ def experiment_routes() -> APIRouter:
 
     @routes.get("/experiments/own/{name}", responses=MISSING)
     def one_saved(name: str) -> dict[str, Any]:
-        """Show an experiment that was saved."""
+        """Show a saved experiment."""
         if name not in own_experiments():
             raise missing("such experiment")
         found = load_own(name)
-        return {"definition": plain(definition_of(found)), "toml": found.to_toml()}
+        return {"definition": plain(document_of(found)), "toml": found.to_toml()}
 
     @routes.put("/experiments/own/{name}", responses=BUSY)
     async def keep(name: str, given: Defined) -> dict[str, str]:
-        """Save an experiment with its system; what was there of that name makes way."""
+        """Save an experiment with its system, replacing any of that name."""
         await solved(lambda: save_experiment(experiment_from(given.definition), name))
         return {"saved": name}
 
     @routes.delete("/experiments/own/{name}", responses=MISSING)
     def throw_away(name: str) -> dict[str, str]:
-        """Throw away an experiment that was saved."""
+        """Delete a saved experiment."""
         if not (name in own_experiments() and remove_saved(name)):
             raise missing("such experiment")
         return {"removed": name}

@@ -35,13 +35,13 @@ Limit = Annotated[int, Query(ge=0, le=1000)]
 
 
 class Starting(Body):
-    """An experiment of the catalogue, one that was saved, or a system, and what is different."""
+    """An experiment of the catalogue, a saved one, or a system, and the fields to change."""
 
     experiment: str = ""
-    own: Annotated[str, Field(description="An experiment that was saved on the page.")] = ""
+    own: Annotated[str, Field(description="A saved experiment.")] = ""
     definition: Annotated[
         dict[str, Any] | None,
-        Field(description="What an experiment file would say; then nothing is different."),
+        Field(description="What an experiment file would say; then other fields are ignored."),
     ] = None
     system: SystemGiven | None = None
     policy: str | None = None
@@ -62,9 +62,9 @@ class Starting(Body):
 
 
 class Asking(Body):
-    """What an operator's word needs: time units of a failure; a share, and for how long.
+    """The values of an operation: ``fail`` takes time units, ``impose`` a share and time units.
 
-    To predict, a mode (weekly, recursive, fixed) or a table of it and its parameters.
+    ``predict`` takes a mode (weekly, recursive, fixed), or a table with a mode and parameters.
     """
 
     values: Annotated[tuple[float, ...], Field(max_length=2)] = ()
@@ -88,7 +88,7 @@ def run_routes(services: Services) -> APIRouter:
 
     @routes.get("/experiments/own", tags=["experiments"])
     def list_own() -> list[str]:
-        """List the experiments that were saved on the page."""
+        """List the saved experiments."""
         return own_experiments()
 
     @routes.get("/experiments/{name}", tags=["experiments"], responses=MISSING)
@@ -102,7 +102,7 @@ def run_routes(services: Services) -> APIRouter:
     def machines_there(
         request: Request, address: Annotated[str, Query(max_length=200)] = ""
     ) -> list[dict[str, Any]]:
-        """List the machines that there are: the workers of a cluster, or this computer."""
+        """List the available machines: the workers of a cluster, or this computer."""
         if address:
             _check_cluster(request)
         return [each._asdict() for each in available_machines(address)]
@@ -114,7 +114,7 @@ def run_routes(services: Services) -> APIRouter:
 
     @routes.post("/runs", tags=["runs"], status_code=202, responses=FORBIDDEN)
     def start(given: Starting, request: Request) -> dict[str, Any]:
-        """Start a run as a process of its own."""
+        """Start a run as a separate process."""
         words = given.model_dump()
         definition = words.pop("definition")
         if definition is not None:
@@ -140,7 +140,7 @@ def run_routes(services: Services) -> APIRouter:
 
     @routes.get("/runs/{number}/report", tags=["runs"], responses=MISSING)
     def whole_report(number: Number) -> dict[str, Any]:
-        """Set a run beside its twin, with the causes of the gap; this takes a while."""
+        """Compare a run with its simulated twin, with the causes of the gap; this takes a while."""
         known(number)
         return plain(report_of(services.queue, number))
 
@@ -176,14 +176,14 @@ def run_routes(services: Services) -> APIRouter:
 
     @routes.get("/runs/{number}/machines", tags=["runs"], responses=MISSING)
     def machines(number: Number) -> list[dict[str, Any]]:
-        """Say how the machines of a run are."""
+        """Return the states of a run's machines."""
         known(number)
         with open_journal(number) as journal:
             return [plain(each._asdict()) for each in machine_states(journal)]
 
     @routes.get("/runs/{number}/queues", tags=["runs"], responses=MISSING)
     def queue_lengths(number: Number) -> dict[str, Any]:
-        """Count the jobs that wait, and those in the system, over time."""
+        """Return the numbers of jobs waiting and in the system over time."""
         known(number)
         with open_journal(number) as journal:
             return plain(queues(journal)._asdict())
@@ -195,7 +195,7 @@ def run_routes(services: Services) -> APIRouter:
         response_class=Response,
     )
     def export(number: Number) -> Response:
-        """Return the tables of a run for a spreadsheet, in one zip file."""
+        """Return the tables of a run as CSV files in one zip file."""
         known(number)
         with Run.find(number) as run:
             page = zipped(run)
@@ -211,21 +211,21 @@ def run_routes(services: Services) -> APIRouter:
 
     @routes.post("/runs/{number}/pause", tags=["runs"], responses=MISSING)
     def pause(number: Number) -> dict[str, Any]:
-        """Let no time pass for a run, until it is resumed; what machines are running goes on."""
+        """Pause a run: no time passes until it is resumed, but jobs on machines continue."""
         known(number)
         runs.pause(number)
         return plain(known(number)._asdict())
 
     @routes.post("/runs/{number}/resume", tags=["runs"], responses=MISSING)
     def resume(number: Number) -> dict[str, Any]:
-        """Go on with a run that was paused or stopped."""
+        """Continue a run that was paused or stopped."""
         known(number)
         runs.resume(number)
         return plain(known(number)._asdict())
 
     @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
-        """Step in: start, pause, resume, drain, ping, kill, fail, impose or predict."""
+        """Operate a machine: start, pause, resume, drain, ping, kill, fail, impose or predict."""
         known(number)
         values = " ".join(f"{value:g}" for value in given.values)
         if verb == "predict":
@@ -237,18 +237,14 @@ def run_routes(services: Services) -> APIRouter:
 
 
 def describe_experiment(experiment: Experiment) -> dict[str, Any]:
-    """Say what an experiment is; of its system only the size."""
+    """Return the fields of an experiment; of its system only name and size."""
     words = experiment.model_dump(mode="json", exclude={"system", "tls"})
     classes, machines = experiment.system.shape
-    words["system"] = {
-        "name": experiment.system.name,
-        "classes": classes,
-        "machines": machines,
-    }
-    return plain(words)
+    system = {"name": experiment.system.name, "classes": classes, "machines": machines}
+    return plain({**words, "system": system})
 
 
 def _check_cluster(request: Request) -> None:
-    """Refuse to speak to a cluster for just anybody: what it answers may be code."""
+    """Refuse a cluster, whose answers may be code, without the token."""
     if not may_run_code(request):
         raise HTTPException(403, CLUSTERS)

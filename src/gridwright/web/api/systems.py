@@ -1,4 +1,4 @@
-"""Systems: those of the catalogue, and one's own, checked and allocated."""
+"""Systems of the catalogue and of the user: show, check and allocate them; the policies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .parts import BUSY, MISSING, Body, SystemGiven, missing
 
 
 class Allocating(Body):
-    """A system, and the machines that are switched off in it."""
+    """A system, and its machines that are switched off."""
 
     system: SystemGiven
     method: str = "grouped"
@@ -47,15 +47,8 @@ def system_routes() -> APIRouter:
     @routes.get("/systems")
     def list_systems() -> list[dict[str, Any]]:
         """List the catalogue."""
-        return [
-            {
-                "name": each.name,
-                "where": each.where,
-                "shape": each.shape,
-                "has_capacity": each.has_capacity,
-            }
-            for each in entries()
-        ]
+        keys = ("name", "where", "shape", "has_capacity")
+        return [{key: getattr(each, key) for key in keys} for each in entries()]
 
     @routes.get("/systems/{name}", responses=MISSING)
     def one_system(name: str) -> dict[str, Any]:
@@ -64,20 +57,15 @@ def system_routes() -> APIRouter:
             entry = find(name)
         except InputError as error:
             raise missing(f"such system: {error}") from None
-        document = None if entry.parts is None else document_of(entry.system)
-        return {
-            "name": entry.name,
-            "where": entry.where,
-            "note": entry.note,
-            "horizon": entry.horizon,
-            "down": list(entry.down),
-            "document": plain(document),
-            "toml": None if entry.parts is None else entry.system.to_toml(),
-        }
+        about = {key: getattr(entry, key) for key in ("name", "where", "note", "horizon", "down")}
+        document = toml = None
+        if entry.parts is not None:
+            document, toml = document_of(entry.system), entry.system.to_toml()
+        return plain({**about, "document": document, "toml": toml})
 
     @routes.post("/systems/validate", responses=BUSY)
     async def validate(document: dict[str, Any]) -> dict[str, Any]:
-        """Check what a system file would say; mistakes are told place by place."""
+        """Check a system document; return its mistakes, each with its place."""
         found = await solved(lambda: find_mistakes(document))
         return {
             "valid": not found,
@@ -124,26 +112,16 @@ def policy_routes() -> APIRouter:
 
 
 def describe_policy(policy: Policy) -> dict[str, Any]:
-    """Say what a policy is and which parameters it takes."""
+    """Return name, kind, description and parameters of a policy."""
     parameters = [_parameter(key, value) for key, value in policy.parameters.items()]
-    return {
-        "name": policy.name,
-        "kind": policy.kind.name,
-        "about": policy.doc,
-        "parameters": parameters,
-    }
+    about = {"name": policy.name, "kind": policy.kind.name, "about": policy.doc}
+    return {**about, "parameters": parameters}
 
 
 def _parameter(key: str, value: Any) -> dict[str, Any]:
-    choices: list[str] = []
-    if key in CHOICES:
-        kind, choices = "choice", sorted(CHOICES[key])
-    elif isinstance(value, IntEnum):
-        kind, choices = "choice", list(type(value).__members__)
-    elif isinstance(value, bool):
-        kind = "boolean"
-    elif isinstance(value, int):
-        kind = "integer"
-    else:
-        kind = "number" if isinstance(value, float) else "text"
+    choices = sorted(CHOICES.get(key, ()))
+    if isinstance(value, IntEnum) and key not in CHOICES:
+        choices = list(type(value).__members__)
+    kinds = {bool: "boolean", int: "integer", float: "number"}
+    kind = "choice" if choices else kinds.get(type(value), "text")
     return {"name": key, "kind": kind, "default": word(value), "choices": choices}

@@ -1,4 +1,4 @@
-"""Availability, for how long, and how it is predicted: of selected machines, and of a run's."""
+"""The availability tab of Define: set or send availability and prediction of machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..fields import as_number, fields_of
 from ..form import Place
 from ..runs import open_journal
 from ..services import Services
-from .cells import Cells, Step
+from .cells import Cells, Part
 from .frame import tell
 from .machine_part import machine_table, show_rows
 
@@ -24,12 +24,12 @@ FIELDS = fields_of(Prediction)
 MODES = {"": "like all machines", **FIELDS["mode"].choices}
 
 
-class AvailabilityPart:
-    """What is set for the machines that are selected, in the definition or in a run."""
+class AvailabilityPart(Part):
+    """Set values for the selected machines, in the definition or in a run."""
 
     def __init__(self, cells: Cells, services: Services) -> None:
-        self.cells, self.services = cells, services
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
+        self.services = services
         self.table = machine_table(COLUMNS, "Availability of the machines")
         with ui.row().classes("gap-2 items-end"):
             self.share = ui.input("Availability", value="1").props("dense").classes("w-28")
@@ -50,11 +50,8 @@ class AvailabilityPart:
         self._show()
         ui.timer(2.0, self._runs)
 
-    def lay_out(self) -> None:
-        """Draw it anew."""
-
     def refresh(self) -> None:
-        """Show what holds for each machine."""
+        """Show availability and prediction of each machine."""
         form, rows = self.cells.form, []
         for name, place in self.cells.shown().items():
             cells = form.said(place)
@@ -81,24 +78,23 @@ class AvailabilityPart:
         self.cells.act(change)
 
     def _put_share(self, places: list[Place]) -> None:
-        """Write a share into the column, if all its machines are meant, or beside them."""
+        """Write a share into a column if all its machines are selected, else beside each."""
         form, share = self.cells.form, str(self.share.value or "")
         everyone = form.sheet.machines()
         for column in {place[0] for place in places}:
-            own = [place for place in everyone if place[0] == column]
-            if set(own) <= set(places):
+            own = {place for place in everyone if place[0] == column}
+            whole = own <= set(places)
+            if whole:
                 form.sheet.availability[column] = share
-            for place in own:
-                meant = place in places and not set(own) <= set(places)
-                if meant or set(own) <= set(places):
-                    form.machine(place).availability = share if meant else ""
+            for place in own & set(places):
+                form.machine(place).availability = "" if whole else share
 
     async def send(self) -> None:
-        """Send availability and prediction to the selected machines of a run that goes on."""
+        """Send availability and prediction to the selected machines of a run."""
         names = [row["machine"] for row in self.table.selected]
         number = self.run.value
         if not names or not number:
-            tell("select machines in the table, and a run that goes on", "info")
+            tell("select machines in the table, and a run", "info")
             return
         try:
             share, period = self._share(), as_number(str(self.period.value or "1e9"))
@@ -123,7 +119,7 @@ class AvailabilityPart:
         return share
 
     def _prediction(self) -> dict[str, Any] | None:
-        """Return the prediction as it is chosen; none: as all others."""
+        """Return the chosen prediction; None if it is that of all machines."""
         mode = str(self.mode.value or "")
         if not mode:
             return None
@@ -138,7 +134,7 @@ class AvailabilityPart:
             if self.period.value and isinstance(unit, float):
                 period = as_number(str(self.period.value))
                 words["period"] = period * unit if isinstance(period, float) else period
-        Prediction.of(words)  # which says what is wrong
+        Prediction.of(words)  # raises an error if it is not valid
         return words
 
     def _show(self) -> None:
@@ -155,7 +151,7 @@ class AvailabilityPart:
 
 
 def _words(way: Any) -> str:
-    """Say a prediction in a few words."""
+    """Describe a prediction in a few words."""
     if isinstance(way, str):
         return way
     more = ", ".join(f"{key} {value}" for key, value in way.items() if key != "mode")

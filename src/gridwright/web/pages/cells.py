@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from copy import deepcopy
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from nicegui import events, ui
 
@@ -30,21 +30,8 @@ FIRST = {
 }
 
 
-class Part(Protocol):
-    """A part of the page."""
-
-    inputs: dict[Step, Any]
-    """The fields that words can stand beside."""
-
-    def lay_out(self) -> None:
-        """Draw it anew."""
-
-    def refresh(self) -> None:
-        """Show what follows from the cells, after one of them has changed."""
-
-
 class Cells:
-    """A form that is being filled in, step by step, each of which can be undone."""
+    """The form that the user fills in; every step can be undone."""
 
     def __init__(self, kept: MutableMapping[str, Any]) -> None:
         self.kept = kept
@@ -58,23 +45,23 @@ class Cells:
         self.checked: Callable[[], None] = lambda: None
 
     def experiment(self) -> Experiment:
-        """Return the experiment; what is wrong with it is told in one line."""
+        """Return the experiment, or raise an error in one line."""
         try:
             return experiment_from(self.form.document())
         except InputError as error:
             raise InputError(with_labels(str(error), Experiment, Failures)) from None
 
     def shown(self) -> dict[str, Place]:
-        """Return the machines that tables and lists have room for."""
+        """Return the places of the first machines by name, as many as tables show."""
         pairs = zip(self.form.names(), self.form.sheet.machines(), strict=True)
         return dict(islice(pairs, MOST_SHOWN))
 
     def remember(self) -> None:
-        """Note how things are, for undo."""
+        """Keep a copy of the form for undo."""
         self.before = [*self.before[-49:], deepcopy(self.form)]
 
     def act(self, change: Callable[[], Any]) -> None:
-        """Change something that more than one cell shows."""
+        """Make a change that concerns several cells, and draw the parts again."""
         self.remember()
         try:
             change()
@@ -85,7 +72,7 @@ class Cells:
         self.lay_out()
 
     def take(self, document: dict[str, Any]) -> None:
-        """Take another definition; of a system alone, the experiment stays as it is."""
+        """Load another definition; a system alone keeps the rest of the experiment."""
         old = self.form.document()
         if set(document) == {"system"}:
             own = ("machines", "calibrations", "prediction")  # were said of other machines
@@ -97,7 +84,7 @@ class Cells:
         self.act(lambda: setattr(self, "form", made))
 
     def undo(self) -> None:
-        """Go one step back."""
+        """Undo the last step."""
         if not self.before:
             tell("there is nothing to undo", "info")
             return
@@ -105,7 +92,7 @@ class Cells:
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Draw every part anew."""
+        """Draw every part again."""
         self._drawing = True
         for part in self.parts.values():
             part.lay_out()
@@ -113,7 +100,7 @@ class Cells:
         self.check()
 
     def check(self) -> None:
-        """Say beside each cell what is wrong with it, once all are there."""
+        """Show beside each cell what is wrong with it."""
         if self._drawing:
             return
         document = self.form.document()
@@ -133,21 +120,16 @@ class Cells:
         self.checked()
 
     def wrong_parts(self) -> set[str]:
-        """Name the parts that have a mistake in them."""
+        """Return the names of the parts that have mistakes."""
         places = {each.place for each in self.found}
         return {name for name, part in self.parts.items() if places & set(part.inputs)}
 
     def field(
         self, label: str, value: str, put: Callable[[str], Any], *, cell: bool = False
     ) -> ui.input:
-        """Make a field; what is typed into it is put where it belongs, and checked."""
-
-        def typed(event: events.ValueChangeEventArguments[Any]) -> None:
-            self.remember()
-            put(str(event.value or ""))
-            self.check()
-
-        made = ui.input(None if cell else label, value=value, on_change=typed)
+        """Make a field; ``put`` takes what is typed, and the form is checked."""
+        changed = self._changing(put)
+        made = ui.input(None if cell else label, value=value, on_change=changed)
         made.props("dense debounce=250").props["aria-label"] = label
         made.without_auto_validation()  # the model's own words stay
         if cell:
@@ -174,14 +156,38 @@ class Cells:
         *,
         search: bool = False,
     ) -> ui.select:
-        """Make a list to choose from, perhaps one to be searched by typing."""
+        """Make a list to choose from; with ``search``, typing filters it."""
+        known, changed = {**options, value: options.get(value, value)}, self._changing(put)
+        made = ui.select(known, label=label, value=value, on_change=changed, with_input=search)
+        made.props("dense options-dense bottom-slots").classes("w-64")
+        return made.without_auto_validation()
 
-        def chosen(event: events.ValueChangeEventArguments[Any]) -> None:
+    def _changing(self, put: Callable[[str], Any]) -> Callable[[Any], None]:
+        def changed(event: events.ValueChangeEventArguments[Any]) -> None:
             self.remember()
             put(str(event.value or ""))
             self.check()
 
-        known = options if value in options else {**options, value: value}
-        made = ui.select(known, label=label, value=value, on_change=chosen, with_input=search)
-        made.props("dense options-dense bottom-slots").classes("w-64")
-        return made.without_auto_validation()
+        return changed
+
+    def offer(self, chosen: ui.select) -> None:
+        """List the machines in a select; keep the one that is chosen, if it is still there."""
+        names = list(self.shown())
+        if chosen.options != names:
+            kept = chosen.value if chosen.value in names else next(iter(names), None)
+            chosen.set_options(names, value=kept)
+
+
+class Part:
+    """A tab of Define."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.inputs: dict[Step, Any] = {}
+        """The fields by place; messages appear beside them."""
+
+    def lay_out(self) -> None:
+        """Draw the tab again."""
+
+    def refresh(self) -> None:
+        """Show what depends on the cells, after one of them has changed."""

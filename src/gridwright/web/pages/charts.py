@@ -1,4 +1,4 @@
-"""Charts of lines, as the pages draw them."""
+"""Line charts, and the bars that show when machines fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 
 def draw(chart: ui.echart, options: dict[str, Any]) -> None:
-    """Draw a chart anew."""
+    """Replace the options of a chart."""
     chart.options.clear()
     chart.options.update(options)
     chart.update()
@@ -27,17 +27,18 @@ def convergence_chart(history: dict[str, list[list[float | None]]]) -> dict[str,
         for column in (1, 2, 3):
             line = {"width": 3} if column == 1 else {"width": 1, "type": "dashed"}
             data = [[point[0], point[column]] for point in points]
-            series.append({**_line(policy, k, data), "lineStyle": line})
+            series.append({**line_series(policy, k, data), "lineStyle": line})
     return line_chart(series, "replications", "response time", scale=True)
 
 
 def number_chart(numbers: dict[str, list[list[float]]]) -> dict[str, Any]:
     """Draw the number in system against time."""
-    series = [_line(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
+    series = [line_series(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
     return line_chart(series, "time units", "number in system")
 
 
-def _line(name: str, number: int, data: list[Any]) -> dict[str, Any]:
+def line_series(name: str, number: int, data: list[Any]) -> dict[str, Any]:
+    """Return a line in the colour of its number."""
     colour = COLOURS[number % len(COLOURS)]
     return {"name": name, "type": "line", "showSymbol": False, "data": data, "color": colour}
 
@@ -45,7 +46,7 @@ def _line(name: str, number: int, data: list[Any]) -> dict[str, Any]:
 def line_chart(
     series: list[dict[str, Any]], across: str, up: str, *, scale: bool = False
 ) -> dict[str, Any]:
-    """Say how a chart of lines looks; nothing moves, so that nothing jumps."""
+    """Return the options of a line chart, without animation."""
     return {
         "animation": False,
         "legend": {"top": 0, "type": "scroll", "textStyle": {"color": "#888"}},
@@ -75,7 +76,7 @@ def failure_trace(
 ) -> str:
     """Draw when machines were away so far, and the faults (machine, start, end) still planned.
 
-    Nothing is drawn where there is nothing of either.
+    Return an empty text if there are none.
 
     >>> failure_trace(["1"], [], 0.0, 10.0)
     ''
@@ -108,7 +109,7 @@ def _words(spans: Spans, most: int = 20) -> str:
 
 
 def _merged(spans: Spans, end: float) -> list[tuple[float, float]]:
-    """Draw as one what cannot be told apart."""
+    """Merge spans that are too close to be drawn apart."""
     found: list[tuple[float, float]] = []
     for start, stop in sorted(spans):
         if found and start - found[-1][1] < LEAST * end:

@@ -10,7 +10,7 @@ from nicegui import run as background
 from ...catalogue import experiment_names, find
 from ...model import InputError
 from ...testbed import Experiment
-from ..documents import definition_of, document_of, fits_a_testbed, read_definition, read_text
+from ..documents import document_of, fits_a_testbed, read_definition, read_text
 from ..queue import solved
 from ..runs import check_cluster, check_size
 from ..saved import OWN, load_own, own_experiments, save, save_experiment
@@ -21,19 +21,19 @@ from .cells import Cells
 from .experiment_part import ExperimentPart
 from .fault_part import FaultPart
 from .frame import frame, system_choices, system_named, tell
-from .machine_part import MachinePart, pick_file
+from .machine_part import MachinePart, pick_file, read_upload
 from .system_part import SystemPart
 
 BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
-"""Columns whose widths do not depend on what is in them: nothing jumps from part to part."""
+"""Columns of fixed widths, so that nothing moves from tab to tab."""
 PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
 
 
 async def define_page(services: Services, *, trusted: bool) -> None:
-    """Show the page; what was typed before it was loaded again is there still."""
+    """Show the page; a reload keeps what was typed."""
     client = ui.context.client
     await client.connected()
-    if client.is_deleted:  # whoever asked has never opened what was sent
+    if client.is_deleted:  # the browser never opened the page
         return
     with frame("Define"):
         Editor(Cells(app.storage.tab), services, trusted=trusted)
@@ -94,7 +94,7 @@ class Editor:
         self.cells.parts = made
 
     def _checked(self) -> None:
-        """Show what no cell can be blamed for, where mistakes are, and what the system can bear."""
+        """Show mistakes that belong to no cell, mark tabs with mistakes, and show the capacity."""
         inputs = {place for part in self.cells.parts.values() for place in part.inputs}
         words = [each.words for each in self.cells.found if each.place not in inputs]
         self.general.text = "; ".join(words[:3]) + (" …" if len(words) > 3 else "")
@@ -105,7 +105,7 @@ class Editor:
         self.allocation.show(self.cells.system)
 
     def load(self, name: str | None) -> None:
-        """Take a system of the catalogue, or one that was saved."""
+        """Load a system, from the catalogue or saved."""
         if not name:
             return
         try:
@@ -116,13 +116,13 @@ class Editor:
             tell(error)
 
     def load_experiment(self, name: str | None) -> None:
-        """Take an experiment, published or saved, with its system."""
+        """Load an experiment with its system, published or saved."""
         if not name:
             return
         try:
             own = name.startswith(OWN)
             found = load_own(name.removeprefix(OWN)) if own else Experiment.find(name)
-            self._take(definition_of(found))
+            self._take(document_of(found))
         except InputError as error:
             tell(error)
 
@@ -131,15 +131,13 @@ class Editor:
         self.cells.take(document)
 
     async def upload(self, event: events.UploadEventArguments) -> None:
-        """Take what a file says."""
-        try:
-            text = (await event.file.read()).decode("utf-8-sig")
-            self._take(await solved(lambda: read_definition(text, event.file.name)))
-        except UnicodeDecodeError:
-            tell(f"{event.file.name} is not a text file; expected UTF-8")
-        except InputError as error:
-            tell(error)
-        event.sender.reset()  # type: ignore[attr-defined]
+        """Load a file."""
+        found = await read_upload(event, read_definition)
+        if found is not None:
+            try:
+                self._take(found)
+            except InputError as error:
+                tell(error)
 
     def paste(self) -> None:
         """Ask for a matrix of rates from a spreadsheet."""
@@ -167,12 +165,11 @@ class Editor:
         dialog.open()
 
     def save(self) -> None:
-        """Keep everything under the system's name; one that no testbed runs, as a system."""
+        """Save everything under the system's name; without the experiment if it cannot run."""
         name = self.cells.form.sheet.name
         try:
             system = self.cells.system
-            why = fits_a_testbed(system) if system is not None else ""
-            if system is not None and why:
+            if system is not None and fits_a_testbed(system):
                 save(system, name)
                 tell(f"{name} is saved as a system; Simulate offers it", "positive")
                 return
@@ -182,7 +179,7 @@ class Editor:
             tell(error)
 
     def download(self) -> None:
-        """Hand everything over as one file."""
+        """Download everything as one file."""
         try:
             system = self.cells.system
             if system is not None and fits_a_testbed(system):
@@ -194,7 +191,7 @@ class Editor:
             tell(error)
 
     async def run(self) -> None:
-        """Start a run of the experiment as it stands, and go where it can be watched."""
+        """Start a run of the experiment, and open its page."""
         try:
             experiment = check_cluster(check_size(self.cells.experiment()), self.trusted)
             number = await background.io_bound(self.services.runs.start, experiment)

@@ -10,12 +10,12 @@ from nicegui import ui
 
 from ...grid.prediction import Prediction
 from ...model.uncertainty import Failures
-from ...policies import find, policies
+from ...policies import policies
 from ...testbed import Experiment
 from ..api.systems import describe_policy
 from ..fields import fields_of
 from ..form import TRACE
-from .cells import Cells, Step
+from .cells import Cells, Part
 
 FIELDS = fields_of(Experiment)
 GROUPS = {
@@ -29,12 +29,11 @@ GROUPS = {
 CORRECTED = ("availability", "arrivals", "rates", "overhead")
 
 
-class ExperimentPart:
+class ExperimentPart(Part):
     """Policy, time, failures, time-outs, predictions, beliefs and jobs."""
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
         self.place = ui.column().classes("gap-1 w-full")
 
     def lay_out(self) -> None:
@@ -91,7 +90,7 @@ class ExperimentPart:
         cells = self.cells.form.cells
         name, _, parameters = cells["policy"].partition(":")
         options = {
-            each.name: f"{each.name} – {describe_policy(find(each.name))['about']}"
+            each.name: f"{each.name} – {each.doc}"
             for each in policies().values()
             if each.is_shipped and each.kind.is_central
         }

@@ -1,9 +1,8 @@
-"""The faults of every machine: drawn from the mean times, shown, edited."""
+"""The failure periods tab of Define: draw, show and edit the faults of each machine."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from nicegui import ui
 
@@ -11,22 +10,21 @@ from ...testbed import Fault, spells
 from ..documents import drawn_faults
 from ..fields import as_number
 from ..form import TRACE, FaultCells, Place
-from .cells import Cells, Step
+from .cells import Cells, Part
 from .charts import failure_trace
 from .frame import figure
 from .system_part import table_row
 
 MOST_SHOWN = 50
-"""Periods of a machine that can be edited here; all are kept."""
+"""Periods of a machine that can be edited here; the others are kept."""
 MOST_DRAWN = 60
 
 
-class FaultPart:
+class FaultPart(Part):
     """A trace for each machine, with its mean up- and down-times."""
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
         with ui.row().classes("gap-2"):
             ui.button("Fill traces for all", on_click=self.fill).props("outline dense").tooltip(
                 "draws periods from the mean up-time, repair time and seed of the experiment"
@@ -42,32 +40,28 @@ class FaultPart:
         self.place = ui.column().classes("gap-1 max-w-full")
 
     def lay_out(self) -> None:
-        """Draw it anew."""
-        names = list(self.cells.shown())
-        kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
-        self.chosen.set_options(names, value=kept)
+        """Draw the periods of the chosen machine."""
+        self.cells.offer(self.chosen)
         self._periods()
 
     def refresh(self) -> None:
-        """Draw the bars, and say how long the machines are up and down."""
+        """Draw the bars, and show the mean up- and down-time of the chosen machine."""
         form = self.cells.form
         names = list(self.cells.shown())
-        if self.chosen.options != names:
-            self.chosen.set_options(names, value=next(iter(names), None))
+        self.cells.offer(self.chosen)
         used = form.cells["failures"] == TRACE
         faults = self._faults()
         self.words.text = (
             f"{len(faults)} periods; "
-            + ("the run has these" if used else "not used: the experiment says otherwise")
+            + ("the run uses them" if used else "not used: Failures has another choice")
             if faults
             else "No periods yet: fill them from the mean times, or add them by hand."
         )
         end = as_number(form.cells["duration"])
         end = end if isinstance(end, float) and end > 0 else 1.0
         self.bars.content = failure_trace(names[:MOST_DRAWN], faults, 0.0, end)
-        chosen = str(self.chosen.value or "")
-        found = spells(faults, names.index(chosen)) if chosen in names else None
-        if found is not None:
+        if (chosen := str(self.chosen.value or "")) in names:
+            found = spells(faults, names.index(chosen))
             self.means.text = (
                 f"Machine {chosen}: {found.faults} periods, mean up-time "
                 f"{figure(found.up) or '–'}, mean down-time {figure(found.down) or '–'}"
@@ -77,13 +71,13 @@ class FaultPart:
         """Draw periods for all machines."""
 
         def change() -> None:
-            self.cells.form.cells["failures"] = "generated"  # wrong periods are no hindrance
+            self.cells.form.cells["failures"] = "generated"  # ignores periods that are not valid
             self.cells.form.take_faults(drawn_faults(self.cells.experiment()))
 
         self.cells.act(change)
 
     def clear(self) -> None:
-        """Have no periods."""
+        """Remove all periods."""
         self.cells.act(self.cells.form.faults.clear)
 
     def add(self) -> None:
@@ -105,7 +99,7 @@ class FaultPart:
         return self.cells.form.at(str(self.chosen.value or ""))
 
     def _faults(self) -> list[Fault]:
-        """Return the periods that are numbers, for the picture and the means."""
+        """Return the valid periods, for the picture and the means."""
         order = {place: j for j, place in enumerate(self.cells.form.sheet.machines())}
         found = []
         for each in self.cells.form.faults:
@@ -115,7 +109,7 @@ class FaultPart:
         return found
 
     def _periods(self) -> None:
-        """Draw the periods of the machine that is chosen."""
+        """Draw the periods of the chosen machine."""
         form, place = self.cells.form, self._place()
         self.place.clear()
         self.inputs = {}
@@ -132,6 +126,9 @@ class FaultPart:
         self.cells.check()
 
     def _period(self, number: int, k: int, each: FaultCells) -> None:
+        def drop() -> None:
+            self.cells.form.faults.remove(each)
+
         with ui.element("tr"):
             for column, key in ((1, "start"), (2, "end")):
                 with ui.element("td"):
@@ -143,8 +140,5 @@ class FaultPart:
                     )
                 self.inputs["failures", k, column] = made
             with ui.element("td"):
-                remove = ui.button(icon="close", on_click=lambda: self._remove(each))
+                remove = ui.button(icon="close", on_click=lambda: self.cells.act(drop))
                 remove.props(f'flat dense aria-label="Remove period {number}"')
-
-    def _remove(self, each: FaultCells) -> None:
-        self.cells.act(lambda: self.cells.form.faults.remove(each))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -14,6 +14,8 @@ from ..documents import system_of
 from ..fields import FormField
 from ..saved import OWN, load_saved, saved_names
 
+Cell = str | tuple[str, str]
+"""A text, or a link: its text and address."""
 PAGES = {
     "Define": "/",
     "Simulate": "/simulate",
@@ -42,7 +44,7 @@ table.gw th[scope=row] { text-align: left; }
 
 @contextmanager
 def frame(title: str) -> Iterator[None]:
-    """Lay a page out; what is made inside is its content."""
+    """Draw the frame of a page; the ``with`` block draws its content."""
     ui.add_css(STYLE)
     ui.page_title(f"{title} – Gridwright")
     ui.colors(primary="#1f5f8b")
@@ -68,28 +70,53 @@ IS_DARK = "document.body.classList.contains('body--dark')"
 
 
 async def _turn(dark: ui.dark_mode) -> None:
-    """Turn from light to dark or back, and have the browser remember it for the other pages."""
+    """Switch between light and dark; the browser remembers it for all pages."""
     dark.value = not await ui.run_javascript(IS_DARK)
     ui.run_javascript(f"localStorage.setItem('dark', '{dark.value}')")
 
 
 async def _restore(dark: ui.dark_mode) -> None:
-    with suppress(TimeoutError):  # somebody has gone to another page already
+    with suppress(TimeoutError):  # the user has left the page
         chosen = await ui.run_javascript("localStorage.getItem('dark')")
         if chosen is not None:
             dark.value = chosen == "True"
 
 
 def tell(error: Exception | str, kind: str = "negative") -> None:
-    """Show a line to the person."""
+    """Show a message to the user."""
     ui.notify(str(error), type=kind, position="top", timeout=8000, multi_line=True)  # type: ignore[arg-type]
 
 
 def figure(value: Any, form: str = ".4g") -> str:
-    """Write a number, or nothing where there is none."""
+    """Format a number; None and NaN are empty."""
     if value is None or value != value:
         return ""
     return f"{value:{form}}"
+
+
+def columns_of(labels: dict[str, str], **more: Any) -> list[dict[str, Any]]:
+    """Return the columns of a table."""
+    return [
+        {"name": name, "label": label, "field": name, "align": "left", **more}
+        for name, label in labels.items()
+    ]
+
+
+def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """Show a table; the first column has the heads of the rows."""
+    with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
+        if title:
+            with ui.element("caption"):
+                ui.label(title)
+        with ui.element("tr"):
+            for head in heads:
+                with ui.element("th").props("scope=col"):
+                    ui.label(head)
+        for row in rows:
+            with ui.element("tr"):
+                for k, cell in enumerate(row):
+                    with ui.element("td") if k else ui.element("th").props("scope=row"):
+                        ui.label(cell) if isinstance(cell, str) else ui.link(*cell)
 
 
 def model_input(field: FormField) -> Any:
@@ -119,14 +146,14 @@ def read_input(field: FormField, made: Any) -> Any:
 
 
 def system_choices() -> dict[str, str]:
-    """List what a system can be chosen from: one's own first, then the catalogue."""
+    """List the systems to choose from: the saved ones first, then the catalogue."""
     own = {f"{OWN}{name}": f"{name} (saved)" for name in saved_names()}
     known = {each.name: f"{each.name} – {each.where}" for each in entries() if each.parts}
     return own | known
 
 
 def system_named(name: str | None) -> System:
-    """Return a system by what it was chosen as."""
+    """Return the system of a choice."""
     if not name:
         raise InputError("no system is chosen")
     if name.startswith(OWN):

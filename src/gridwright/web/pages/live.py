@@ -1,10 +1,10 @@
-"""A run as it goes on: machines, queues, jobs, events; paused, resumed, stopped."""
+"""Watch one run: its machines, queues, jobs and events; pause, resume and stop it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from nicegui import events, ui
 from nicegui import run as background
@@ -24,27 +24,17 @@ from ...grid.event import Entry
 from ...model import GridwrightError, InputError
 from ..runs import open_journal
 from ..services import Services
-from .charts import COLOURS, draw, failure_trace, line_chart
-from .frame import figure, tell
+from .charts import draw, failure_trace, line_chart, line_series
+from .frame import columns_of, figure, tell
 
 GLANCE = 1.0
-"""Seconds between looks at a run; more, where a look takes long."""
+"""Seconds between two updates; more if an update takes long."""
 SHARE = 0.15
-"""The share of the time that may be spent on looking."""
-
-
-class _Seen(NamedTuple):
-    """What a look at a journal shows."""
-
-    machines: list[MachineState]
-    queues: Queues
-    events: list[Entry]
-    faults: list[list[float]]
-    away: dict[str, list[tuple[float, float]]]
+"""The largest share of the time that updates may take."""
 
 
 class Live:
-    """One run, looked at every second; it goes on whether anybody looks or not."""
+    """The view of one run, updated about every second."""
 
     def __init__(self, services: Services, number: int) -> None:
         self.services, self.number = services, number
@@ -52,12 +42,10 @@ class Live:
         self.bar = ui.linear_progress(0, show_value=False).props("aria-label=Progress")
         self.trouble = ui.label().classes("text-negative gw-steady").props("role=alert")
         with ui.row().classes("gap-2"):
-            ui.button("Stop", on_click=lambda: self._do(services.runs.stop))
-            ui.button("Pause the run", on_click=lambda: self._do(services.runs.pause)).props(
-                "outline"
-            )
-            resume = ui.button("Resume the run", on_click=lambda: self._do(services.runs.resume))
-            resume.props("outline")
+            runs = services.runs
+            ui.button("Stop", on_click=lambda: self._do(runs.stop))
+            for label, do in (("Pause the run", runs.pause), ("Resume the run", runs.resume)):
+                ui.button(label, on_click=lambda do=do: self._do(do)).props("outline")
             ui.link("Statistics of this run", f"/statistics/{number}").classes("self-center")
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
             with ui.card().classes("max-w-full"):
@@ -76,7 +64,7 @@ class Live:
         self.timer = ui.timer(GLANCE, self.show)
 
     async def show(self) -> None:
-        """Look at the run, and show what has changed; a long journal is read beside all else."""
+        """Show what has changed; a thread reads the journal, which may be long."""
         begun = time.monotonic()
         found = await background.io_bound(self.services.runs.find, self.number)
         if found is None or found == self.last:
@@ -96,16 +84,19 @@ class Live:
         seen = await background.io_bound(self._look)
         if seen is None:
             return
-        time_now, end = found.time_units, found.duration
-        self.machines.show(seen.machines, seen.faults, seen.away, time_now, end)
-        self.events.text = "\n".join(map(_line, seen.events)) or "Nothing unusual yet."
-        draw(self.chart, _chart(seen.queues))
+        states, counts, happened, faults, away = seen
+        trace = failure_trace(
+            [each.name for each in states], faults, found.time_units, found.duration, away
+        )
+        self.machines.show(states, trace)
+        self.events.text = "\n".join(map(_line, happened)) or "Nothing unusual yet."
+        draw(self.chart, _chart(counts))
         await self.jobs.show()
         self.timer.interval = max(GLANCE, (time.monotonic() - begun) / SHARE)
 
-    def _look(self) -> _Seen:
+    def _look(self) -> tuple[list[MachineState], Queues, list[Entry], Any, Any]:
         with open_journal(self.number) as journal:
-            return _Seen(
+            return (
                 machine_states(journal),
                 queues(journal),
                 event_page(journal, limit=12, readings=False),
@@ -128,32 +119,21 @@ def _line(entry: Entry) -> str:
         words.append(f"machine {entry.machine}")
     if entry.job is not None:
         words.append(f"job {entry.job}")
-    return "  ".join([*words, _detail(entry)])
-
-
-def _detail(entry: Entry) -> str:
-    """Say more of an event; of a plan only its number, as its shares fill many lines."""
-    return str(entry.fields["number"]) if entry.kind == "plan" else entry.detail[:80]
+    is_plan = entry.kind == "plan"  # show only its number: its shares fill many lines
+    return "  ".join([*words, str(entry.fields["number"]) if is_plan else entry.detail[:80]])
 
 
 def _chart(found: Queues | None) -> dict[str, Any]:
-    series = []
-    times = [] if found is None else found.times.round(3).tolist()
-    for k, name in enumerate([] if found is None else found.in_system):
-        assert found is not None
+    series: list[dict[str, Any]] = []
+    if found is None:
+        return line_chart(series, "time units", "jobs")
+    times = found.times.round(3).tolist()
+    for k, name in enumerate(found.in_system):
         for counts, dashed in ((found.in_system[name], False), (found.waiting[name], True)):
             data = [list(pair) for pair in zip(times, counts.tolist(), strict=True)]
-            series.append(
-                {
-                    "name": f"class {name}",
-                    "type": "line",
-                    "step": "end",
-                    "showSymbol": False,
-                    "data": data,
-                    "color": COLOURS[k % len(COLOURS)],
-                    "lineStyle": {"width": 1, "type": "dashed"} if dashed else {"width": 2},
-                }
-            )
+            line = {"width": 1, "type": "dashed"} if dashed else {"width": 2}
+            own = line_series(f"class {name}", k, data)
+            series.append({**own, "step": "end", "lineStyle": line})
     return line_chart(series, "time units", "jobs")
 
 
@@ -176,7 +156,7 @@ TIMES = ("submitted", "sent", "started", "ended")
 
 
 class Jobs:
-    """A table of jobs that is filtered, sorted and turned over by the database."""
+    """A table of jobs, which the database filters, sorts and divides into pages."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -187,14 +167,13 @@ class Jobs:
             ).classes("w-40")
             self.machine = ui.input("Machine").props("dense debounce=250 clearable")
             self.task_class = ui.input("Class").props("dense debounce=250 clearable")
-        columns = [{**each, "sortable": True} for each in columns_of(JOB_COLUMNS)]
         self.table = ui.table(
-            columns=columns,
+            columns=columns_of(JOB_COLUMNS, sortable=True),
             rows=[],
             row_key="number",
             pagination={"rowsPerPage": 10, "page": 1, "rowsNumber": 0, "sortBy": "number"},
         ).classes("w-full")
-        self.table.props('flat dense no-data-label="No job is like that yet."')
+        self.table.props('flat dense no-data-label="No jobs match yet."')
         self.table.on("request", self._turn)
         for field in (self.stage, self.machine, self.task_class):
             field.on_value_change(self._first)
@@ -211,7 +190,7 @@ class Jobs:
         await self.show()
 
     async def show(self) -> None:
-        """Show the page that is wanted, as it is now."""
+        """Show the chosen page."""
         turned = self.table.pagination
         size = turned.get("rowsPerPage") or 100
         fields = {"stage": self.stage, "machine": self.machine, "class": self.task_class}
@@ -238,14 +217,6 @@ class Jobs:
             self.table.pagination = {**turned, "rowsNumber": page.total}
 
 
-def columns_of(labels: dict[str, str]) -> list[dict[str, Any]]:
-    """Say how the columns of a table are called."""
-    return [
-        {"name": name, "label": label, "field": name, "align": "left"}
-        for name, label in labels.items()
-    ]
-
-
 MACHINE_COLUMNS = {
     "name": "name",
     "state": "state",
@@ -260,13 +231,13 @@ VERBS = ("start", "pause", "resume", "drain", "ping", "kill")
 
 
 class Machines:
-    """A table of the machines, their failures, and what may be asked of one of them."""
+    """A table of the machines, their failures, and buttons to operate them."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         ui.label("Machines").props("role=heading aria-level=2")
         self.table = ui.table(columns=columns_of(MACHINE_COLUMNS), rows=[], row_key="name")
-        self.table.props('flat dense no-data-label="The machines are coming up."')
+        self.table.props('flat dense no-data-label="The machines are starting."')
         self.table.style("max-height: 24rem")
         with ui.row().classes("gap-2 items-end"):
             self.machine = ui.select([], label="Machine").classes("w-40")
@@ -284,15 +255,8 @@ class Machines:
             impose.props("outline dense")
         self.trace = ui.html("", sanitize=False).classes("w-full")
 
-    def show(
-        self,
-        found: list[MachineState],
-        faults: list[list[float]],
-        away: dict[str, list[tuple[float, float]]],
-        now: float,
-        end: float,
-    ) -> None:
-        """Show how the machines are; their failures so far, and those that are planned."""
+    def show(self, found: list[MachineState], trace: str) -> None:
+        """Show the states of the machines, and their failures."""
         rows = []
         for each in found:
             row = each._asdict()
@@ -306,12 +270,11 @@ class Machines:
         names = [each.name for each in found]
         if self.machine.options != names:
             self.machine.set_options(names, value=names[0] if names else None)
-        drawn = failure_trace(names, faults, now, end, away)
-        if self.trace.content != drawn:
-            self.trace.content = drawn
+        if self.trace.content != trace:
+            self.trace.content = trace
 
     async def operate(self, verb: str, *values: float | None) -> None:
-        """Ask something of a machine."""
+        """Operate the chosen machine."""
         if None in values:
             tell(f"a number is missing; {verb} needs {len(values)}")
             return

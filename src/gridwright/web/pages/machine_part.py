@@ -1,9 +1,10 @@
-"""The machines: which there are, how fast they in truth are, what is believed of them."""
+"""The machines tab of Define: add and remove machines, their speeds and rates."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from nicegui import events, ui
@@ -16,21 +17,22 @@ from ..guard import LARGEST
 from ..queue import solved
 from ..services import Services
 from ..tasks import CalibrationTask
-from .cells import Cells, Step
-from .frame import figure, tell
+from .cells import Cells, Part
+from .frame import columns_of, figure, tell
 from .system_part import head, table_row
 
+T = TypeVar("T")
 COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
 
 
-class MachinePart:
-    """Machines that come and go, a list of them, their speed, and their rates."""
+class MachinePart(Part):
+    """A table of machines, and the speed and rates of the chosen one."""
 
     def __init__(self, cells: Cells, services: Services) -> None:
-        self.cells, self.services = cells, services
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
+        self.services = services
         self.real: list[ui.label] = []
-        begun = cells.kept.get("calibration", 0)  # before the page was loaded again, perhaps
+        begun = cells.kept.get("calibration", 0)  # perhaps from before the page was reloaded
         self.watched = services.queue.find(CalibrationTask, begun)
         with ui.row().classes("gap-2"):
             ui.button("Add a machine", on_click=self.add).props("outline dense")
@@ -55,21 +57,16 @@ class MachinePart:
         ui.timer(0.5, self._watch)
 
     def lay_out(self) -> None:
-        """Draw it anew."""
-        names = list(self.cells.shown())
-        kept = self.chosen.value if self.chosen.value in names else next(iter(names), None)
-        self.chosen.set_options(names, value=kept)
+        """Draw the details of the chosen machine."""
+        self.cells.offer(self.chosen)
         self._details()
 
     def refresh(self) -> None:
-        """Show the machines, and how the rates imposed on them compare with the real ones."""
+        """Show the machines, and compare imposed with real rates."""
         form = self.cells.form
-        known = self.cells.shown()
-        names = list(known)
-        if self.chosen.options != names:
-            self.chosen.set_options(names, value=next(iter(names), None))
+        self.cells.offer(self.chosen)
         rows = []
-        for name, place in known.items():
+        for name, place in self.cells.shown().items():
             speed = self._speed(place)
             address = form.said(place).address
             shown = "" if speed is None else f"{speed.per_second:,.0f}"
@@ -79,37 +76,28 @@ class MachinePart:
         self.more.text = f"The first {len(rows)} of {number:,}." if number > len(rows) else ""
         self._show_real()
 
-    def selected(self) -> list[Place]:
-        """Return the machines that are selected."""
-        places = (self.cells.form.at(row["machine"]) for row in self.table.selected)
-        return [place for place in places if place is not None]
-
     def add(self) -> None:
         """Add a machine like the last."""
         self.cells.act(self.cells.form.sheet.add_machine)
 
     def remove(self) -> None:
-        """Take the selected machines away."""
-        if not self.selected():
+        """Remove the selected machines."""
+        found = (self.cells.form.at(row["machine"]) for row in self.table.selected)
+        places = [place for place in found if place is not None]
+        if not places:
             tell("select machines in the table first", "info")
             return
-        self.cells.act(lambda: self.cells.form.remove_machines(self.selected()))
+        self.cells.act(lambda: self.cells.form.remove_machines(places))
 
     async def upload(self, event: events.UploadEventArguments) -> None:
-        """Take the machines of a list; what they ask for as a password is not kept."""
-        try:
-            text = (await event.file.read()).decode("utf-8-sig")
-            listed = await solved(lambda: parse_machines(text, event.file.name))
+        """Take the machines of a list; passwords are not kept."""
+        listed = await read_upload(event, parse_machines)
+        if listed is not None:
             self.cells.act(lambda: self.cells.form.list_machines(listed))
             tell(f"{len(listed)} machines; type, paste or import their rates", "positive")
-        except UnicodeDecodeError:
-            tell(f"{event.file.name} is not a text file; expected UTF-8")
-        except InputError as error:
-            tell(error)
-        event.sender.reset()  # type: ignore[attr-defined]
 
     def calibrate(self) -> None:
-        """Begin to measure the machines that are selected, or all."""
+        """Start to measure the selected machines, or all."""
         names = [row["machine"] for row in self.table.selected] or self.cells.form.names()
         try:
             self.watched = self.services.queue.start(CalibrationTask(names))
@@ -123,7 +111,7 @@ class MachinePart:
             self.services.queue.stop(each)
 
     def _watch(self) -> None:
-        """Show how far the calibration is; when it is done, take what it has found."""
+        """Show the progress of the calibration; when it is done, take its result."""
         watched = self.watched
         if watched is None:
             return
@@ -147,7 +135,7 @@ class MachinePart:
                 cells.seconds = f"{each.calibration.seconds:.6g}"
 
     def _details(self) -> None:
-        """Draw the fields of the machine that is chosen."""
+        """Draw the fields of the chosen machine."""
         form = self.cells.form
         place = form.at(str(self.chosen.value or ""))
         self.place.clear()
@@ -199,22 +187,23 @@ class MachinePart:
             return None
 
     def _show_real(self) -> None:
-        """Show the rates at which the chosen machine in truth runs jobs that spin."""
+        """Show the real rates of the chosen machine, for jobs that use the CPU."""
         place = self.cells.form.at(str(self.chosen.value or ""))
         if place is None or self.cells.system is None:
             return
-        words, advice = ["–"] * len(self.real), "Real rates need a speed, and the rounds of a job."
+        words = ["–"] * len(self.real)
+        advice = "Real rates need a speed and the iterations of a job."
         speed = self._speed(place)
         try:
             experiment = self.cells.experiment()
             if speed is not None and experiment.iterations is not None:
                 rates = real_rates([speed], experiment.iterations, experiment.time_unit)
-                real = np.full(self.cells.system.shape, np.inf)  # of the others nothing is said
+                real = np.full(self.cells.system.shape, np.inf)  # no warnings about the others
                 machine = self.cells.form.sheet.machines().index(place)
                 real[:, machine] = rates[:, 0]
                 words = [figure(rate) for rate in real[:, machine]]
                 found = warnings(self.cells.system, real)
-                advice = found[0] if found else "None is imposed beyond four times the real one."
+                advice = next(iter(found), "No imposed rate is above four times the real one.")
         except InputError:
             pass
         for label, text in zip(self.real, words, strict=True):
@@ -223,12 +212,9 @@ class MachinePart:
 
 
 def machine_table(columns: dict[str, str], label: str) -> ui.table:
-    """Make a table in which machines are selected, one or several."""
+    """Make a table in which several machines can be selected."""
     made = ui.table(
-        columns=[
-            {"name": key, "label": name, "field": key, "align": "left", "sortable": True}
-            for key, name in columns.items()
-        ],
+        columns=columns_of(columns, sortable=True),
         rows=[],
         row_key="machine",
         selection="multiple",
@@ -239,17 +225,33 @@ def machine_table(columns: dict[str, str], label: str) -> ui.table:
 
 
 def show_rows(table: ui.table, rows: list[dict[str, str]]) -> None:
-    """Show machines in a table, if they have changed; those selected stay so."""
+    """Show machines in a table if they have changed, and keep the selection."""
     if table.rows != rows:
         names = {row["machine"] for row in table.selected}
         table.rows = rows
         table.selected = [row for row in rows if row["machine"] in names]
 
 
+async def read_upload(
+    event: events.UploadEventArguments, read: Callable[[str, str], T]
+) -> T | None:
+    """Return what ``read`` makes of a text file and its name; show an error if it cannot."""
+    found = None
+    try:
+        text = (await event.file.read()).decode("utf-8-sig")
+        found = await solved(lambda: read(text, event.file.name))
+    except UnicodeDecodeError:
+        tell(f"{event.file.name} is not a text file; expected UTF-8")
+    except InputError as error:
+        tell(error)
+    event.sender.reset()  # type: ignore[attr-defined]
+    return found
+
+
 def pick_file(label: str, accepted: str, upload: Any, about: str, *, dense: bool = False) -> None:
-    """Make a button that asks for a file."""
+    """Make a button that uploads a file."""
     taken = ui.upload(auto_upload=True, on_upload=upload).classes("hidden")
     taken.props(f'accept="{accepted}" max-file-size={LARGEST}')
-    taken.on("rejected", lambda: tell(f"a text file, of at most {LARGEST:,} bytes"))
+    taken.on("rejected", lambda: tell(f"expected a text file of at most {LARGEST:,} bytes"))
     pick = ui.button(label).props("outline dense" if dense else "outline").tooltip(about)
     pick.on("click", js_handler=f"() => getElement({taken.id}).$refs.qRef.pickFiles()")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nicegui import ui
 
 from ...model import InputError
@@ -11,7 +9,7 @@ from ...reproduction import Row, Verdict, counted, explanations
 from ..api.background import last_rerun, published
 from ..services import Services
 from ..tasks import TableTask
-from .frame import frame, tell
+from .frame import columns_of, frame, tell
 
 EVERY = "all tables"
 MARKS = {
@@ -22,7 +20,7 @@ MARKS = {
     "undecided": "?",
     "not run": "–",
 }
-"""A mark beside the word, for whom colours tell nothing."""
+"""Marks for readers who cannot tell the colours apart."""
 BADGE = """
 <q-td :props="props">
   <q-btn dense no-caps unelevated size="sm" text-color="white"
@@ -31,12 +29,12 @@ BADGE = """
     @click="$parent.$emit('explain', props.row.id)" />
 </q-td>
 """
-"""Blue and orange: most colour-blind people tell them apart."""
+"""Most colour-blind people can tell blue from orange."""
 COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
 
 
 def published_page(services: Services) -> None:
-    """Show the page; of a table that was run again here, what came of that."""
+    """Show the page; a table that was run again here shows the new results."""
     data, shipped = published()
     queue = services.queue
     sections = dict(shipped)
@@ -58,19 +56,12 @@ def published_page(services: Services) -> None:
             ui.button("Stop", on_click=lambda: stop()).props("outline")
         running = ui.label().classes("gw-steady").props("role=status")
         summary = ui.label().classes("gw-steady").props("role=status")
-        columns: list[dict[str, Any]] = [
-            {
-                "name": name,
-                "label": name,
-                "field": name,
-                "align": "left",
-                "sortable": True,
-                "style": "" if name in ("what", "reason") else "white-space: nowrap",
-            }
-            for name in COLUMNS
-        ]
+        columns = columns_of({name: name for name in COLUMNS}, sortable=True)
+        for column in columns:
+            wraps = column["name"] in ("what", "reason")
+            column["style"] = "" if wraps else "white-space: nowrap"
         rows = ui.table(columns=columns, rows=[], row_key="id", pagination=25).classes("w-full")
-        rows.props('flat dense wrap-cells no-data-label="No cell is like that."')
+        rows.props('flat dense wrap-cells no-data-label="No cells match."')
         rows.add_slot("body-cell-verdict", BADGE)
         rows.on("explain", lambda event: explain(str(event.args)))
         dialog = ui.dialog()
@@ -135,7 +126,7 @@ def published_page(services: Services) -> None:
 
 
 def _explain(dialog: ui.dialog, table: str, row: Row) -> None:
-    """Show what is known of a cell."""
+    """Show a cell, its verdict and the explanations."""
     dialog.clear()
     with dialog, ui.card().classes("max-w-2xl"):
         ui.label(f"{table}: {row.system}, {row.policy}, {row.what}").classes("text-lg")

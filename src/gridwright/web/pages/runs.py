@@ -1,4 +1,4 @@
-"""Run: an experiment on real processes, started, watched, stepped into, stopped."""
+"""The page Run: start experiments on real processes, and list the runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, p
 from ..saved import OWN, load_own, own_experiments
 from ..services import Services
 from .frame import (
+    Cell,
     figure,
     frame,
+    html_table,
     model_input,
     read_input,
     system_choices,
@@ -27,7 +29,7 @@ from .policy_form import PolicyForm
 
 
 def run_page(services: Services, *, trusted: bool) -> None:
-    """Show what can be run, and the runs that there are."""
+    """Show the form that starts a run, and the runs."""
     with frame("Run"):
         with ui.card().classes("w-full"):
             Starter(services, trusted=trusted)
@@ -36,7 +38,7 @@ def run_page(services: Services, *, trusted: bool) -> None:
 
 
 def watch_page(services: Services, number: int) -> None:
-    """Show a run as it goes on."""
+    """Show one run."""
     with frame("Run"):
         if not path_of(number).is_file():
             ui.label(f"There is no run {number}.")
@@ -49,7 +51,7 @@ HEADS = ("run", "state", "experiment", "system", "policy", "time units", "jobs",
 
 
 class RunList:
-    """The runs, each with a link; looked at every now and then, beside all else."""
+    """A table of runs with links, updated every two seconds."""
 
     def __init__(self, services: Services, where: str, empty: str) -> None:
         self.services, self.where, self.empty = services, where, empty
@@ -65,31 +67,18 @@ class RunList:
         self.shown = found
         self.place.clear()
         with self.place:
-            self._table(found) if found else ui.label(self.empty)
+            rows = map(self._row, found)
+            html_table("", HEADS, rows) if found else ui.label(self.empty)
 
-    def _table(self, found: list[Overview]) -> None:
-        with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
-            with ui.element("tr"):
-                for head in HEADS:
-                    _cell(head, "th")
-            for each in found:
-                with ui.element("tr"):
-                    with ui.element("td"):
-                        ui.link(f"run {each.run}", f"{self.where}/{each.run}")
-                    for text in (each.state, each.name, each.system, each.policy):
-                        _cell(text)
-                    _cell(f"{each.time_units:.1f} of {each.duration:g}")
-                    _cell(f"{each.finished:,}")
-                    _cell(figure(each.mean_response))
-
-
-def _cell(text: str, kind: str = "td") -> None:
-    with ui.element(kind):
-        ui.label(text)
+    def _row(self, each: Overview) -> list[Cell]:
+        link = f"run {each.run}", f"{self.where}/{each.run}"
+        time = f"{each.time_units:.1f} of {each.duration:g}"
+        jobs, mean = f"{each.finished:,}", figure(each.mean_response)
+        return [link, each.state, each.name, each.system, each.policy, time, jobs, mean]
 
 
 SYSTEM, SAVED = "system ", "saved "
-"""How the choices begin that are not experiments of the catalogue."""
+"""Prefixes of the choices that are not experiments of the catalogue."""
 AS_IT_SAYS = {"": "as the experiment says"}
 BELIEFS = {"yes": "follow measurements", "no": "stay as they are"}
 FIELDS = fields_of(Experiment)
@@ -106,9 +95,11 @@ class Starter:
         choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
         taken = {f"{OWN}{name}" for name in own}
-        for name, label in system_choices().items():
-            if name not in taken:
-                choices[f"{SYSTEM}{name}"] = f"{label} (system)"
+        choices |= {
+            f"{SYSTEM}{name}": f"{label} (system)"
+            for name, label in system_choices().items()
+            if name not in taken
+        }
         self.what = ui.select(
             choices, label="Experiment or system", value="MGST-1", with_input=True
         ).classes("w-full max-w-3xl")
@@ -133,7 +124,7 @@ class Starter:
         self._fill()
 
     async def list_machines(self) -> None:
-        """Show the machines that there are."""
+        """Show the available machines."""
         address = read_input(FIELDS["on"], self.inputs["on"])
         try:
             if address and not self.trusted:

@@ -1,4 +1,4 @@
-"""Simulate: policies on one system, their means and intervals as they converge."""
+"""The page Simulate: policies on one system, with means and intervals so far."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
 from .frame import (
+    columns_of,
     figure,
     frame,
     model_input,
@@ -38,13 +39,13 @@ COLUMNS = (
 
 
 def simulate_page(services: Services, *, trusted: bool) -> None:
-    """Show the page with the simulation that was started last; code is taken of who is trusted."""
+    """Show the page with the latest simulation; only trusted users may run code."""
     with frame("Simulate"):
         Simulator(services, trusted=trusted)
 
 
 class Simulator:
-    """The form, and what comes of it."""
+    """The form and the results."""
 
     def __init__(self, services: Services, *, trusted: bool) -> None:
         self.services, self.trusted = services, trusted
@@ -55,10 +56,8 @@ class Simulator:
         with ui.card().classes("w-full"):
             self.state = ui.label().classes("gw-steady").props("role=status")
             self.bar = ui.linear_progress(0, show_value=False).props("aria-label=Progress")
-            columns: list[dict[str, Any]] = [
-                {"name": name, "label": name, "field": name, "align": "left" if k == 0 else "right"}
-                for k, name in enumerate(COLUMNS)
-            ]
+            columns = columns_of({name: name for name in COLUMNS}, align="right")
+            columns[0]["align"] = "left"
             self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
             self.table.props('flat dense no-data-label="Choose policies and press Start."')
             with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
@@ -81,7 +80,7 @@ class Simulator:
             ui.button("Stop", on_click=self.stop).props("outline")
 
     async def start(self) -> None:
-        """Begin a simulation."""
+        """Start a simulation."""
         self.code.show_error("")
         try:
             name = self.system.value
@@ -103,21 +102,21 @@ class Simulator:
             if not self.code.show_error(str(error)):
                 tell(error)
             return
-        if begun is None:  # the server ends
+        if begun is None:  # the server is shutting down
             return
         self.shown = begun
         self.words.clear()
         self.show()
 
     def stop(self) -> None:
-        """End it early."""
+        """Stop the simulation."""
         if self.shown is None or self.shown.is_over:
-            tell("no simulation is going on", "info")
+            tell("no simulation is running", "info")
         else:
             self.services.queue.stop(self.shown)
 
     def show(self) -> None:
-        """Show what there is so far."""
+        """Show the results so far."""
         found = self.shown
         if found is None:
             self.state.text = "No simulation yet: choose a system and policies, then press Start."

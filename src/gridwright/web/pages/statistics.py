@@ -1,9 +1,9 @@
-"""Statistics: what past runs came to, by class and by machine, and beside their twins."""
+"""Statistics of runs by class and by machine, and compared with their simulated twins."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from nicegui import run as background
 from nicegui import ui
@@ -16,7 +16,7 @@ from ..documents import plain
 from ..runs import open_journal, path_of
 from ..services import Services
 from ..tasks import report_of
-from .frame import figure, frame, tell
+from .frame import figure, frame, html_table, tell
 from .runs import RunList
 
 MOST_COMPARED = 8
@@ -26,7 +26,7 @@ FIGURES = ("waiting", "communication", "execution", "notification", "response")
 def statistics_page(services: Services) -> None:
     """List the runs."""
     with frame("Statistics"):
-        empty = "No runs yet: start one on the page Run, and read it off here."
+        empty = "No runs yet: start one on the page Run."
         RunList(services, "/statistics", empty)
         chosen = ui.select([], label="Compare runs", multiple=True).classes("w-96 max-w-full")
         place = ui.column().classes("w-full")
@@ -45,7 +45,7 @@ def statistics_page(services: Services) -> None:
 
 
 async def _compare(numbers: list[int], place: ui.column) -> None:
-    """Set runs beside each other, class by class."""
+    """Compare runs, class by class."""
     found: dict[int, Statistics] = {}
     for number in sorted(numbers)[:MOST_COMPARED]:
         try:
@@ -63,7 +63,7 @@ async def _compare(numbers: list[int], place: ui.column) -> None:
     with place:
         if found:
             heads = ["class", *(f"run {number}" for number in found)]
-            table("Mean response (jobs finished)", heads, rows)
+            html_table("Mean response (jobs finished)", heads, rows)
 
 
 def _statistics(number: int) -> Statistics:
@@ -76,14 +76,13 @@ def _response(figures: Figures | None) -> str:
 
 
 def one_page(services: Services, number: int) -> None:
-    """Show what a run came to."""
+    """Show the statistics of a run."""
     with frame("Statistics"):
         ui.link("All runs", "/statistics")
         if not path_of(number).is_file():
             ui.label(f"There is no run {number}.")
             return
-        place = ui.column().classes("w-full gap-4")
-        with place:
+        with ui.column().classes("w-full gap-4") as place:
             ui.label(f"Run {number} is being read.")
 
         async def read() -> None:
@@ -97,7 +96,7 @@ def one_page(services: Services, number: int) -> None:
                 if found is not None:
                     _head(found)
                 for each in tables or []:
-                    ui.label(each) if isinstance(each, str) else table(*each)
+                    ui.label(each) if isinstance(each, str) else html_table(*each)
                 if tables and not isinstance(tables[0], str):
                     show_gap(services, number)
 
@@ -119,7 +118,7 @@ def _head(found: Overview) -> None:
 
 
 def _read(number: int) -> list[Table | str]:
-    """Read the tables off a journal: beside all else, as it may be long."""
+    """Read the tables from a journal, which may be long."""
     with Run.find(number) as run:
         return [_classes(run), _rates(run)]
 
@@ -135,56 +134,28 @@ def _classes(run: Run) -> Table:
         means = [figure(getattr(each, key)) for key in FIGURES]
         pairs = [f"{rate:.4g}", figure(each.arrival_rate), "1", figure(lengths[name])]
         rows.append([name, *map(str, counts), *pairs, *means])
-    return Table("By class (times in time units, lengths as shares of the mean)", heads, rows)
+    return "By class (times in time units, lengths as shares of the mean)", heads, rows
 
 
 def _rates(run: Run) -> Table:
     actual = actual_rates(run)
     names = list(run.about["machines"])
-    rows = [
-        [
-            name,
-            *(
-                f"{run.system.effective[i, j]:.4g} / {figure(actual[i, j]) or '–'}"
-                for j in range(len(names))
-            ),
-        ]
-        for i, name in enumerate(run.system.classes)
-    ]
-    return Table("Execution rates: desired / actual", ["class", *names], rows)
+    rows = []
+    for name, desired, found in zip(run.system.classes, run.system.effective, actual, strict=True):
+        pairs = zip(desired, found, strict=True)
+        rows.append([name, *(f"{want:.4g} / {figure(got) or '–'}" for want, got in pairs)])
+    return "Execution rates: desired / actual", ["class", *names], rows
 
 
-class Table(NamedTuple):
-    """A table as it is shown."""
-
-    title: str
-    heads: list[str]
-    rows: list[list[str]]
-
-
-def table(title: str, heads: list[str], rows: list[list[str]]) -> None:
-    """Show a table; the first column tells what a row is about."""
-    with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
-        with ui.element("caption"):
-            ui.label(title)
-        with ui.element("tr"):
-            for head in heads:
-                with ui.element("th").props("scope=col"):
-                    ui.label(head)
-        for row in rows:
-            with ui.element("tr"):
-                for k, text in enumerate(row):
-                    kind = ui.element("td") if k else ui.element("th").props("scope=row")
-                    with kind:
-                        ui.label(text)
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, heads and rows."""
 
 
 def show_gap(services: Services, number: int) -> None:
-    """Offer to compare a run with its twin, which takes a while."""
+    """Make a button that compares a run with its twin, which takes a while."""
     with ui.card().classes("w-full"):
         ui.label("Beside its simulated twin").props("role=heading aria-level=2")
-        place = ui.column()
-        with place:
+        with ui.column() as place:
             ui.label("The same jobs and failures in virtual time: this takes a moment.")
 
         async def compare() -> None:
@@ -205,7 +176,7 @@ def show_gap(services: Services, number: int) -> None:
 def _show(found: dict[str, Any]) -> None:
     gap, run, twin = found["gap"], found, found["simulated"]
     if gap["relative"] is None:
-        ui.label("Too few jobs have finished to set the run beside its twin.")
+        ui.label("Too few jobs have finished to compare the run with its twin.")
         return
     responses = [figure(each["mean_response"]) for each in (run, twin)]
     low, high = figure(gap["low"]), figure(gap["high"])
@@ -219,7 +190,7 @@ def _show(found: dict[str, Any]) -> None:
         )
     )
     rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
-    table("What the gap is made of", ["cause", "time units"], rows)
+    html_table("Causes of the gap", ["cause", "time units"], rows)
     published = found["published"]
     platforms = sorted({name for each in published.values() for name in each})
     rows = []
@@ -229,4 +200,4 @@ def _show(found: dict[str, Any]) -> None:
         responses = [figure(each["mean_response"]) for each in both]
         rows.append([both[0]["name"], *responses, *printed])
     heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
-    table("Mean response", heads, rows)
+    html_table("Mean response", heads, rows)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nicegui import ui
 
 from ..sheet import Sheet
-from .cells import Cells, Step
+from .cells import Cells, Part, Step
 
 WIDEST = 60
 """Columns beyond which a system is edited as a file."""
@@ -16,12 +15,11 @@ LONGEST = 60
 """Rows beyond which it is."""
 
 
-class SystemPart:
+class SystemPart(Part):
     """Names, counts, availabilities, arrivals and rates."""
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.inputs: dict[Step, Any] = {}
+        super().__init__(cells)
         self.place = ui.column().classes("gap-2 max-w-full")
         with ui.row().classes("gap-2"):
             for label, change in (
@@ -35,7 +33,7 @@ class SystemPart:
                 )
 
     def lay_out(self) -> None:
-        """Draw the cells anew."""
+        """Draw the cells."""
         sheet = self.cells.form.sheet
         self.place.clear()
         self.inputs = {}
@@ -50,9 +48,6 @@ class SystemPart:
                 self._table(sheet)
             if sheet.rest:
                 ui.label(f"Also in the file, and kept: {', '.join(sheet.rest)}").classes("gw-quiet")
-
-    def refresh(self) -> None:
-        """Nothing follows here."""
 
     def _table(self, sheet: Sheet) -> None:
         columns = range(len(sheet.groups))
