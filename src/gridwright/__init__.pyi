@@ -1,6 +1,8 @@
 from . import policies as policies
 from .allocation import Allocation as Allocation
 from .allocation import allocate as allocate
+from .allocation import change as change
+from .allocation import verdict as verdict
 from .catalogue import load as load
 from .experiments import Adversary as Adversary
 from .experiments import Comparison as Comparison

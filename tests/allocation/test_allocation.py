@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import gridwright
 from gridwright import InputError, System, allocate, load
 from gridwright.allocation import grouped, interior, situation, vertex
 from gridwright.allocation.bottlenecks import optimum
@@ -327,6 +328,21 @@ def test_wrong_arguments(system: str, arguments: dict[str, Any], message: str) -
     with pytest.raises(InputError) as error:
         allocate(load(system), **arguments)
     assert message in str(error.value)
+
+
+def test_the_old_functions_name_the_new_ones() -> None:
+    before, after = allocate("2.B"), allocate("2.B", down=[2])
+    with pytest.warns(DeprecationWarning, match=r"use before\.change\(after\)"):
+        assert gridwright.change(before, after) == before.change(after)
+    with pytest.warns(DeprecationWarning, match=r"use allocation\.verdict"):
+        assert gridwright.verdict(before) == before.verdict
+
+
+def test_an_allocation_is_a_table() -> None:
+    found = allocate("2.B")
+    assert [row["class"] for row in found.rows()] == ["1", "2"]
+    assert [row["machine 1"] for row in found.rows()] == found.shares[:, 0].tolist()
+    assert "<th>machine 2</th>" in found._repr_html_()
 
 
 def test_a_system_is_also_found_by_its_name() -> None:

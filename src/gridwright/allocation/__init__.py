@@ -1,6 +1,15 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
-from .allocation import Allocation, Change, Verdict, allocate, groups_of, situation
+from .allocation import (
+    Allocation,
+    Change,
+    Verdict,
+    allocate,
+    change,
+    groups_of,
+    situation,
+    verdict,
+)
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, vertex, weights
@@ -14,6 +23,7 @@ __all__ = [
     "Verdict",
     "Workspace",
     "allocate",
+    "change",
     "grouped",
     "groups_of",
     "interior",
@@ -22,6 +32,7 @@ __all__ = [
     "prices",
     "situation",
     "time_limit",
+    "verdict",
     "vertex",
     "weights",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -402,3 +403,20 @@ def _stranded(classes: tuple[str, ...]) -> str:
     if len(classes) == 1:
         return f"Class {names} cannot run on any machine that is up and is left out."
     return f"Classes {names} cannot run on any machine that is up and are left out."
+
+
+def verdict(allocation: Allocation) -> Verdict:
+    """Return ``allocation.verdict``; the next release removes this function."""
+    _deprecated("verdict(allocation)", "allocation.verdict")
+    return allocation.verdict
+
+
+def change(before: Allocation, after: Allocation) -> Change:
+    """Return ``before.change(after)``; the next release removes this function."""
+    _deprecated("change(before, after)", "before.change(after)")
+    return before.change(after)
+
+
+def _deprecated(old: str, new: str) -> None:
+    words = f"{old} is deprecated, and the next release removes it; use {new}"
+    warnings.warn(words, DeprecationWarning, stacklevel=3)

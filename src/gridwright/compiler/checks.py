@@ -106,13 +106,12 @@ def without_results(value: Any) -> Any:
     if inputs is None:
         return None
     if value not in _WITHOUT_RESULTS:
-        from numba import types
-        from numba.core.errors import TypingError
+        from numba import errors, types
         from numba.extending import overload
 
         def call(*arrays: Any) -> Any:
             if sum(not isinstance(each, types.NoneType) for each in arrays) > inputs:
-                raise TypingError(result_refused(value.__name__))
+                raise errors.TypingError(result_refused(value.__name__))
             names = ", ".join("abcdefghi"[: len(arrays)])
             return eval(f"lambda {names}: value({names})", {"value": value})
 
@@ -172,61 +171,6 @@ def _is_pointer(value: Any) -> bool:
 
 
 def _is_type_of_numba(value: Any) -> bool:
-    from numba.core.types import Type
+    from numba import types
 
-    return isinstance(value, Type)
-
-
-def register() -> None:
-    """Tell Numba how ``readonly`` is typed and compiled."""
-    import numba
-    from numba.core import cgutils, errors
-    from numba.core.imputils import impl_ret_borrowed
-    from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-    from numba.extending import lower_builtin, lower_setattr_generic, models, register_model
-
-    types: Any = numba.types
-
-    class ShownRecord(types.Record):  # type: ignore[misc]
-        """A record of an array that cannot be written to; Numba's own records always can be."""
-
-        mutable = False
-
-        def __init__(self, record: Any) -> None:
-            fields = [(name, field._asdict()) for name, field in record.fields.items()]
-            super().__init__(fields, record.size, record.aligned)
-
-        def can_convert_to(self, typingctx: Any, other: Any) -> None:
-            return None
-
-    register_model(ShownRecord)(models.RecordModel)
-
-    @infer_global(readonly)
-    class Readonly(AbstractTemplate):  # type: ignore[misc]
-        key = readonly
-
-        def generic(self, args: Any, kws: Any) -> Any:
-            array, *shape = args
-            dtype = array.dtype
-            if isinstance(dtype, types.Record) and not isinstance(dtype, ShownRecord):
-                dtype = ShownRecord(dtype)
-            lengths = [types.intp] * len(shape)
-            return signature(array.copy(dtype=dtype, readonly=True), array, *lengths)
-
-    @lower_builtin(readonly, types.Array, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
-    def retype(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array, *shape = args
-        given = cgutils.create_struct_proxy(sig.args[0])(context, builder, array)
-        made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-        for field in ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides"):
-            setattr(made, field, getattr(given, field))
-        if shape:
-            made.shape = cgutils.pack_array(builder, shape)
-        return impl_ret_borrowed(context, builder, sig.return_type, made._getvalue())
-
-    def refuse(*_: Any) -> None:
-        raise errors.TypingError("Cannot modify what a policy is shown")
-
-    lower_setattr_generic(ShownRecord)(refuse)
-    for kind in (types.StringLiteral, types.IntegerLiteral):
-        lower_builtin("static_setitem", ShownRecord, kind, types.Any)(refuse)
+    return isinstance(value, types.Type)

@@ -239,6 +239,6 @@ def _of_code(value: Any) -> str:
 
 
 def _is_type_of_numba(value: Any) -> bool:
-    from numba.core.types import Type
+    from numba import types
 
-    return isinstance(value, Type)
+    return isinstance(value, types.Type)

@@ -12,7 +12,6 @@ package do not.
 
 import os
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from threading import RLock
 from types import FunctionType, ModuleType
@@ -152,18 +151,10 @@ def bind(function: Function, **hooks: Function) -> Function:
     return bound
 
 
-@cache
-def _register_readonly() -> None:
-    from .checks import register
-
-    register()
-
-
 def _register_types() -> None:
     """Register the types of read-only arrays and of shared tuples with Numba."""
-    from .reference import register
+    from .numba_types import register
 
-    _register_readonly()
     while _SHARED:
         register(_SHARED.pop())
 

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-VERSIONS = ("0.68.0", "0.68.1")
-"""Versions of Numba that this file was tried with: see ``make numba-versions``."""
+VERSIONS = ("0.68.1",)
+"""Versions of Numba that this file was tried with, by the tests of the compiler."""
 if version("numba") not in VERSIONS:
     raise ImportError(f"the quick compiler was not tried with Numba {version('numba')}")
 
