@@ -115,7 +115,7 @@ def test_journals_that_cannot_be_read(gw: Command, tmp_path: Path, mine: Path) -
     (tmp_path / "taken").touch()
     assert "taken is a file; expected a folder" in gw.fails("runs", "export", 1, "taken")
     assert "cannot be written" in gw.fails("runs", "export", 1, "taken/tables")
-    assert "run 1 is done; only one that was stopped" in gw.fails("run", "--resume", 1)
+    assert "run 1 is done; only a run that was stopped" in gw.fails("run", "--resume", 1)
     assert gw.json("run", mine, "--no-expect", "--duration", 1)["run"] == 5
 
 

@@ -150,7 +150,7 @@ def test_code_is_told_of_by_its_line(api: Any, monkeypatch: pytest.MonkeyPatch) 
     assert wrong("x = 1\n1 / 0").startswith("pasted.py, line 2: ZeroDivisionError")
     assert "line 3: InputError: mine(task_class) is no push" in wrong(PASTED.replace(", view", ""))
     assert "no policy" in wrong("x = 1")
-    assert "not come to its end" in wrong("import time\ntime.sleep(2)")
+    assert "pasted.py does not end" in wrong("import time\ntime.sleep(2)")
     body = {"system": TWO, "code": PASTED.replace("task_class\n", "other\n")}
     number = api.post("/simulations", body, 202)["id"]
     done = until(lambda: _over(api, number))
@@ -252,7 +252,7 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     assert other.post("/runs/1/resume")["state"] == "running"
     assert other.post("/runs/1/stop")["state"] == "stopped"
     assert "not running" in other.post("/runs/1/stop", status=422)["detail"]
-    assert "not running" in other.post("/runs/1/pause", status=422)["detail"]
+    assert "not running" in other.post("/runs/1/pause", status=409)["detail"]
     before = other.get("/runs/1")["statistics"]["overall"]["finished"]
     assert other.post("/runs/1/resume")["state"] in ("starting", "running")
     until(lambda: other.get("/runs/1")["finished"] > before)

@@ -171,7 +171,7 @@ def test_published(page: Any, server: Any) -> None:
     expect(page.get_by_text(re.compile("34 of 34 cells"))).to_be_visible()
     page.get_by_label("Search").fill("2.B LPAS")
     button(page, "✗ differs: say why").click()
-    expect(page.get_by_text("No reading of LPAS that was tried")).to_be_visible()
+    expect(page.get_by_text("No reading of LPAS that we tried")).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_label("Search").fill("50.83")
     button(page, "! errata: say why").click()

@@ -130,7 +130,7 @@ class Allocation(Tabular):
         return solve(now, make_workspace(now))
 
     def gain(self, machine: int) -> float:
-        """Return the share by which one more machine of the kind of one would raise the capacity.
+        """Return by what share the capacity would rise with one more machine like this one.
 
         It is up all the time. A price is the same for a little of a machine, where the prices are
         the only ones; a whole machine adds less, as others become the bottleneck.
@@ -370,7 +370,7 @@ def _edge(capacity: float) -> str:
         growth = f"{100 * (capacity - 1):.1f} %"
         return (
             f"A good policy can keep up: {load}. "
-            f"Arrivals could grow by {growth} before no policy could."
+            f"Arrivals could grow by {growth}; beyond that, no policy can keep up."
         )
     if capacity >= 1 - EDGE:
         return f"No policy can keep up: {load}, exactly at the edge, where queues grow without end."

@@ -249,7 +249,10 @@ def compare(
     """
     chosen = choose_policies(policies, 2, "there is nothing to compare; name at least two policies")
     if options.get("precision") is not None:
-        raise InputError("policies are compared on the same replications; precision is for one")
+        raise InputError(
+            "compare takes no precision: all policies need the same replications; "
+            "use simulate for one policy"
+        )
     results = []
     for policy in chosen:
         report = None

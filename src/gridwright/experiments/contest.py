@@ -37,7 +37,7 @@ class Bout(NamedTuple):
 
     @property
     def against_best(self) -> Difference | None:
-        """How much more the best stable one of the others has in the system than the first policy.
+        """The mean number in system of the best stable rival, minus that of the first policy.
 
         None where the first or all of the others are unstable or undecided. Undecided ones do not
         count here; the verdict counts them.

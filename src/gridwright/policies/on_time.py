@@ -31,7 +31,7 @@ def convolve(a: Floats, la: int, b: Floats, lb: int, out: Floats, most: int) -> 
 
 
 def residual(view: BatchView, machine: int, out: Floats) -> int:
-    """Write the pmf of when the task that runs is done, given that it is not; return its bins.
+    """Write the pmf of the running task's finish, given that it still runs; return its bins.
 
     It begins at the machine's anchor: when the task began, or now where nothing runs, or where it
     should be done by all that is believed.

@@ -49,8 +49,8 @@ class Batch(Mechanism):
             )
         if any(isinstance(share, MarkovChain) for share in system.availability):
             raise InputError(
-                f"{name} has availabilities that change; {policy.name} is a batch policy, which "
-                "knows constant ones"
+                f"{name} has availabilities that change; {policy.name} is a batch policy, for "
+                "availabilities that are constant"
             )
 
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:

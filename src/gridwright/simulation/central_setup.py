@@ -135,7 +135,7 @@ def _servers(system: System, shapes: Shapes, rng: Generator, delays: Delays) -> 
     for field, delay in zip(("before", "after", "detection", "period"), delays, strict=True):
         if np.min(delay) < 0 or (np.ndim(delay) and len(np.atleast_1d(delay)) != len(server)):
             raise InputError(
-                f"a delay is {delay}; expected 0 or more, one for all or a machine each"
+                f"a delay is {delay}; expected 0 or more: one number, or one for each machine"
             )
         server[field] = delay
     server["mean_uptime"] = np.inf

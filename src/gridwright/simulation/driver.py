@@ -18,6 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
+from ..compiler.target import CPU
 from ..model import Distribution, InputError, System
 from ..policies import Policy
 from ..policies.view import records
@@ -81,7 +82,7 @@ class Streams(NamedTuple):
     def spawn(cls, seed: np.random.SeedSequence) -> Streams:
         """Make the streams of one replication, always the same ones for a seed."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
-        return cls(*(np.random.Generator(np.random.PCG64(s)) for s in own.spawn(5)))
+        return cls(*map(CPU().generator, own.spawn(5)))
 
 
 class Replication(NamedTuple):

@@ -41,7 +41,7 @@ class Peers(Mechanism):
         if not is_static(system):
             raise InputError(
                 f"{name} has machines that fail or whose availability is a chain; peer policies "
-                "know only changes at times, as [changes]"
+                "support neither; use [changes] for rates that change"
             )
         if system.shape[1] > MOST_MACHINES:
             raise InputError(
@@ -49,7 +49,7 @@ class Peers(Mechanism):
             )
         if system.assumed is not None and system.assumed.inaccuracy.availability:
             raise InputError(
-                f"{name}: peer policies know inaccurate arrivals and rates, not shares"
+                f"{name}: peer policies support an inaccuracy of arrivals and rates only"
             )
 
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:

@@ -53,7 +53,7 @@ def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
 
 @allocates_nothing
 def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
-    """Plan as ``prices`` does, and ``weights``, which has no power."""
+    """Make the plan of ``prices``, or of ``weights`` if no power is given."""
     if optimum(now, planning.room) == FAILED:
         return False
     power = planning.numbers[0] if len(planning.numbers) > 0 else np.inf

@@ -29,6 +29,11 @@ FORBIDDEN: dict[int | str, dict[str, Any]] = {
     403: {"description": "Only on this computer, for who shows the token."},
 }
 MISSING: dict[int | str, dict[str, Any]] = {**WRONG, 404: {"description": "There is none."}}
+CONTROLLED: dict[int | str, dict[str, Any]] = {
+    **MISSING,
+    409: {"description": "The run is not running, or cannot do this now."},
+    504: {"description": "The run did not answer in time."},
+}
 
 
 class Body(BaseModel):

@@ -26,7 +26,7 @@ from ..runs import (
 from ..saved import own_experiments
 from ..services import Services
 from ..tasks import report_of
-from .parts import FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
+from .parts import CONTROLLED, FORBIDDEN, MISSING, Body, Number, SystemGiven, missing
 
 Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
@@ -202,28 +202,28 @@ def run_routes(services: Services) -> APIRouter:
         named = {"content-disposition": f'attachment; filename="run-{number}.zip"'}
         return Response(page, media_type="application/zip", headers=named)
 
-    @routes.post("/runs/{number}/stop", tags=["runs"], responses=MISSING)
+    @routes.post("/runs/{number}/stop", tags=["runs"], responses=CONTROLLED)
     def stop(number: Number) -> dict[str, Any]:
         """Stop a run; it can be resumed."""
         known(number)
         runs.stop(number)
         return plain(known(number)._asdict())
 
-    @routes.post("/runs/{number}/pause", tags=["runs"], responses=MISSING)
+    @routes.post("/runs/{number}/pause", tags=["runs"], responses=CONTROLLED)
     def pause(number: Number) -> dict[str, Any]:
         """Pause a run: no time passes until it is resumed, but jobs on machines continue."""
         known(number)
         runs.pause(number)
         return plain(known(number)._asdict())
 
-    @routes.post("/runs/{number}/resume", tags=["runs"], responses=MISSING)
+    @routes.post("/runs/{number}/resume", tags=["runs"], responses=CONTROLLED)
     def resume(number: Number) -> dict[str, Any]:
         """Continue a run that was paused or stopped."""
         known(number)
         runs.resume(number)
         return plain(known(number)._asdict())
 
-    @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=MISSING)
+    @routes.post("/runs/{number}/machines/{machine}/{verb}", tags=["runs"], responses=CONTROLLED)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
         """Operate a machine: start, pause, resume, drain, ping, kill, fail, impose or predict."""
         known(number)
