@@ -1,9 +1,11 @@
 """Old names of commands and options work for one release, and name the new ones."""
 
+from pathlib import Path
+
 import pytest
 
 from gridwright.cli.main import run
-from gridwright.cli.old_spellings import MOVED
+from gridwright.cli.old_spellings import MOVED, translate
 
 
 def errors(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
@@ -67,3 +69,23 @@ def test_old_options_are_not_in_the_help(capsys: pytest.CaptureFixture[str]) -> 
         text = capsys.readouterr().out
         assert "--on" in text
         assert not {"--executor", "--address", "--connect"} & set(text.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "group"),
+    [
+        (["7", "--policy", "mine.py"], "runs"),
+        (["--policy", "mine.py", "7"], "runs"),
+        (["mine.txt", "--seed", "7"], "traces"),
+        (["--json", "mine.txt"], "traces"),
+        (["elsewhere.swf.gz"], "traces"),
+        (["x" * 5000], "runs"),
+    ],
+)
+def test_the_old_replay_tells_runs_from_traces(
+    words: list[str], group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.py", "mine.txt"):
+        Path(name).write_text("text")
+    assert translate(["replay", *words]) == [group, "replay", *words]

@@ -258,3 +258,27 @@ def test_a_full_disk_is_not_blamed_on_the_policy(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert f"compiled code cannot be kept in {tmp_path}" in line
     assert "it is compiled again next time" in line
+
+
+def test_a_disk_that_fills_up_before_the_first_call_ends_nothing(tmp_path: Path) -> None:
+    """Numba saves machine code at the first call, long after the folder was made."""
+    (tmp_path / "plain.py").write_text("def double(x):\n    return 2 * x\n")
+    code = (
+        "import resource, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from plain import double\n"
+        "from gridwright.compiler.link import link\n"
+        "linked = link(double)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "print(linked(21))\n"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
+    assert "compiled code cannot be kept" in done.stderr

@@ -1,8 +1,9 @@
 """Futures of a grid: who waits for them, and what their callbacks may do."""
 
+import pickle
 import sys
 import time
-from concurrent.futures import wait
+from concurrent.futures import CancelledError, wait
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from gridwright import GridClosedError
 from gridwright.grid import Grid, JobFailedError
+from gridwright.grid.future import RemoteError
 
 from .conftest import WAIT
 
@@ -161,3 +163,11 @@ def test_a_job_raises_its_own_exception(tmp_path: Path) -> None:
                 grid.submit(raises, kind, *args).result(WAIT)
         with pytest.raises(JobFailedError, match="the result cannot be pickled"):
             grid.submit(eval, "(each for each in [])").result(WAIT)
+
+
+@pytest.mark.parametrize("kind", [StopIteration, StopAsyncIteration, CancelledError, SystemExit])
+def test_exceptions_that_would_mislead_who_waits_are_wrapped(kind: type[BaseException]) -> None:
+    """asyncio hangs on a StopIteration of a future, and takes a CancelledError for its own."""
+    error = RemoteError("the traceback", pickle.dumps(kind("why"))).original()
+    assert type(error) is JobFailedError
+    assert "the traceback" in str(error)

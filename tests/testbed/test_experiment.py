@@ -139,3 +139,22 @@ def test_one_file_says_it_all(tmp_path: Path) -> None:
 def test_what_is_said_of_each_machine_must_fit(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Experiment(system="2.B", policy="mct", **wrong)
+
+
+@pytest.mark.filterwarnings("ignore:the keywords executor and address")
+@pytest.mark.parametrize(
+    ("words", "changes", "on"),
+    [
+        ('executor = "dask"\naddress = "tcp://a:1"', {"on": ""}, ""),
+        ('executor = "local"', {"on": "tcp://b:2"}, "tcp://b:2"),
+        ('executor = "local"\naddress = "tcp://a:1"', {}, ""),
+        ('on = "tcp://a:1"', {"executor": "local"}, ""),
+        ('on = "tcp://a:1"', {"address": "tcp://b:2"}, "tcp://b:2"),
+    ],
+)
+def test_changes_replace_old_keys_of_a_file(
+    words: str, changes: dict[str, str], on: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(f'system = "2.B"\npolicy = "fcfs"\nduration = 10\n{words}\n')
+    assert Experiment.from_file(file, **changes).on == on

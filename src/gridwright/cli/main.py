@@ -113,9 +113,10 @@ LONGEST = 2000
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
     debug = "--debug" in arguments
-    arguments = translate([word for word in arguments if word != "--debug"])
+    arguments = [word for word in arguments if word != "--debug"]
     _prepare_output()
     try:
+        arguments = translate(arguments)
         status = typer.main.get_command(app).main(
             arguments or ["--help"], prog_name="gridwright", standalone_mode=False
         )

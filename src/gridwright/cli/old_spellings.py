@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 from .output import warn
@@ -29,15 +31,22 @@ def translate(arguments: list[str]) -> list[str]:
     if not arguments or arguments[0] not in (*MOVED, "replay"):
         return arguments
     old, *others = arguments
-    new = MOVED.get(old) or ("traces replay" if any(map(_is_trace, others)) else "runs replay")
+    new = MOVED.get(old) or ("traces replay" if _replays_a_trace(others) else "runs replay")
     warn(f"'gridwright {old}' is now 'gridwright {new}'; the old name goes with the next release")
     return [*new.split(), *others]
 
 
+def _replays_a_trace(words: list[str]) -> bool:
+    """Tell whether the arguments of the old ``replay`` name a trace instead of a run."""
+    bare = [word for word in words if not word.startswith("-")]
+    values = {word for option, word in pairwise(words) if option.startswith("-")}
+    return any(map(_is_trace, [word for word in bare if word not in values] or bare))
+
+
 def _is_trace(word: str) -> bool:
-    """Tell whether an argument of the old ``replay`` names a trace instead of a run."""
     file = Path(word)
-    if word.isdigit() or not file.is_file():
-        return any(ending in file.suffixes for ending in (".swf", ".gwf"))
-    with file.open("rb") as opened:
-        return opened.read(len(SQLITE)) != SQLITE
+    with suppress(OSError):
+        if not word.isdigit() and file.is_file():
+            with file.open("rb") as opened:
+                return opened.read(len(SQLITE)) != SQLITE
+    return any(ending in file.suffixes for ending in (".swf", ".gwf"))

@@ -127,7 +127,7 @@ def conduct_and_show(
     what: Experiment | Run, same: dict[str, Any], *, json: bool, expect: bool
 ) -> None:
     """Run an experiment, or continue a run, and print its results."""
-    from ..model import InputError
+    from ..model import GridwrightError
     from ..testbed import Run, conduct, new_run, report
 
     run = what if isinstance(what, Run) else new_run(what, **same)
@@ -138,7 +138,7 @@ def conduct_and_show(
         print_json(found.as_json()) if json else show_report(found)
     except KeyboardInterrupt:
         raise StoppedError(_where_it_stopped(run)) from None
-    except InputError:
+    except GridwrightError:
         if run is not what and not run.journal.count():
             run.discard()  # it never started
         raise

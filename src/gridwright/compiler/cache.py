@@ -39,12 +39,32 @@ def compile_into(folder: Path | None, compiled: Callable[[bool], Any]) -> Any:
     """Compile with Numba's cache in a folder; without a cache if there is no folder."""
     with _caching_in(folder):
         try:
-            return compiled(folder is not None)
+            made = compiled(folder is not None)
         except (OSError, RuntimeError) as error:  # RuntimeError: Numba cannot use the folder
             if folder is None:
                 raise
             _warn(error)
             return compiled(False)
+    _let_saving_fail(made)
+    return made
+
+
+def _let_saving_fail(made: Any) -> None:
+    """Warn if machine code cannot be saved at its first call, for example on a full disk.
+
+    This is a private part of Numba. Without it, a full disk would end the run.
+    """
+    save = getattr(getattr(made, "_cache", None), "save_overload", None)
+    if save is None:
+        return
+
+    def save_or_warn(*given: Any) -> None:
+        try:
+            save(*given)
+        except OSError as error:
+            _warn(error)
+
+    made._cache.save_overload = save_or_warn
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Condition, Lock, Semaphore, Thread, get_ident, local
@@ -192,6 +192,10 @@ class Raw:
         self.answers.settle(self.future, b"", error)
 
 
+MISLEADING = (StopIteration, StopAsyncIteration, CancelledError)
+"""Exceptions that mean something else to Python when a future raises them."""
+
+
 class RemoteTraceback(Exception):  # noqa: N818  # it is the cause of an error, never raised
     """The cause of a job's exception: its traceback in the process of its machine."""
 
@@ -209,11 +213,12 @@ class RemoteError(JobFailedError):
     def original(self) -> Exception:
         """Return the job's own exception, or a `JobFailedError` if it cannot be raised here.
 
-        An exception such as ``SystemExit`` would end the program that waits for the job.
+        An exception such as ``SystemExit`` would end the program that waits for the job. Those in
+        ``MISLEADING`` would hang or cancel whoever awaits it.
         """
         with suppress(BaseException):  # unpickling runs the user's code
             found = pickle.loads(self.pickled)
-            if isinstance(found, Exception):
+            if isinstance(found, Exception) and not isinstance(found, MISLEADING):
                 found.__cause__ = RemoteTraceback(str(self))
                 return found
         return JobFailedError(str(self))

@@ -53,6 +53,8 @@ def renamed_place(
 
     ``caller`` names what was called, for the warning.
     """
+    if on == "":
+        raise InputError("on is empty; expected tcp://HOST:PORT, or None for this computer")
     if executor is None and not address:
         return on
     if on is not None:

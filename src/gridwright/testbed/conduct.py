@@ -58,15 +58,17 @@ def conduct(
         run = new_run(run, path=path, jobs=jobs, faults=faults)
     elif run.state != "stopped":
         raise InputError(f"{run.name} is {run.state}; only a run that was stopped can continue")
-    adjuster = adjuster or _adjuster(run.experiment)
+    place = renamed_place(on, executor, "", "conduct")
+    elsewhere = bool(run.experiment.on) or (isinstance(place, str) and bool(place))
+    adjuster = adjuster or _adjuster(run.experiment, elsewhere)
     if run.experiment.iterations is not None:
         given = run.experiment.iterations
         rounds = given if isinstance(given, tuple) else (given,) * run.system.shape[0]
         real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
         for line in warnings(run.system, real):
             warn(line)
+    chosen = _executor(run, place)
     run.journal.claim()
-    chosen = _executor(run, renamed_place(on, executor, "", "conduct"))
     run.journal.describe(machines=chosen.machines)  # the machines of a cluster have their own names
     run.about = run.read_about()
     conducting = Conduct(run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
@@ -293,10 +295,10 @@ def _executor(run: Run, on: Executor | str | None) -> Executor:
     return executor_of(address, wanted, **options)
 
 
-def _adjuster(experiment: Experiment) -> Adjuster:
-    """Return the adjuster; measure the speed of the loop first if it is unknown."""
+def _adjuster(experiment: Experiment, elsewhere: bool) -> Adjuster:
+    """Return the adjuster; measure the speed of this computer first if it is unknown and needed."""
     calibrations = list(experiment.known_speeds())
-    if experiment.job == "spin" and not calibrations and not experiment.on:
+    if experiment.job == "spin" and not calibrations and not elsewhere:
         (measured,) = calibrate(1, repeats=3).calibrations()
         calibrations = [measured] * len(experiment.system.machines)
     return Adjuster(experiment.system, experiment.time_unit, experiment.job, calibrations)

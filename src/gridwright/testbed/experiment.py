@@ -157,13 +157,7 @@ class Experiment(Record):
     @model_validator(mode="before")
     @classmethod
     def _renamed(cls, words: Any) -> Any:
-        """Accept the deprecated keys ``executor`` and ``address`` in place of ``on``."""
-        if isinstance(words, dict) and words.keys() & {"executor", "address"}:
-            words = dict(words)
-            executor, address = words.pop("executor", None), words.pop("address", "")
-            on = renamed_place(words.get("on"), executor, address, "an experiment")
-            words |= {"on": on or ""}
-        return words
+        return _in_new_words(words) if isinstance(words, dict) else words
 
     @property
     def executor(self) -> str:
@@ -178,7 +172,7 @@ class Experiment(Record):
         """
         file = Path(path)
         try:
-            words = {"name": file.stem, **_seen_from(file.parent, read(file))}
+            words = _in_new_words({"name": file.stem, **_seen_from(file.parent, read(file))})
             if "rates" in words and "system" not in words:
                 raise InputError(
                     "this looks like a system, with 'rates' in it; expected an experiment file, "
@@ -187,7 +181,7 @@ class Experiment(Record):
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
         try:
-            return cls._checked({**words, **changes})
+            return cls._checked({**words, **_in_new_words(changes)})
         except InputError as error:
             if changes:  # is the file wrong, or are they?
                 try:
@@ -334,3 +328,15 @@ def _system(value: Any) -> Any:
     if isinstance(value, str):
         return load(value)
     return System.model_validate(value) if isinstance(value, dict) else value
+
+
+def _in_new_words(words: dict[str, Any]) -> dict[str, Any]:
+    """Replace the deprecated keys ``executor`` and ``address`` by ``on``."""
+    if not words.keys() & {"executor", "address"}:
+        return words
+    words = dict(words)
+    executor, address = words.pop("executor", None), words.pop("address", "")
+    if executor == "local":
+        address = ""  # it was ignored
+    on = renamed_place(words.get("on"), executor, address, "an experiment")
+    return {**words, "on": on or ""}

@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from ..allocation import time_limit
-from ..model import InputError
+from ..model import GridwrightError, InputError
 
 KEPT = 50
 """Tasks of each kind that are remembered; the oldest that has ended is forgotten first."""
@@ -84,7 +84,7 @@ class Task(ABC):
             self.end("done")
         except StoppedError:
             self.end("stopped")
-        except InputError as error:
+        except GridwrightError as error:
             self.end("failed", str(error))
         except Exception as error:  # a page that waits for ever would be worse
             self.end("failed", f"{type(error).__name__}: {error}")

@@ -21,7 +21,7 @@ from ...grid import (
     request,
 )
 from ...grid.event import Entry
-from ...model import GridwrightError, InputError
+from ...model import GridwrightError
 from ..runs import open_journal
 from ..services import Services
 from .charts import draw, failure_trace, line_chart, line_series
@@ -108,7 +108,7 @@ class Live:
         """Stop, pause or resume the run."""
         try:
             await background.io_bound(what, self.number)
-        except InputError as error:
+        except GridwrightError as error:
             tell(error)
         await self.show()
 
