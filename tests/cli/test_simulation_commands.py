@@ -121,7 +121,7 @@ def test_unstable_policies_are_not_ranked(capsys: pytest.CaptureFixture[str]) ->
     text = output(capsys, "compare", "2.A", "--policy", "kpb:k=1,met,lpas", "--horizon", "6000")
     assert "long-run load 98.0 %" in text
     assert "lower than" not in text
-    assert "unstable: grows by 1.6" in text
+    assert "unstable: grows by 1.6" in " ".join(text.split())  # the table may be narrow
     assert "kpb:k=1 and met cannot keep up; lpas can." in text
     assert "Best: lpas (the only stable policy)" in text
 

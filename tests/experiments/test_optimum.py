@@ -142,7 +142,7 @@ def test_what_has_no_optimum_here(system: System, message: str) -> None:
         ({"seed": -1}, "seed is -1"),
         (
             {"policies": ["mct", "moc"]},
-            "moc is a batch policy; the optimum is for push and pull ones",
+            "moc is a batch policy; the optimum is for push and pull policies",
         ),
     ],
 )
