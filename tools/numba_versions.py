@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("0.65.1", "0.66.0", "0.67.0", "0.68.1")
-"""The last version of each minor version that ``pyproject.toml`` allows."""
+"""The last version of each minor version that may work."""
 TESTS = ("tests/compiler/test_target.py", "tests/compiler/test_numba_types.py")
 TOOLS = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
 
