@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import metadata
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -22,8 +23,8 @@ MECHANISMS: dict[Kind, type[Mechanism]] = {
     CHAIN: chain.Chains,
 }
 OWN, INSTALLED = Path(__file__).parents[1], Path(np.__file__).parents[1]
-NUMBA = INSTALLED / "numba"
-PACKAGES = (OWN, INSTALLED, Path(os.__file__).parent)
+NUMBA = Path(str(metadata.distribution("numba").locate_file("numba")))
+PACKAGES = (OWN, INSTALLED, NUMBA.parent, Path(os.__file__).parent)
 """Where the code of this package is, of those that it uses, and of Python itself."""
 
 
