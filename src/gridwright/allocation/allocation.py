@@ -150,7 +150,7 @@ class Allocation(Tabular):
 
         >>> from gridwright import System, allocate
         >>> allocate(System(arrivals=[5, 8], rates=[[8, 3], [4, 10]])).verdict.words
-        'A good policy can keep up: load 75.0 %. Arrivals could grow by 33.3 % before no...'
+        'A good policy can keep up: load 75.0 %. Arrivals could grow by 33.3 %; beyond that...'
         """
         capacity = self.long_run_capacity
         words = [_stranded(self.left_out)] if self.left_out else []
