@@ -300,7 +300,7 @@ def test_further_systems_that_do_not_suit() -> None:
     with pytest.raises(InputError, match="machines that fail"):
         simulate(failing, "mct_dec", 10, 2)
     doubtful = SMALL.replace(assumed={"inaccuracy": {"availability": 0.1}})
-    with pytest.raises(InputError, match="inaccurate arrivals and rates"):
+    with pytest.raises(InputError, match="inaccuracy of arrivals and rates only"):
         simulate(doubtful, "mct_dec", 10, 2)
     with pytest.raises(InputError, match="rates that change"):
         simulate(SMALL.replace(arrivals=[1, 1]), "mct", 10, 2)
