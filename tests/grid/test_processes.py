@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import select
 import signal
 import struct
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 from gridwright import InputError
 from gridwright.grid import Grid
-from gridwright.grid.executors import Ended, MachineDown, MachineUp
+from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started
 from gridwright.grid.executors.dask import DaskExecutor
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.executors.process import Pauses
@@ -347,3 +348,35 @@ def test_processes_that_die_in_a_row_are_started_ever_less_often() -> None:
     assert [pauses.next() for _ in range(9)] == [0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     pauses.reset()
     assert pauses.next() == 0
+
+
+def test_an_answer_of_a_process_that_was_killed_is_not_heard(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+
+    def wait() -> None:
+        while not release.exists():
+            time.sleep(0.01)
+
+    def take_away_and_repair() -> None:
+        """Its answer lies in the socket before it is killed, and is read after the repair."""
+        process = executor._all[0].process
+        assert process is not None
+        release.touch()
+        assert select.select([process.writer.get_extra_info("socket")], [], [], WAIT)[0]
+        executor.fail(0)
+        executor.repair(0)
+
+    executor = LocalExecutor(1)
+    with Driven(executor) as driven:
+        driven.start(1, 0, wait)
+        until(lambda: [event for event in driven.told if isinstance(event, Started)])
+        driven.call(take_away_and_repair)
+        until(lambda: driven.told[-1] == MachineUp(0))
+        assert list(map(type, driven.told)) == [
+            MachineUp,
+            Started,
+            MachineDown,
+            MachineUp,
+        ]
+        driven.start(2, 0, abs, -2)
+        assert driven.result(2) == 2

@@ -89,9 +89,10 @@ def test_a_machine_that_is_taken_away_does_not_count_against_its_job(tmp_path: P
         future = grid.submit(third_time)
         where(grid, future.number)
         grid.fail("1", for_=0.01)
-        until(lambda: all_up(grid))
+        until(lambda: machine_states(grid.journal)[0].lost == 1)
         where(grid, future.number)
         grid.kill("1")
+        until(lambda: machine_states(grid.journal)[0].lost == 2)
         mark.touch()
         grid.resume("1")
         assert future.result(WAIT) == "done"

@@ -175,8 +175,8 @@ class LocalExecutor:
                     raise
                 pause = machine.pauses.longest
         await process.ready
-        if machine.process is not process:
-            return  # it ended before it was ready, and another is starting
+        if machine.process is not process or process.killed:
+            return  # another is started in its place
         if machine.away or self.closing:  # meanwhile
             process.kill()
             return
