@@ -68,7 +68,6 @@ class QuickCPU(CPU):
             no_cfunc_wrapper=True,
             forceinline=how.inlined,
             **super().options(how),
-            **_reference_counting(how),
         )
         once = dispatcher.get_call_template
 
@@ -80,16 +79,11 @@ class QuickCPU(CPU):
 
     def options(self, how: How) -> dict[str, Any]:
         """Return Numba's options for a function that Python calls, or that has an address."""
-        counting = _reference_counting(how)
-        return {"pipeline_class": OuterCompiler, **super().options(how), **counting}
+        return {"pipeline_class": OuterCompiler, **super().options(how)}
 
     def guarded(self, value: Any) -> Any:
         """Return nothing: calls are checked when their types are known."""
         return None
-
-
-def _reference_counting(how: How) -> dict[str, Any]:
-    return {} if how.allocates is None else {"_nrt": how.allocates}
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
