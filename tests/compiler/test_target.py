@@ -119,58 +119,7 @@ def test_a_pointer_has_an_address(switch: str, monkeypatch: pytest.MonkeyPatch) 
     assert pointer.__wrapper_address__() != 0
 
 
-SIMULATIONS = """
-import hashlib, json, sys
-import numpy as np
-import gridwright as gw
-
-def fed(digest, value):
-    if isinstance(value, np.ndarray):
-        if value.dtype.names:
-            for name in value.dtype.names:
-                fed(digest, np.ascontiguousarray(value[name]))
-        else:
-            digest.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
-    elif isinstance(value, list | tuple):
-        for each in value:
-            fed(digest, each)
-    else:
-        digest.update(repr(value).encode())
-
-MINE = '''
-import gridwright as gw
-import numpy as np
-
-WEIGHTS = np.array([1.0, 2.0, 3.0, 4.0])
-
-@gw.push
-def mine(task_class, view):
-    waits = np.zeros(view.machines.size)
-    for m in range(view.machines.size):
-        rate = view.rate[task_class, m]
-        there = view.machines[m].backlog + WEIGHTS[task_class % 4]
-        waits[m] = there / rate if rate > 0 else np.inf
-    return int(np.argmin(np.add(waits, 1.0)))
-'''
-with open(sys.argv[1], "w") as file:
-    file.write(MINE)
-found = {}
-for system, policy, horizon in [
-    ("2.B", "mct", 300),
-    ("2.B", sys.argv[1], 300),
-    ("3.A:alpha1:2", "lpas_dg", 60),
-    ("4.A", "lpas_dec", 60),
-    ("Wisnesky:8", "chain_mct", None),
-    ("Smith", "min_min", None),
-]:
-    result = gw.simulate(system, policy, horizon=horizon, replications=2, seed=5, threads=1)
-    for name in result.replications[0]._fields:
-        if name != "seconds":
-            digest = hashlib.sha256()
-            fed(digest, [getattr(each, name) for each in result.replications])
-            found[f"{system} {policy} {name}"] = digest.hexdigest()
-print(json.dumps(found))
-"""
+SIMULATIONS = Path(__file__).parent / "simulations.py"
 
 
 @pytest.mark.timeout(900)
@@ -179,7 +128,7 @@ def test_simulations_are_the_same_bit_for_bit(tmp_path: Path) -> None:
     for switch in ("1", "0"):
         environment = {**os.environ, "GRIDWRIGHT_QUICK_COMPILER": switch}
         done = subprocess.run(
-            [sys.executable, "-c", SIMULATIONS, str(tmp_path / "mine.py")],
+            [sys.executable, str(SIMULATIONS), str(tmp_path / "mine.py")],
             capture_output=True,
             text=True,
             env=environment,

@@ -2,14 +2,13 @@
 
 This file is used only with versions of Numba that it was tried with (``VERSIONS``), and not if the
 environment variable ``GRIDWRIGHT_QUICK_COMPILER`` is 0. Without it, ``target.CPU`` compiles by
-public means, and everything gives the same results. It does four things:
+public means, and everything gives the same results. It does three things:
 
 - Numba optimises every function and makes machine code of it, and then does the same again with
   the copies that are linked into its callers. Here a function that only compiled code calls is
   optimised where it ends up. That saves a third to a half of the time.
 - Numba tries the implementations of an operator one after the other at every place that uses it.
   Here the answer for the same types is remembered.
-- Code that allocates nothing is compiled without reference counting.
 - A wrong index in a user's function is reported with its file and line. Numba's own check raises an
   IndexError without a place. An error in a function of this package that a user's function calls
   is reported at the call, because the index came from there.
