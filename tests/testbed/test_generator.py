@@ -44,7 +44,7 @@ def test_the_same_jobs_come_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("", "expected a first line time,class,work"),
+        ("", "the first line is ''; expected time,class,work"),
         ("time,class,work\n", "no job in it"),
         ("time,class,work\n1,9,1\n", "line 2: no class '9'"),
         ("time,class,work\n1,1,1\n2,1\n", "line 3: 2 fields"),

@@ -82,14 +82,9 @@ def check_files(**options: Path | None) -> None:
 
 def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
     """Write a table for a spreadsheet (CSV)."""
-    from ..model import InputError
-    from ..model.spreadsheet import write_table
+    from ..model import spreadsheet
 
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            write_table(file, chain([header], rows))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    spreadsheet.write_rows(path, chain([header], rows))
 
 
 def print_json(value: Any) -> None:

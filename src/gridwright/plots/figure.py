@@ -9,7 +9,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from ..model import InputError
+from ..model.error import file_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,13 +36,11 @@ def save(figure: Figure, path: Path | None) -> Figure:
     if path is None:
         return figure
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file every time
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "gridwright"}), catch_warnings():
-            simplefilter("ignore")  # a name in a script that no font here has
-            metadata: Any = dates.get(path.suffix.lower(), {})
-            figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    metadata: Any = dates.get(path.suffix.lower(), {})
+    salt = matplotlib.rc_context({"svg.hashsalt": "gridwright"})
+    with file_errors(path, "written"), salt, catch_warnings():
+        simplefilter("ignore")  # a name in a script that no font here has
+        figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
     return figure
 
 

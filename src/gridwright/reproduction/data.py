@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from ..catalogue import Cell, cite
 from ..compiler.computer import computer
 from ..model import InputError
+from ..model.error import file_errors
 from .laboratory import Laboratory, Scale
 from .question import entry_of
 from .reproduce import Reproduction
@@ -144,7 +145,9 @@ class ReproductionData(NamedTuple):
             about = _json({k: v for k, v in section._asdict().items() if k != "rows"})
             rows = ",\n".join(_json(row) for row in section.rows)
             lines.append(f'{about[:-1]}, "rows": [\n{rows}\n]}}')
-        write_text(path, f'{_json(head)[:-1]}, "sections": [\n' + ",\n".join(lines) + "\n]}\n")
+        text = f'{_json(head)[:-1]}, "sections": [\n' + ",\n".join(lines) + "\n]}\n"
+        with file_errors(path, "written"):
+            path.write_text(text, encoding="utf-8")
 
 
 def read_data(path: Path | None = None) -> ReproductionData:
@@ -279,14 +282,6 @@ def _shipped(name: str) -> Path:
         if path.is_file():
             return path
     raise InputError(f"{name} is not part of this installation; reinstall gridwright")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file, or raise an error in one line."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _json(value: Any) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,7 @@ from pydantic import Discriminator, Tag
 
 from ..model import Distribution, InputError, System
 from ..model.record import NonNegative, Positive
-from ..model.spreadsheet import unquoted, write_table
+from ..model.spreadsheet import read_rows, write_rows
 
 Floats = NDArray[np.float64]
 JOB_COLUMNS = ["time", "class", "work"]
@@ -233,37 +231,3 @@ def _fault(row: list[str], system: System, where: str) -> Fault:
     if not 0 <= start < end:
         raise InputError(f"{where}: expected an end after the start")
     return Fault(system.machines.index(row[0]), start, end)
-
-
-T = TypeVar("T")
-
-
-def read_rows(
-    path: str | PathLike[str], columns: Sequence[str], parse: Callable[[list[str], str], T]
-) -> list[T]:
-    """Read a CSV file with these columns; ``parse`` gets each row and its place in the file."""
-    found = []
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            table = csv.reader(file)
-            if next(table, None) != list(columns):
-                raise InputError(f"{path}: expected a first line {','.join(columns)}")
-            for number, row in enumerate(table, start=2):
-                where = f"{path}, line {number}"
-                if len(row) != len(columns):
-                    raise InputError(f"{where}: {len(row)} fields; expected {', '.join(columns)}")
-                found.append(parse(unquoted(row), where))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    return found
-
-
-def write_rows(path: str | PathLike[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file whose first row has the names of the columns."""
-    try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            write_table(file, rows)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
