@@ -127,13 +127,12 @@ def _write_page(found: list[Reproduction], laboratory: Laboratory, page: Path) -
 
 
 def _draw(found: list[Reproduction], folder: Path) -> None:
-    from ..plots import can_draw, draw_reproduction
-    from ..reproduction import picture_of
+    from ..plots import draw_reproduction
 
     folder.mkdir(exist_ok=True)
     for each in found:
-        if can_draw(each):
-            draw_reproduction(each, folder / picture_of(each))
+        if each.picture:
+            draw_reproduction(each, folder / each.picture)
 
 
 def _show(

@@ -54,6 +54,21 @@ def mark(result: Result) -> str:
     return "" if result.stable else f"\n({result.stability.word})"
 
 
+def heat_map(axes: Axes, values: Any, label: str = "", **more: Any) -> None:
+    """Draw shares from 0 to 1 as a matrix: darker is more, and what is masked is white."""
+    image = axes.imshow(values, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto", **more)
+    if label:
+        axes.figure.colorbar(image, ax=axes, label=label)
+
+
+def write_cells(axes: Axes, shares: Any, words: Any, **looks: Any) -> None:
+    """Write into the cells of a heat map, in white where they are dark."""
+    for (i, j), text in np.ndenumerate(words):
+        if text:
+            colour = "white" if shares[i, j] > 0.5 else "black"
+            axes.text(j, i, text, ha="center", va="center", color=colour, **looks)
+
+
 def log_if_far(axes: Axes, values: Iterable[float]) -> None:
     """Make the vertical axis logarithmic if the positive values differ widely."""
     positive = [value for value in values if value > 0]

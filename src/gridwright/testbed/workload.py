@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from ..model import Distribution, InputError, System
+from ..model import InputError, System
 from ..model.record import NonNegative, Positive
 from ..model.spreadsheet import read_rows, write_rows
 
@@ -46,9 +46,9 @@ class JobList:
     def drawn(cls, system: System, duration: float, seed: int) -> Self:
         """Draw the jobs of a system, with a random stream for each class."""
         times, classes, works = [], [], []
-        for i, rate in enumerate(system.arrival_rates):
-            rng = np.random.default_rng([seed, i])
-            gap, work = _of(system.interarrival, i), _of(system.execution, i)
+        shapes = zip(*map(system.per_class, (system.interarrival, system.execution)), strict=True)
+        for i, (gap, work) in enumerate(shapes):
+            rng, rate = np.random.default_rng([seed, i]), system.arrival_rates[i]
             at = 0.0
             while True:
                 at += float(gap.sample(rng)) / gap.mean / rate
@@ -81,20 +81,13 @@ class JobList:
 
     def as_json(self) -> dict[str, Any]:
         """Return the list for a journal."""
-        return {
-            "time": self.times.tolist(),
-            "class": self.task_classes.tolist(),
-            "work": self.works.tolist(),
-        }
+        columns = (self.times, self.task_classes, self.works)
+        return {key: each.tolist() for key, each in zip(JOB_COLUMNS, columns, strict=True)}
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> Self:
         """Return the list that a journal has."""
-        return cls(words["time"], words["class"], words["work"])
-
-
-def _of(shapes: Any, i: int) -> Distribution:
-    return shapes[i] if isinstance(shapes, tuple) else shapes
+        return cls(*(words[key] for key in JOB_COLUMNS))
 
 
 def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]:
