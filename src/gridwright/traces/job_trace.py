@@ -39,7 +39,7 @@ class JobTrace:
     ``think_time``. Columns of one format only keep their names. Times are in seconds.
 
     >>> trace = JobTrace({"submit": [0, 60], "run_time": [30, 45], "user": ["ann", "bob"]})
-    >>> len(trace), trace.label("user").tolist(), trace.knows("partition")
+    >>> len(trace), trace.coded("user")[0], trace.knows("partition")
     (2, ['ann', 'bob'], False)
     """
 
@@ -98,11 +98,6 @@ class JobTrace:
         texts = sorted(set(found.tolist()))
         number = {text: k for k, text in enumerate(texts)}
         return texts, np.array([number[text] for text in found.tolist()], dtype=int)
-
-    def label(self, name: str) -> NDArray[Any]:
-        """Return a column as text."""
-        texts, codes = self.coded(name)
-        return np.array(texts, dtype=object)[codes] if len(self) else np.zeros(0, object)
 
     def knows(self, name: str) -> bool:
         """Tell whether a label is known for any job."""
