@@ -105,11 +105,9 @@ def _nodes_needed(cell: Cell) -> Question:
     runs = tuple(_run(cell, nodes=nodes) for nodes in sizes)
 
     def answer(results: tuple[Result, ...]) -> Answer:
-        most = 0
-        for nodes, result in zip(sizes, results, strict=True):
-            ok, late = result.values("ok").sum(), result.values("late").sum()
-            if ok / max(ok + late, 1) < FULL_PERFORMANCE:
-                most = max(most, nodes)
+        pairs = [(result.values("ok").sum(), result.values("late").sum()) for result in results]
+        full = [ok / max(ok + late, 1) >= FULL_PERFORMANCE for ok, late in pairs]
+        most = max((n for n, is_full in zip(sizes, full, strict=True) if not is_full), default=0)
         enough = [nodes for nodes in sizes if nodes > most]
         if not enough:
             return Answer(Estimate(most, most, np.inf))  # more than were published

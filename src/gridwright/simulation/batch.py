@@ -16,7 +16,7 @@ from ..policies.view import CHOSEN, WAITING, records
 from .batch_loop import events_per_step, loop
 from .batch_state import ARRIVAL, State, make_state, make_view
 from .batch_tables import Pmfs, allowances, believed_pmfs, table_of, true_pmfs
-from .driver import SAMPLES, Conditions, Mechanism, doubled, linked
+from .driver import SAMPLES, Conditions, Mechanism, doubled
 
 TASKS_PER_SLICE = 2_000
 """A slice is at most about this many tasks: they take longer here than elsewhere."""
@@ -68,7 +68,7 @@ class Batch(Mechanism):
         limit = 0 if policy.options["immediate"] else settings.queue_limit
         rule = system.deadlines.discard if system.deadlines is not None else "never"
         discard = 0 if policy.options["immediate"] else DISCARD[rule]
-        self.go = linked(loop, policy, interpreted=conditions.interpreted, inlined=False)
+        self.go = self.linked(loop, inlined=False)
         self.rest = (conditions.warmup, limit, discard, streams.policy)
 
     def loop(self, until: float) -> int:

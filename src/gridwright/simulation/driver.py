@@ -147,6 +147,15 @@ class Mechanism:
         self.arguments = policy.arguments(system.shape)
         self.state: Any = None
 
+    def linked(self, loop: Loop, shapes: Any = None, *, inlined: bool = True, **hooks: Any) -> Loop:
+        """Put the policy, samplers and further hooks into a loop, compiled or in plain Python."""
+        if shapes is not None:
+            hooks |= samplers(shapes)
+        hooks["decide"] = self.policy.decide
+        if self.conditions.interpreted:
+            return bind(loop, **hooks)
+        return link(loop, allocating=self.policy.allocating, inlined=inlined, **hooks)
+
     def loop(self, until: float) -> int:
         """Run the loop until a time; return the reason why it stopped."""
         return int(self.go(self.state, self.arguments, until, *self.rest))
@@ -317,23 +326,6 @@ def _read_off(
         trace=log,
         **mechanism.measured(),
     )
-
-
-def linked(
-    loop: Loop,
-    policy: Policy,
-    *,
-    interpreted: bool,
-    shapes: Any = None,
-    inlined: bool = True,
-    **hooks: Any,
-) -> Loop:
-    """Put a policy, samplers and further hooks into a loop, compiled or in plain Python."""
-    if shapes is not None:
-        hooks |= samplers(shapes)
-    if interpreted:
-        return bind(loop, decide=policy.decide, **hooks)
-    return link(loop, allocating=policy.allocating, inlined=inlined, decide=policy.decide, **hooks)
 
 
 def free_pool(size: int, ticket: np.dtype[Any], link_field: str = "next") -> Any:

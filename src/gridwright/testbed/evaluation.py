@@ -188,9 +188,8 @@ def _published(run: Run) -> dict[str, dict[str, str]]:
         return found
     for cell in results_of(name):
         platform = cell.get("platform")
-        if cell.get("policy") != policy or platform not in ("testbed", "simulation"):
-            continue
-        if cell["metric"] not in ("W_mean", "W_class"):
+        is_mean = cell["metric"] in ("W_mean", "W_class") and cell.get("policy") == policy
+        if not is_mean or platform not in ("testbed", "simulation"):
             continue
         whose = str(cell["class"]) if "class" in cell else "overall"
         words = f"{cell['value']:g}" if "value" in cell else str(cell.get("status", ""))
