@@ -28,6 +28,7 @@ from .error import (
 )
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
+from .record import Floats
 from .system import System
 from .uncertainty import Assumed, Changes, Failures, Inaccuracy, MarkovChain
 
@@ -43,6 +44,7 @@ __all__ = [
     "ExecutionPmf",
     "Exponential",
     "Failures",
+    "Floats",
     "Gamma",
     "GridClosedError",
     "GridError",

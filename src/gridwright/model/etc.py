@@ -11,9 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .error import InputError
+from .record import Floats
 from .system import System
-
-Floats = NDArray[np.float64]
 
 
 def range_based(

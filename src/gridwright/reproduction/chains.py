@@ -12,10 +12,10 @@ from math import exp, pi, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..catalogue import Cell, find, results
 from ..experiments import Result
+from ..model import Floats
 from ..statistics import Estimate, prediction
 from .laboratory import Run
 from .question import Answer, Question, entry_of, exact
@@ -30,8 +30,6 @@ POLICIES = {"FCFS": "chain_fcfs", "RR": "chain_rr", "MCT": "chain_mct"}
 COUNTS = {"jobs_ok": "ok", "jobs_late": "late", "jobs_in_progress": "in_progress"}
 NORMAL_VARIANCE = 1 - 2 * exp(-0.5) / sqrt(2 * pi) / 0.6826894921370859
 """The variance of the standard normal distribution within (−1, 1)."""
-
-Floats = NDArray[np.float64]
 
 
 def methods(method: str) -> dict[str, Any]:

@@ -8,9 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, System, robustness
+from ..model import (
+    BatchRun,
+    Floats,
+    GridPmf,
+    InputError,
+    MarkovChain,
+    Robustness,
+    System,
+    robustness,
+)
 from ..policies import Policy
 from ..policies.view import CHOSEN, WAITING, records
 from .batch_loop import events_per_step, loop
@@ -23,8 +31,6 @@ TASKS_PER_SLICE = 2_000
 DISCARD = {"never": 0, "batch": 1, "both": 2}
 BLOCK = 256
 """Tasks of a class that are drawn at a time."""
-
-Floats = NDArray[np.float64]
 
 
 class Batch(Mechanism):

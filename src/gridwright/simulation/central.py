@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..model import System
+from ..model import Floats, System
 from ..policies import Policy
 from . import event_loop, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
@@ -15,8 +14,6 @@ from .central_state import State
 from .driver import Conditions, Delays, Mechanism
 from .interrupts import ASK
 from .planning import choose_planner
-
-Floats = NDArray[np.float64]
 
 
 class Central(Mechanism):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
 from ..compiler.target import CPU
-from ..model import Distribution, InputError, System
+from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
 from .event_log import EVENT
@@ -36,7 +36,6 @@ LONGEST = 1e15
 PAGE = 65536
 """Events on a page of the event log."""
 
-Floats = NDArray[np.float64]
 Loop = Callable[..., int]
 
 

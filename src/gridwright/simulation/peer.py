@@ -6,10 +6,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allocation import groups_of
-from ..model import InputError, System
+from ..model import Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, records
 from .central import Central, central_figures
@@ -23,8 +22,6 @@ from .planning import choose_planner
 
 MOST_MACHINES = 1000
 """Every machine keeps data on every other, so memory grows with the square of their number."""
-
-Floats = NDArray[np.float64]
 
 
 class Peers(Mechanism):

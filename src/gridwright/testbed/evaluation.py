@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..catalogue import results_of
 from ..grid import Statistics
 from ..grid.job import Stage
 from ..grid.journal_queries import Figures
-from ..model import InputError
+from ..model import Floats, InputError
 from ..model.error import file_errors
 from ..model.spreadsheet import write_rows
 from ..simulation import replicate
 from .experiment import Experiment
 from .runs import Run
 from .twin import Gap, gap, twin
-
-Floats = NDArray[np.float64]
 
 LONG = 20_000.0
 """Time units of the run whose mean is the long-run mean."""

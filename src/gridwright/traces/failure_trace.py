@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError
+from ..model import Floats, InputError
 from ..model.spreadsheet import unquoted, write_table
 from .job_trace import number_of, shortest
 from .trace_file import (
@@ -24,8 +24,6 @@ from .trace_file import (
     read_table,
     write_text,
 )
-
-Floats = NDArray[np.float64]
 
 
 class FailureTrace:

@@ -11,7 +11,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError
+from ..model import Floats, InputError
 from .trace_file import (
     Account,
     Line,
@@ -23,7 +23,6 @@ from .trace_file import (
     write_text,
 )
 
-Floats = NDArray[np.float64]
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns that tell jobs apart."""
 UNKNOWN = ("-1", "")

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..catalogue import load
-from ..model import Failures, InputError, System, mode
+from ..model import Failures, Floats, InputError, System, mode
 from .read import read_trace
 from .throughput import Throughputs
 from .workload import Workload, apart, whole_number
 
-Floats = NDArray[np.float64]
 USUAL = 10
 """Number of partitions that become machines by default."""
 USUAL_LOAD = 0.8
