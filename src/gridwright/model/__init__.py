@@ -28,8 +28,7 @@ from .error import (
 )
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
-from .record import Floats
-from .system import System
+from .system import Floats, System
 from .uncertainty import Assumed, Changes, Failures, Inaccuracy, MarkovChain
 
 __all__ = [

@@ -11,8 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .error import InputError
-from .record import Floats
-from .system import System
+from .system import Floats, System
 
 
 def range_based(

@@ -24,7 +24,8 @@ from .distribution import (
     Weibull,
 )
 from .error import InputError
-from .record import Floats, freeze
+from .record import freeze
+from .system import Floats
 
 MOST_BINS = 4096
 """The most bins of a pmf; the last bin holds all that is later."""

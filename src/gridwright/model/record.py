@@ -20,8 +20,6 @@ from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
 from .error import InputError, did_you_mean
 
-Floats = NDArray[np.float64]
-
 SMALLEST, LARGEST = 1e-30, 1e30
 """Numbers outside this range are mistakes; they make sums overflow or vanish."""
 

@@ -16,18 +16,7 @@ from .distribution import AnyDistribution, Exponential
 from .error import InputError
 from .file import check_fit, default_parts, document, numbered, read, with_defaults
 from .mode import Mode, mode_of
-from .record import (
-    Array,
-    Count,
-    Floats,
-    Matrix,
-    NonNegative,
-    OneOrList,
-    Positive,
-    Record,
-    explain,
-    freeze,
-)
+from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
 from .uncertainty import Assumed, Availability, DecentralisedTables, Failures, MarkovChain
 
@@ -40,6 +29,7 @@ def _printable(name: str) -> str:
 
 Text = Annotated[str, Field(strict=True), AfterValidator(_printable)]
 Name = Annotated[Text, Field(min_length=1)]
+Floats = NDArray[np.float64]
 
 
 def _is_matrix(rows: Any) -> str:

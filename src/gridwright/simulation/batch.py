@@ -9,16 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from ..model import (
-    BatchRun,
-    Floats,
-    GridPmf,
-    InputError,
-    MarkovChain,
-    Robustness,
-    System,
-    robustness,
-)
+from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, System, robustness
+from ..model.system import Floats
 from ..policies import Policy
 from ..policies.view import CHOSEN, WAITING, records
 from .batch_loop import events_per_step, loop
