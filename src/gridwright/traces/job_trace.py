@@ -239,16 +239,17 @@ def _rows(
     """Return the lines and columns of the rows that are right; account for the others."""
     lines: list[int] = []
     columns: list[list[Any]] = [[] for _ in names]
+    are_numbers = [name in numeric for name in names]
     for number, line in body:
         words = [word.strip().decode("utf-8", "replace") for word in line.split(separator)]
         if len(words) != len(names):
             account.skip(f"not {len(names)} fields", number, fields(len(words)))
             continue
-        pairs = list(zip(names, words, strict=True))
-        row = [number_of(word) if name in numeric else word for name, word in pairs]
+        pairs = zip(words, are_numbers, strict=True)
+        row = [number_of(word) if is_number else word for word, is_number in pairs]
         if None in row:
-            name, word = pairs[row.index(None)]
-            account.skip("not a number", number, f"{name} is {word[:20]!r}")
+            k = row.index(None)
+            account.skip("not a number", number, f"{names[k]} is {words[k][:20]!r}")
             continue
         lines.append(number)
         for column, value in zip(columns, row, strict=True):
@@ -256,14 +257,13 @@ def _rows(
     return lines, columns
 
 
-def number_of(word: bytes | str) -> float | None:
+def number_of(word: str) -> float | None:
     """Return the finite number that a word stands for, or None."""
     try:
         value = float(word)
     except ValueError:
         return None
-    under = b"_" if isinstance(word, bytes) else "_"
-    return value if abs(value) < float("inf") and under not in word else None  # type: ignore[operator]
+    return value if abs(value) < float("inf") and "_" not in word and word.isascii() else None
 
 
 def write_swf(path: str | PathLike[str], trace: JobTrace) -> None:
