@@ -24,6 +24,7 @@ from .calibrate import calibrate
 from .characterise import characterise
 from .contest import contest
 from .demo import demo
+from .grid import app as grid
 from .machines import app as machines
 from .old_spellings import translate
 from .optimum import optimum
@@ -60,6 +61,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     ui,
 )
 GROUPS: dict[str, tuple[typer.Typer, tuple[Callable[..., None], ...]]] = {
+    "grid": (grid, ()),
     "runs": (runs, ()),
     "machines": (machines, (calibrate, availability)),
     "traces": (traces, (characterise, replay)),

@@ -60,9 +60,11 @@ class Book(GridState):
             self.dependents.setdefault(number, []).append(job)
         if unfinished:
             job.stage = Stage.blocked
+            self.blocked.add(job.number)
         return bool(unfinished)
 
     def _arrive(self, job: Job) -> None:
+        self.blocked.discard(job.number)
         self.classes[job.task_class].arrived += 1
         self.put(job)
         if job.pinned < 0:

@@ -45,6 +45,8 @@ class JobFuture(Future[Any]):
         """Callbacks to call when it is done; None after they were handed over."""
         self._is_cancelled = False
         self.machine = ""
+        self.is_raw = False
+        """Whether its result stays pickled."""
 
     def __reduce__(self) -> Any:
         raise FutureInArgumentsError("a job's future can only travel as an argument of a job")
@@ -59,7 +61,10 @@ class JobFuture(Future[Any]):
 
     def cancel(self) -> bool:
         """Cancel the job, whether it waits or runs; return False if it has ended."""
-        return not self.done() and self._take_back(self.number) and self.mark_cancelled()
+        taken = not self.done() and self._take_back(self.number)
+        if taken:
+            self.mark_cancelled()
+        return taken
 
     def mark_cancelled(self) -> bool:
         """Mark the future as cancelled; return False if it is already."""
@@ -254,10 +259,12 @@ class RemoteError(JobFailedError):
 
 def settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
     """Give a future its pickled result, or an error."""
-    result = None
-    if isinstance(error, RemoteError):
+    result: Any = raw if future.is_raw else None
+    if future.is_raw:
+        pass  # it is passed on as it is
+    elif isinstance(error, RemoteError):
         error = error.original()
-    if error is None:
+    elif error is None:
         try:
             result = pickle.loads(raw)
         except BaseException as wrong:  # SystemExit too: unpickling runs the user's code
@@ -269,10 +276,10 @@ def settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
             future.set_result(result)
 
 
-def ended_future(found: Found, answers: Answers) -> JobFuture:
+def ended_future(found: Found, answers: Answers, *, is_raw: bool = False) -> JobFuture:
     """Return the future of a job in the journal that has ended."""
     future = JobFuture(found.number, lambda number: False, answers, found.key)
-    future.machine = found.machine
+    future.machine, future.is_raw = found.machine, is_raw
     if found.stage == Stage.cancelled:
         future.mark_cancelled()
     else:

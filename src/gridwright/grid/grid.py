@@ -30,6 +30,7 @@ from .journal_queries import find_job, finished_jobs
 from .mapper import Mapper
 from .operators import OperatedGrid, Operators
 from .ownership import home
+from .progress import show_progress
 from .settings import Corrections, Settings, corrections_of
 from .submitter import CHUNK, Call, Chosen, Sent, Submitter
 from .turn import Receipt, Submission, patiently
@@ -102,6 +103,9 @@ class Grid(OperatedGrid, Submitter):
     ...     future.result(timeout=60)
     1024
     """
+
+    _is_raw = False
+    """Whether results stay pickled, because they are for other processes."""
 
     def __init__(
         self,
@@ -195,12 +199,27 @@ class Grid(OperatedGrid, Submitter):
 
         Wait for it at most ``timeout`` seconds if it has not ended; raise its error if it failed.
         """
-        found = self._in_loop(lambda: find_job(self.journal, job))
-        if found is None:
-            what = f"key {job!r}" if isinstance(job, str) else f"number {job}"
-            raise InputError(f"{self.journal.path} has no job with {what}")
-        future = self._pending.get(found.number)
-        return (ended_future(found, self._answers) if future is None else future).result(timeout)
+        return self.future(job).result(timeout)
+
+    def future(self, job: str | int) -> JobFuture:
+        """Return the future of a job, by its key or number, also of an earlier grid's job."""
+        while True:  # until it is pending, or its end is in the journal
+            known = self._keys.get(job) if isinstance(job, str) else self._pending.get(job)
+            if known is not None:
+                return known
+            found = self._in_loop(lambda: find_job(self.journal, job))
+            if found is None:
+                what = f"key {job!r}" if isinstance(job, str) else f"number {job}"
+                raise InputError(f"{self.journal.path} has no job with {what}")
+            if found.stage.is_final:
+                return ended_future(found, self._answers, is_raw=self._is_raw)
+
+    def progress(self, file: Any = None) -> None:
+        """Show a bar until all jobs have ended: done, running and waiting jobs, rate, time left.
+
+        It is written to the standard error, or to a file.
+        """
+        show_progress(self.status, lambda: not self._pending, file)
 
     def cancel(self, number: int) -> bool:
         """Cancel a job that waits or runs; return False if it has ended."""
@@ -332,7 +351,7 @@ class Grid(OperatedGrid, Submitter):
         known = {key: self._keys[key] for key in keys if key in self._keys}
         rest = sorted(keys - set(known))
         for found in self._in_loop(lambda: finished_jobs(self.journal, rest)):
-            known[found.key] = ended_future(found, self._answers)
+            known[found.key] = ended_future(found, self._answers, is_raw=self._is_raw)
         return known
 
     def _hand_over(self, name: str, calls: Sequence[Call], chosen: Chosen) -> Sent:
@@ -391,6 +410,7 @@ class Grid(OperatedGrid, Submitter):
     def _future(self, number: int, key: str) -> JobFuture:
         """Make the future of a job, which is pending until it has ended."""
         future = self._pending[number] = JobFuture(number, self._take_back, self._answers, key)
+        future.is_raw = self._is_raw
         if key:
             self._keys[key] = future
         Future.add_done_callback(future, self._has_ended)

@@ -35,6 +35,8 @@ class Options(NamedTuple):
     """Seconds that an attempt may take."""
     machine: str = ""
     """The only machine that may run it."""
+    client: str = ""
+    """Who submitted it: clients take turns."""
 
     def as_json(self) -> dict[str, Any]:
         """Return what differs from the defaults."""

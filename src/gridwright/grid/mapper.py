@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -89,6 +89,8 @@ class Mapper:
         """Called when a machine has started a job."""
         self.limits = TimeLimits(self)
         self.late_answers = self.deaths = self.given_up = 0
+        self.ended: Counter[Stage] = Counter()
+        """How many jobs have ended, by their last stage."""
         self.stuck: set[int] = set()
         """Classes with waiting jobs that no machine can run now."""
         self.broken: str = ""
@@ -305,6 +307,7 @@ class Mapper:
             self._carry_out(instruction)
         for job in turn.changed:
             if job.stage.is_final:  # the journal has it: forget it
+                self.ended[job.stage] += 1
                 self.works.drop(job.number)
                 self.book.jobs.pop(job.number, None)
                 self.futures.pop(job.number, None)

@@ -12,10 +12,12 @@ from typing import Any
 from ..model import GridTimeoutError, InputError, did_you_mean
 from .event import Entry
 from .future import Answers
+from .job import Stage
 from .journal import Journal
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .prediction import Prediction
+from .progress import Status
 from .turn import patiently
 
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
@@ -34,13 +36,13 @@ class Operators:
         """Further requests to this grid as a whole, by name."""
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Return the present state: queues, machines, assumed rates, counts."""
         mapper, book, able = self.mapper, self.book, self.book.able()
         copies = {machine: job for machine, (job, _) in book.held.items()}
         jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
         running = [None if job is None else job.number for job in jobs]
-        return {
+        now = {
             "policy": str(book.policy),
             "classes": {
                 name: {
@@ -67,7 +69,11 @@ class Operators:
             "timed_out": mapper.limits.exceeded,
             "given_up": mapper.given_up,  # jobs without retries left
             "broken": mapper.broken,
+            "held_up": self.held_up(),
+            "blocked": len(book.blocked),
+            "ended": {str(stage): mapper.ended[stage] for stage in Stage if stage.is_final},
         }
+        return Status(now)
 
     def held_up(self) -> str:
         """Say why waiting jobs do not run, or return an empty text."""
@@ -291,9 +297,13 @@ class OperatedGrid(ABC):
         """Return statistics of the jobs so far: waiting times, delays, responses, rates."""
         return self._in_loop(lambda: statistics(self.journal))
 
-    def status(self) -> dict[str, Any]:
-        """Return the present state: queues, machines, assumed rates, counts."""
-        return self._in_loop(self.operators.status)
+    def status(self) -> Status:
+        """Return the present state: queues, machines, assumed rates, counts.
+
+        It is a dictionary; printed, it says the same in words.
+        """
+        found: Status = self._in_loop(self.operators.status)
+        return found
 
 
 def _values(request: Any) -> list[Any]:

@@ -40,6 +40,7 @@ class Chosen:
     priority: int = 0
     key: str = ""
     machine: str = ""
+    client: str = ""
 
     def __post_init__(self) -> None:
         for name in ("task_class", "key", "machine"):
@@ -55,7 +56,7 @@ class Chosen:
 
     def of_job(self) -> Options:
         """Return what the grid keeps with each job."""
-        return Options(self.priority, self.retries, self.timeout, self.machine)
+        return Options(self.priority, self.retries, self.timeout, self.machine, self.client)
 
 
 class Call(NamedTuple):
@@ -205,7 +206,12 @@ class Submitter(Executor):
         env
             Environment variables to set besides those of the machine.
         """
-        text = command.filled(line, args)
+        return self.run_line(command.filled(line, args), cwd=cwd, env=env)
+
+    def run_line(
+        self, text: str, *, cwd: str | Path | None = None, env: Mapping[str, str] | None = None
+    ) -> JobFuture:
+        """Submit a command of the shell as it is; see `run`."""
         named = self if self._chosen.task_class else self.options(task_class=command.name_of(text))
         folder = None if cwd is None else str(cwd)
         return named.submit(command.run_shell, text, folder, dict(env or {}))
