@@ -25,6 +25,7 @@ from .error import (
     JobLostError,
     JournalError,
     did_you_mean,
+    writing,
 )
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
@@ -73,4 +74,5 @@ __all__ = [
     "mode",
     "robustness",
     "scaled_chains",
+    "writing",
 ]

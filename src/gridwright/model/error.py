@@ -3,7 +3,8 @@
 A command exits with 2 for an InputError and with 1 for every other error of this tree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -44,6 +45,15 @@ class JobFailedError(GridError):
     The message is the traceback of the job. Such exceptions cannot be pickled, or would end this
     program, as ``SystemExit`` does.
     """
+
+
+@contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Raise an InputError if the file that is written in the ``with`` block cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
