@@ -1,7 +1,5 @@
 """``gridwright ui``: start the web page."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

@@ -57,11 +57,7 @@ def workers(
     given = [each for each in (tls_ca_file, tls_cert, tls_key) if each is not None]
     if len(given) not in (0, 3):
         raise model.InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
-    tls = (
-        Tls(ca_file=given[0], cert=given[1], key=given[2])
-        if given
-        else None
-    )
+    tls = Tls(ca_file=given[0], cert=given[1], key=given[2]) if given else None
     names = _names(count, name, joining=on is not None)
 
     def ready(address: str) -> None:

@@ -1,7 +1,5 @@
 """Systems and experiments that come over the web: they must not name files of this computer."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 
@@ -180,7 +178,7 @@ def read_definition(text: str, name: str = "the text") -> dict[str, Any]:
     return found
 
 
-def fits_a_testbed(system: System) -> str:
+def why_unfit(system: System) -> str:
     """Return why a system cannot run on real machines; empty if it can."""
     try:
         Experiment(system=system, policy="fcfs")

@@ -1,14 +1,12 @@
 """Policies pasted as code, which runs on this computer."""
 
-from __future__ import annotations
-
 import re
 from hashlib import blake2b
 from pathlib import Path
 from threading import Thread
 
 from ..grid.ownership import home
-from ..model import InputError
+from ..model import InputError, writing
 from ..model.user_file import load_module
 from ..policies import Policy
 
@@ -57,11 +55,9 @@ def _keep(code: str) -> Path:
     """Write the code to a file: the compile cache and error messages need its path."""
     folder = home() / "pasted" / blake2b(code.encode(), digest_size=8).hexdigest()
     path = folder / NAME
-    try:
+    with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(code, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return path
 
 

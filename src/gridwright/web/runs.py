@@ -4,8 +4,6 @@ A new run is first written to a journal; then ``gridwright run --resume`` conduc
 also says which process conducts the run.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """Simulations as background tasks, and what they have found so far."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The user's experiments: check, read, write and save them; their machines and faults."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -18,7 +16,7 @@ from ..documents import (
     read_definition,
 )
 from ..queue import solved
-from ..saved import load_own, own_experiments, remove_saved, save_experiment
+from ..saved import load_own, own_experiments, remove_saved, save
 from .parts import BUSY, MISSING, Body, missing
 from .systems import Text
 
@@ -92,7 +90,7 @@ def experiment_routes() -> APIRouter:
     @routes.put("/experiments/own/{name}", responses=BUSY)
     async def keep(name: str, given: Defined) -> dict[str, str]:
         """Save an experiment with its system, replacing any of that name."""
-        await solved(lambda: save_experiment(experiment_from(given.definition), name))
+        await solved(lambda: save(experiment_from(given.definition), name))
         return {"saved": name}
 
     @routes.delete("/experiments/own/{name}", responses=MISSING)

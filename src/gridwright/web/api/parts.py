@@ -1,7 +1,5 @@
 """What the routes have in common: parts of requests, and answers for what is not there."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import HTTPException, Path

@@ -1,7 +1,5 @@
 """Experiments, and runs of them on real machines."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Systems of the catalogue and of the user: show, check and allocate them; the policies."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Annotated, Any
 

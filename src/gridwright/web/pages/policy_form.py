@@ -1,7 +1,5 @@
 """A form for policies: which, and a field for each parameter that their functions declare."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
