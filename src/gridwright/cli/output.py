@@ -89,18 +89,9 @@ def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None
 
 def print_json(value: Any) -> None:
     """Print one JSON object; numbers that are not finite become null."""
-    json.dump(_finite(value), sys.stdout, ensure_ascii=False)
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    json.dump(finite, sys.stdout, ensure_ascii=False)
     sys.stdout.write("\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value
 
 
 def warn(line: str) -> None:

@@ -115,7 +115,7 @@ def heading(text: str, level: int = 2) -> ui.label:
 
 def offer(chosen: ui.select, options: list[str] | dict[Any, str]) -> None:
     """Change what a list offers; keep the choice if it is still there, else take the first."""
-    if chosen.options != options:
+    if not chosen.is_deleted and chosen.options != options:
         kept = chosen.value if chosen.value in options else next(iter(options), None)
         chosen.set_options(options, value=kept)
 
