@@ -53,7 +53,7 @@ def finish(
     """
     wanted = {path: write for path, write in (files or {}).items() if path is not None}
     for path, write in wanted.items():
-        with model.writing(path):
+        with model.error.file_errors(path, "written"):
             write(path)
     if json:
         print_json(words())
@@ -83,8 +83,7 @@ def check_files(**options: Path | None) -> None:
 
 def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
     """Write a table for a spreadsheet (CSV)."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        model.spreadsheet.write_table(file, chain([header], rows))
+    model.spreadsheet.write_rows(path, chain([header], rows))
 
 
 def print_json(value: Any) -> None:

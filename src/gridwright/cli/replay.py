@@ -197,7 +197,7 @@ def _save(
     failures = "failures.csv" if scene.outages else "none"
     files = {"system": "system.toml", "jobs": "jobs.csv", "failures": failures}
     path = folder / "experiment.toml"
-    with model.writing(folder):
+    with model.error.file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         scene.system.to_file(folder / "system.toml")
         scene.jobs.write(folder / "jobs.csv", scene.system)

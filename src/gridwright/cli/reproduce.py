@@ -121,8 +121,8 @@ def _write_page(
 def _draw(found: list[reproduction.Reproduction], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for each in found:
-        if plots.can_draw(each):
-            plots.draw_reproduction(each, folder / reproduction.picture_of(each))
+        if each.picture:
+            plots.draw_reproduction(each, folder / each.picture)
 
 
 def _show(

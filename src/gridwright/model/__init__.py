@@ -25,7 +25,6 @@ from .error import (
     JobLostError,
     JournalError,
     did_you_mean,
-    writing,
 )
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
@@ -74,5 +73,4 @@ __all__ = [
     "mode",
     "robustness",
     "scaled_chains",
-    "writing",
 ]

@@ -6,6 +6,7 @@ A command exits with 2 for an InputError and with 1 for every other error of thi
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from os import PathLike
 
 
 class GridwrightError(Exception):
@@ -48,12 +49,12 @@ class JobFailedError(GridError):
 
 
 @contextmanager
-def writing(path: object) -> Iterator[None]:
-    """Raise an InputError if the file that is written in the ``with`` block cannot be written."""
+def file_errors(path: str | PathLike[str], verb: str) -> Iterator[None]:
+    """Turn errors of the operating system into an InputError: the file cannot be read, written."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        raise InputError(f"{path} cannot be {verb}: {error.strerror}") from None
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 from threading import Thread
 
 from ..grid.ownership import home
-from ..model import InputError, writing
+from ..model import InputError
+from ..model.error import file_errors
 from ..model.user_file import load_module
 from ..policies import Policy
 
@@ -55,7 +56,7 @@ def _keep(code: str) -> Path:
     """Write the code to a file: the compile cache and error messages need its path."""
     folder = home() / "pasted" / blake2b(code.encode(), digest_size=8).hexdigest()
     path = folder / NAME
-    with writing(path):
+    with file_errors(path, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(code, encoding="utf-8")
     return path

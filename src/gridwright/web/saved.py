@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..grid.ownership import home
-from ..model import InputError, System, writing
+from ..model import InputError, System
+from ..model.error import file_errors
 from ..model.file import read
 from ..testbed import Experiment
 
@@ -22,7 +23,7 @@ def save(found: System | Experiment, name: str) -> Path:
     path = _path(name)
     if not path.exists() and len(saved_names()) >= MOST_SAVED:
         raise InputError(f"{MOST_SAVED} are saved already; delete some first")
-    with writing(path):
+    with file_errors(path, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         text = found.to_toml(path.parent) if isinstance(found, System) else found.to_toml()
         path.write_text(text, encoding="utf-8")
