@@ -65,7 +65,7 @@ def test_a_class_without_a_proper_name_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("old", [{"executor": "local"}, {"executor": LocalExecutor(1)}])
 def test_the_old_names_of_a_place_still_work(old: dict[str, Any], tmp_path: Path) -> None:
     with (
-        pytest.warns(DeprecationWarning, match="use on='tcp://HOST:PORT' for a cluster"),
+        pytest.warns(FutureWarning, match="use on='tcp://HOST:PORT' for a cluster"),
         Grid("fcfs", journal=tmp_path / "j.sqlite", **old) as grid,
     ):
         assert grid.submit(abs, -1).result(60) == 1

@@ -3,8 +3,6 @@
 The status is 0 on success, 2 for wrong input, 1 for another failure, and 130 after Ctrl-C.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -71,7 +71,7 @@ def renamed_place(
     warnings.warn(
         f"the keywords executor and address of {caller} are deprecated, and the next release "
         "removes them; use on='tcp://HOST:PORT' for a cluster, or on=EXECUTOR",
-        DeprecationWarning,
+        FutureWarning,  # shown by default, also for a key of an experiment file
         stacklevel=3,
     )
     return address or (None if executor == "local" else executor)
