@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import Json, listed, option, policy_option
-from .output import StoppedError, console, finish, print_json, show, table
+from .output import StoppedError, console, finish, print_json, show
 
 if TYPE_CHECKING:
     from ..grid import Client
@@ -170,7 +170,7 @@ def status(on: Where = NAME, json: Json = False) -> None:
 
     with _connected(on) as grid:
         now = grid.status()
-    finish(lambda: now, lambda: show(console(), table_of(now)), json=json)
+    finish(lambda: now, lambda: console().print(table_of(now)), json=json)
 
 
 @app.command()
@@ -203,14 +203,14 @@ def jobs(
     """List the newest jobs of a grid."""
     with _connected(on) as grid:
         page = grid.jobs(limit=limit, stage=stage, sort="number", descending=True)
-    rows = table(">job", "key", "class", "stage", "machine", "client", ">attempts", "error")
+    columns = (">job", "key", "class", "stage", "machine", "client", ">attempts", "error")
+    rows = []
     for each in page["jobs"]:
         error = (each["error"] or "").strip().splitlines()[-1:] or [""]
         about = (each["key"], each["class"], each["stage"], each["machine"], each["client"])
-        rows.add_row(
-            str(each["number"]), *(str(word or "") for word in about), str(each["attempt"]), *error
-        )
-    finish(lambda: page, lambda: show(console(), rows), json=json)
+        words = [str(word or "") for word in about]
+        rows.append((str(each["number"]), *words, str(each["attempt"]), *error))
+    finish(lambda: page, lambda: show(columns, rows), json=json)
 
 
 @app.command()
@@ -248,11 +248,12 @@ def machines(on: Where = NAME, json: Json = False) -> None:
     """List the machines of a grid; 'gridwright machines' controls those of this computer."""
     with _connected(on) as grid:
         found = grid.machine_states()
-    rows = table("machine", "state", "running", ">finished", ">lost")
+    rows = []
     for each in found:
         doing = "" if each["running"] is None else f"job {each['running']}"
-        rows.add_row(each["name"], each["state"], doing, str(each["finished"]), str(each["lost"]))
-    finish(lambda: {"machines": found}, lambda: show(console(), rows), json=json)
+        rows.append((each["name"], each["state"], doing, str(each["finished"]), str(each["lost"])))
+    columns = ("machine", "state", "running", ">finished", ">lost")
+    finish(lambda: {"machines": found}, lambda: show(columns, rows), json=json)
 
 
 def _number(job: str) -> str | int:
