@@ -46,7 +46,7 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("start,end\n", "expected a first line machine,start,end"),
+        ("start,end\n", "the first line is 'start,end'; expected machine,start,end"),
         ("machine,start,end\n7,1,2\n", "line 2: no machine '7'"),
         ("machine,start,end\n1,1\n", "line 2: 2 fields"),
         ("machine,start,end\n1,x,2\n", "line 2: expected numbers"),
@@ -112,7 +112,7 @@ def test_the_same_jobs_come_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("", "expected a first line time,class,work"),
+        ("", "the first line is ''; expected time,class,work"),
         ("time,class,work\n", "no job in it"),
         ("time,class,work\n1,9,1\n", "line 2: no class '9'"),
         ("time,class,work\n1,1,1\n2,1\n", "line 3: 2 fields"),

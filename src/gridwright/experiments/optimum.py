@@ -191,13 +191,11 @@ def _check(system: System) -> None:
     ):
         raise InputError(f"{name} has machines that fail or change; the optimum is for fixed ones")
     for what in ("interarrival", "execution"):
-        shape = getattr(system, what)
-        for each in shape if isinstance(shape, tuple) else (shape,):
-            if not isinstance(each, Exponential):
-                raise InputError(
-                    f"{name} has {what} times that are not exponential; the optimum is "
-                    "for those that are"
-                )
+        if not all(isinstance(one, Exponential) for one in system.per_class(getattr(system, what))):
+            raise InputError(
+                f"{name} has {what} times that are not exponential; the optimum is for those that "
+                "are"
+            )
 
 
 def _best(

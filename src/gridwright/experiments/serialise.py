@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
@@ -75,10 +76,7 @@ def _restored(where: Any, parts: dict[str, Any]) -> Policy:
 
 def _named(file: str, contents: bytes, name: str) -> Any:
     """Return an object of a user's file by its name."""
-    value: Any = _module(file, contents)
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
+    return attrgetter(name)(_module(file, contents))
 
 
 @cache

@@ -63,11 +63,9 @@ def _runs(result: Result, name: str, bodies: int) -> Floats:
 
 def _count(cell: Cell) -> Question:
     run, name = _run(cell), COUNTS[cell["metric"]]
-
-    def answer(results: tuple[Result, ...]) -> Answer:
-        return Answer(prediction(_runs(results[0], name, run.bodies).sum(axis=1)))
-
-    return Question((run,), answer)
+    return Question(
+        (run,), lambda found: Answer(prediction(_runs(found[0], name, run.bodies).sum(axis=1)))
+    )
 
 
 def _performance(cell: Cell) -> Question:

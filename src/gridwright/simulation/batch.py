@@ -164,8 +164,7 @@ class Arrivals:
 
     def __init__(self, system: System, rng: Generator) -> None:
         self.rngs = rng.spawn(len(system.classes))
-        shape = system.interarrival
-        self.shapes = shape if isinstance(shape, tuple) else (shape,) * len(self.rngs)
+        self.shapes = system.per_class(system.interarrival)
         self.rates = system.arrival_rates
         self.most = None if system.batch is None else system.batch.tasks
         self.at_once = system.batch is not None and system.batch.at_once

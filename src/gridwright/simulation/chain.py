@@ -43,10 +43,11 @@ class Chains(Mechanism):
     @property
     def responded(self) -> NDArray[np.int64]:
         """Jobs of each template that arrived after the warm-up and finished."""
-        return np.asarray(self.state.stream["ok"] + self.state.stream["late"])
+        stream = np.asarray(self.state.stream)
+        return stream["ok"] + stream["late"]
 
     def measured(self) -> dict[str, Any]:
-        state, count, stream = self.state, self.state.count[0], self.state.stream
+        state, count, stream = self.state, self.state.count[0], np.asarray(self.state.stream)
         arrived, ok, late = (int(stream[field].sum()) for field in ("arrived", "ok", "late"))
         jobs = {
             "ok": ok,
@@ -113,8 +114,8 @@ def margins(
 def _overdue(state: ChainState, horizon: float, warmup: float) -> Any:
     """Count the jobs in progress that are late already, by customer and window."""
     overdue = np.zeros_like(state.failed)
-    jobs = state.jobs[state.ticket["active"]]
-    template = state.templates[jobs["template"]]
+    jobs = np.asarray(state.jobs)[state.ticket["active"]]
+    template = np.asarray(state.templates)[jobs["template"]]
     late = (horizon - jobs["arrived"] > template["latency"]) & (jobs["arrived"] >= warmup)
     customer = template["customer"][late]
     window = (jobs["arrived"][late] / state.window[customer]).astype(np.int64)

@@ -15,11 +15,12 @@ from ..grid import Statistics
 from ..grid.job import Stage
 from ..grid.journal_queries import Figures
 from ..model import InputError
+from ..model.error import file_errors
+from ..model.spreadsheet import write_rows
 from ..simulation import replicate
 from .experiment import Experiment
 from .runs import Run
 from .twin import Gap, gap, twin
-from .workload import write_rows
 
 Floats = NDArray[np.float64]
 
@@ -218,10 +219,8 @@ def export(run: Run, folder: Path) -> list[Path]:
     }
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
-    try:
+    with file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     for file, rows in tables.items():
         write_rows(folder / file, rows)
     return [folder / file for file in tables]

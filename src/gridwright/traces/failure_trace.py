@@ -190,7 +190,8 @@ def write_fta(path: str | PathLike[str], trace: FailureTrace) -> None:
     Unknown fields of a trace from another format are 0 or ``-``.
     """
     size = len(trace)
-    nodes = [_word(trace.nodes[k]) for k in trace.node.tolist()]
+    words = ["_".join(name.split()) or "-" for name in trace.nodes]
+    nodes = [words[k] for k in trace.node.tolist()]
     columns = {
         "event_id": [str(k) for k in range(size)],
         "component_id": ["0"] * size,
@@ -205,10 +206,6 @@ def write_fta(path: str | PathLike[str], trace: FailureTrace) -> None:
     }
     rows = zip(*(columns[name] for name in FIELDS), strict=True)
     write_text(path, "".join("\t".join(row) + "\n" for row in [FIELDS, *rows]))
-
-
-def _word(name: str) -> str:
-    return "_".join(name.split()) or "-"
 
 
 SYSTEM, NODE, STARTED, FIXED = "System", "nodenumz", "Prob Started", "Prob Fixed"
