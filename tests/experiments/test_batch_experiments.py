@@ -24,6 +24,7 @@ MODES = {  # of 20 trials, half widths about 30 to 50
 SMALL: dict[str, Any] = {"arrivals": [0.5, 0.5], "rates": [[1, 0.5], [0.4, 0.9]]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", MODES, ids=str)
 def test_smith(setting: tuple[str, int, str]) -> None:
     """MOC is best in every setting, the whole order holds at factor 2, and means agree."""
@@ -41,6 +42,7 @@ def test_smith(setting: tuple[str, int, str]) -> None:
         assert abs(own.mean - known) < 4 * np.sqrt(2) * spread, str(result.policy)
 
 
+@pytest.mark.slow
 def test_the_text_of_moc_fits_worse() -> None:
     """By the joint probability MOC discards more, and at factor 2 is no better than MM."""
     system = SMITH.replace(deadlines={"factor": 2, "discard": "both"})
@@ -93,6 +95,7 @@ def test_queue_limits() -> None:
         sweep(system, ["mm"], "queue_limit", [1.5], replications=2)
 
 
+@pytest.mark.slow
 def test_wrong_beliefs() -> None:
     system = SMITH.replace(deadlines={"factor": 2, "discard": "batch"})
     found = sweep(system, ["moc"], "assumed.scale", [0.5, 1, 2], replications=2)

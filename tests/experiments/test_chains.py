@@ -186,6 +186,7 @@ def soonest(job, stage, view):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "soonest.py"
     file.write_text(OWN)

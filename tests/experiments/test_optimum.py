@@ -63,6 +63,7 @@ def small_systems() -> list[System]:
 POLICIES = ["pas", "pas_dg", "mct", "gcmu"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", small_systems(), ids=lambda system: system.name)
 def test_the_table_is_as_good_as_computed_and_nothing_is_better(system: System) -> None:
     horizon = 10_000 / float(system.arrival_rates.sum())
@@ -99,6 +100,7 @@ def test_waiting_for_the_fast_machine_can_be_best() -> None:
     assert (table[1:8, 1, 0, 1] == -1).all()
 
 
+@pytest.mark.slow
 def test_the_bound_holds_on_random_systems() -> None:
     for system in random_systems(20, seed=5):
         busy = allocate(system).load

@@ -29,6 +29,7 @@ CHAPTER_3 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell", CHAPTER_2, ids=lambda c: f"{c['system']}-{c['policy']}-{c.get('kbar', '')}"
 )
@@ -38,6 +39,7 @@ def test_mean_numbers_of_table_2_1(cell: dict[str, Any]) -> None:
     assert found.mean_number.overlaps(cell["lo"], cell["hi"]), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cell"), CHAPTER_3, ids=[f"{n}-{c['policy']}-{c['table']}" for n, c in CHAPTER_3]
 )
