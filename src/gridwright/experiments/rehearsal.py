@@ -52,18 +52,17 @@ def _shortened(system: System) -> System:
 
 def _interpret(run: Run, policy: Policy, horizon: float) -> Replication:
     """Run the policy in plain Python; refuse it if its answers are wrong."""
-    with _overheard(policy) as no_answers:
-        try:
-            found, again = (
-                run(policy, horizon=horizon, trace=True, interpreted=True) for _ in range(2)
-            )
-        except InputError:
-            raise
-        except Exception as error:
-            where = line_of(error, policy)
-            if where is not None or not no_answers:
-                where = where or f"policy {policy.name}"
-                raise InputError(f"{where}: {type(error).__name__}: {error}") from None
+    try:
+        with _overheard(policy) as no_answers:
+            found = run(policy, horizon=horizon, trace=True, interpreted=True)
+        again = run(policy, horizon=horizon, trace=True, interpreted=True)
+    except InputError:
+        raise
+    except Exception as error:
+        where = line_of(error, policy)
+        if where is not None or not no_answers:
+            where = where or f"policy {policy.name}"
+            raise InputError(f"{where}: {type(error).__name__}: {error}") from None
     if no_answers:
         line, said = no_answers[0]
         raise InputError(f"{_where(policy, [line])}: it answered {said!r}; expected a whole number")
