@@ -18,6 +18,7 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+import psutil
 
 from gridwright.grid import Grid
 from gridwright.grid.executors.dask import DaskExecutor
@@ -60,9 +61,11 @@ def compare(address: str, policy: str, journal: Path) -> None:
         ours, theirs = [], []
         with Grid(policy, on=DaskExecutor(address), journal=journal) as grid:
             for seed in (1, 2, 3):
-                ours.append(
-                    run(lambda kind, *a: grid.submit(work, *a, task_class=kind), place, seed)
-                )
+
+                def managed(kind: str, *arguments: Any) -> Any:
+                    return grid.options(task_class=kind).submit(work, *arguments)
+
+                ours.append(run(managed, place, seed))
 
                 def bare(kind: str, *arguments: Any) -> Any:
                     return client.submit(
@@ -104,7 +107,8 @@ def run(submit: Callable[..., Any], place: dict[int, int], seed: int) -> float:
 
 
 def work(size: float, place: dict[int, int], speeds: list[float]) -> int:
-    """Work at the speed of the worker that this runs on, or beside."""
-    pid = os.getpid() if os.getpid() in place else os.getppid()
-    time.sleep(size / speeds[place[pid]])
-    return place[pid]
+    """Work at the speed of the worker that this runs in, or that started its process."""
+    this = psutil.Process()
+    number = next(place[each.pid] for each in [this, *this.parents()] if each.pid in place)
+    time.sleep(size / speeds[number])
+    return number

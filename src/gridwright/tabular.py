@@ -4,8 +4,6 @@ This module imports nothing of the package. The front door (``gridwright/__init_
 the function that draws: pictures lie in a layer above the results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from html import escape
 from typing import Any

@@ -59,13 +59,13 @@ def test_a_class_without_a_proper_name_is_refused(tmp_path: Path) -> None:
         Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid,
         pytest.raises(InputError, match=r"task_class is '.udc80', which is not valid Unicode"),
     ):
-        grid.submit(abs, -1, task_class="\udc80")
+        grid.options(task_class="\udc80").submit(abs, -1)
 
 
 @pytest.mark.parametrize("old", [{"executor": "local"}, {"executor": LocalExecutor(1)}])
 def test_the_old_names_of_a_place_still_work(old: dict[str, Any], tmp_path: Path) -> None:
     with (
-        pytest.warns(DeprecationWarning, match="use on='tcp://HOST:PORT' for a cluster"),
+        pytest.warns(FutureWarning, match="use on='tcp://HOST:PORT' for a cluster"),
         Grid("fcfs", journal=tmp_path / "j.sqlite", **old) as grid,
     ):
         assert grid.submit(abs, -1).result(60) == 1

@@ -1,14 +1,22 @@
-"""Ctrl-C where a loop runs already: what runs apart is stopped, whenever it is pressed."""
+"""Virtual time: a whole grid runs as the simulator does, and Ctrl-C stops what runs apart."""
 
 import asyncio
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
+import numpy as np
 import pytest
 
-from gridwright.grid.executors.virtual import Stop, run_apart, run_virtually
+from gridwright import System, load, simulate
+from gridwright.grid import Corrections, Journal, Mapper, Settings, statistics
+from gridwright.grid.executors.virtual import FakeExecutor, Stop, run_apart, run_virtually
+from gridwright.grid.journal import IN_MEMORY
+from gridwright.grid.turn import Submission
+from gridwright.policies import find, policies
+from gridwright.simulation import KINDS
 
 
 def in_a_notebook(function: Callable[[], Any]) -> None:
@@ -78,3 +86,165 @@ def test_after_the_loop_has_ended() -> None:
     assert asyncio.run(short()) == "ended"
     stop()
     assert stop.wanted.is_set()
+
+
+FAILING = load("3.A:alpha1:5").replace(
+    counts=[1] * 6,
+    availability=[0.5, 1, 1, 0.75, 1, 1],
+    arrivals=load("3.A:alpha1:5").arrivals / 5,
+    failures={"mean_uptime": 6, "mean_repair": 2},
+)
+OFF = Corrections(availability=False, arrivals=False, rates=False, overhead=False)
+LENGTH = 40.0
+
+
+class World:
+    """What a traced simulation did: arrivals, failures, and every spell of work on a machine."""
+
+    def __init__(self, system: System, policy: str) -> None:
+        run = simulate(system, policy, LENGTH, 1, seed=8, trace=True).replications[0]
+        trace = run.trace[np.argsort(run.trace["time"], kind="stable")]
+        begun: dict[int, tuple[float, int]] = {}
+        self.spells: dict[int, list[tuple[float, int, float]]] = {}
+        self.arrivals: list[tuple[float, int, int]] = []
+        self.faults: list[tuple[float, str, int]] = []
+        for e in trace:
+            kind, task, machine = KINDS[e.kind], int(e.task), int(e.machine)
+            if kind == "start":
+                begun[task] = (float(e.time), machine)
+            elif kind in ("finish", "loss"):
+                start, where = begun.pop(task)
+                # One that is lost would have taken longer: the failure ends it.
+                length = float(e.time) - start if kind == "finish" else np.inf
+                self.spells.setdefault(task, []).append((start, where, length))
+            elif kind == "arrival":
+                self.arrivals.append((float(e.time), task, int(e.task_class)))
+            elif kind in ("failure", "repair"):
+                self.faults.append((float(e.time), kind, machine))
+        for task, (start, where) in begun.items():
+            self.spells.setdefault(task, []).append((start, where, 1e9))
+
+    def duration(self, job: int, machine: int, attempt: int) -> float:
+        start, where, length = self.spells[job][attempt - 1]
+        assert machine == where
+        assert asyncio.get_running_loop().time() == pytest.approx(start, rel=1e-9)
+        return min(length, 1e9)
+
+
+DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k"}
+"""Policies that draw random numbers: those of the simulator are not those of a grid."""
+CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", sorted(set(CENTRAL) - DRAWS))
+def test_the_two_worlds_are_one(policy: str) -> None:
+    """A grid on the fake executor sends the jobs of a simulation where, and when, that did."""
+    system = FAILING
+    world, journal = World(system, policy), Journal(IN_MEMORY)
+    executor = FakeExecutor(system.machines, world.duration)
+
+    async def run() -> Mapper:
+        loop = asyncio.get_running_loop()
+        mapper = Mapper(
+            find(policy),
+            executor,
+            journal,
+            system.classes,
+            system.nominal,
+            system.arrival_rates,
+            Settings(corrections=OFF),
+            clock=loop.time,
+            zero=0.0,
+            availability=system.mean_availability,
+        )
+        await mapper.open()
+        for when, task, task_class in world.arrivals:
+            submission = Submission(task, task_class, b"", Future())
+            loop.call_at(when, mapper.hear, submission)
+        for when, kind, machine in world.faults:
+            loop.call_at(when, executor.fail if kind == "failure" else executor.repair, machine)
+        await asyncio.sleep(LENGTH)
+        await mapper.close()
+        return mapper
+
+    mapper = run_virtually(run())
+    assert not mapper.broken
+    sent = sum(kept.job.attempt for kept in journal.jobs())
+    assert sent == sum(start < LENGTH for each in world.spells.values() for start, *_ in each)
+    assert sent > 300
+    found = statistics(journal, LENGTH)
+    ends = {task: each[-1][0] + each[-1][2] for task, each in world.spells.items()}
+    responses = [ends[task] - when for when, task, _ in world.arrivals if ends.get(task, 99) < 40]
+    assert found.overall.finished == len(responses)
+    assert found.overall.response == pytest.approx(np.mean(responses))
+    assert found.overall.communication == found.overall.notification == 0
+
+
+def rates_learnt(corrections: Corrections, *, before: float = 0.0) -> Any:
+    """Run two machines that are in truth half as fast as is said; return what is believed."""
+    rng = np.random.default_rng(3)
+    lengths = rng.exponential(2.0, 400)
+    executor = FakeExecutor(["a", "b"], lambda job, *_: float(lengths[job]), before=before)
+    journal = Journal(IN_MEMORY)
+
+    async def run() -> Mapper:
+        loop = asyncio.get_running_loop()
+        mapper = Mapper(
+            find("lpas_dg"),
+            executor,
+            journal,
+            ["x"],
+            [[1.0, 1.0]],
+            [0.5],
+            Settings(corrections=corrections),
+            clock=loop.time,
+            zero=0.0,
+        )
+        await mapper.open()
+        for job in range(400):
+            loop.call_at(job / 0.8, mapper.hear, Submission(job, 0, b"", Future()))
+        await asyncio.sleep(600)
+        await mapper.close()
+        return mapper
+
+    return run_virtually(run()), journal, lengths
+
+
+def test_rates_and_arrivals_are_believed_as_they_are_measured() -> None:
+    mapper, journal, _ = rates_learnt(Corrections(overhead=False, trust=20))
+    assert mapper.book.nominal == pytest.approx(np.full((1, 2), 0.5), rel=0.25)
+    assert mapper.book.classes["arrival"] == pytest.approx([0.8], rel=0.11)
+    assert {entry.kind for entry in journal.events("rates", "arrivals")} == {"rates", "arrivals"}
+
+
+@pytest.mark.parametrize("name", ["rates", "arrivals", "overhead"])
+def test_every_correction_can_be_switched_off(name: str) -> None:
+    mapper, journal, _ = rates_learnt(Corrections(trust=20, **{name: False}), before=0.5)
+    if name == "arrivals":
+        assert mapper.book.classes["arrival"] == [0.5]
+    elif name == "rates":  # what is left of the rate of 1 is the overhead's doing
+        assert mapper.book.nominal == pytest.approx(np.full((1, 2), 1 / 1.5), rel=0.12)
+    else:
+        assert mapper.book.nominal == pytest.approx(np.full((1, 2), 0.5), rel=0.25)
+    mapper, journal, _ = rates_learnt(OFF, before=0.5)
+    assert mapper.book.nominal.tolist() == [[1.0, 1.0]]
+    assert journal.events("rates", "arrivals") == []
+
+
+def test_overhead_is_taken_off_the_rates() -> None:
+    mapper, journal, lengths = rates_learnt(Corrections(trust=20), before=0.5)
+    assert mapper.book.nominal == pytest.approx(np.full((1, 2), 1 / 2.5), rel=0.25)
+    found = statistics(journal)
+    assert found.overall.communication == pytest.approx(0.5)
+    assert found.overall.execution == pytest.approx(lengths[: found.overall.finished].mean())
+    assert (found.overhead < 1).all()
+
+
+def test_a_threshold_may_depend_on_the_load() -> None:
+    curve = {"load": [0, 1], "threshold": [50, 60]}
+    mapper, journal, _ = rates_learnt(
+        Corrections(arrival_threshold=curve, rate_threshold=[curve], overhead=False)
+    )
+    assert 0.2 < mapper.beliefs.load() < 0.3, "arrivals of 0.5 on two machines of rate 1"
+    assert journal.events("rates", "arrivals") == []

@@ -189,7 +189,7 @@ def answered(name: str) -> Reproduction:
 )
 def test_a_published_figure_of_lines(name: str, across: str, up: str) -> None:
     found = answered(name)
-    assert plots.can_draw(found)
+    assert found.picture.endswith(".svg")
     (axes,) = plots.draw_reproduction(found).axes
     assert axes.get_title() == name
     assert axes.get_xlabel() == across

@@ -141,7 +141,6 @@ def test_what_is_said_of_each_machine_must_fit(wrong: dict[str, Any], words: str
         Experiment(system="2.B", policy="mct", **wrong)
 
 
-@pytest.mark.filterwarnings("ignore:the keywords executor and address")
 @pytest.mark.parametrize(
     ("words", "changes", "on"),
     [
@@ -157,4 +156,5 @@ def test_changes_replace_old_keys_of_a_file(
 ) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(f'system = "2.B"\npolicy = "fcfs"\nduration = 10\n{words}\n')
-    assert Experiment.from_file(file, **changes).on == on
+    with pytest.warns(FutureWarning, match="keywords executor and address of an experiment"):
+        assert Experiment.from_file(file, **changes).on == on

@@ -181,7 +181,8 @@ def test_code_and_clusters_are_for_who_has_shown_the_token(api: Any) -> None:
     assert "with the token" in api.post("/simulations", body, 403)["detail"]
     cluster = {"address": "tcp://127.0.0.1:1"}
     assert "log in" in api.get("/machines", 403, params=cluster)["detail"]
-    assert "log in" in api.post("/runs", {"system": SMALL, **cluster}, 403)["detail"]
+    place = {"on": cluster["address"]}
+    assert "log in" in api.post("/runs", {"system": SMALL, **place}, 403)["detail"]
     definition = {"system": SMALL, "policy": "fcfs", "on": "tcp://127.0.0.1:1"}
     assert "log in" in api.post("/runs", {"definition": definition}, 403)["detail"]
     assert api.get("/runs") == []
@@ -213,6 +214,7 @@ def _over(api: Any, number: int) -> Any:
 SMALL = {"arrivals": [2, 3], "rates": [[8, 3], [4, 10]]}
 
 
+@pytest.mark.slow
 def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     assert api.get("/runs") == []
     assert "MGST-1" in api.get("/experiments")
@@ -282,6 +284,7 @@ def test_an_experiment_of_ones_own(api: Any, tmp_path: Path) -> None:
         assert "no experiment" in api.post("/runs", {"own": name}, 422)["detail"]
 
 
+@pytest.mark.slow
 def test_a_cluster(api: Any) -> None:
     """The workers of a Dask scheduler are listed, and run jobs."""
     words = [sys.executable, "-m", "gridwright", "workers", "--local", "2", "--port", "0", "--json"]
@@ -292,7 +295,7 @@ def test_a_cluster(api: Any) -> None:
             there = api.get("/machines", params={"address": address})
             assert len(there) == 2
             body = {"system": SMALL, "policy": "mct", "time_unit": 0.2, "duration": 600}
-            run = api.post("/runs", {**body, "address": address}, 202)["run"]
+            run = api.post("/runs", {**body, "on": address}, 202)["run"]
             until(lambda: api.get(f"/runs/{run}")["finished"] > 3)
             names = {each["name"] for each in api.get(f"/runs/{run}/machines")}
             assert names == {each["name"] for each in there}
@@ -301,8 +304,15 @@ def test_a_cluster(api: Any) -> None:
             process.terminate()
     for wrong in ("10.0.0.1", "tcp://x", "file:///etc/passwd"):
         assert "not the address" in api.get("/machines", 422, params={"address": wrong})["detail"]
-        body = {"system": SMALL, "address": wrong}
-        assert "not the address" in api.post("/runs", body, 422)["detail"]
+        for key in ("on", "address"):  # address is the deprecated name
+            body = {"system": SMALL, key: wrong}
+            assert "not the address" in api.post("/runs", body, 422)["detail"]
+    both = {"system": SMALL, "on": "", "executor": "local"}
+    assert "give on alone" in api.post("/runs", both, 422)["detail"]
+    assert (
+        "needs the address"
+        in api.post("/runs", {**both, "on": None, "executor": "dask"}, 422)["detail"]
+    )
     assert "TLS" in api.get("/machines", 422, params={"address": "tls://127.0.0.1:1"})["detail"]
 
 

@@ -57,8 +57,11 @@ def many(classes: int, machines: int) -> dict[str, Any]:
     [
         (many(1001, 1), "1,001 classes; expected at most 1,000"),
         (many(1, 10_001), "10,001 machines; expected at most 10,000"),
-        (many(501, 1000), "501,000 pairs; expected at most 500,000"),
-        ({**many(501, 1), "counts": [1000]}, "501,000 pairs; expected at most 500,000"),
+        (
+            many(501, 1000),
+            "501,000 pairs (501 classes on 1,000 machines); expected at most 500,000",
+        ),
+        ({**many(501, 1), "counts": [1000]}, "501,000 pairs (501 classes on 1,000 machines)"),
         ({**TWO, "counts": [9_999, 2]}, "10,001 machines"),
     ],
 )

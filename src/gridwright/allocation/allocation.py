@@ -243,9 +243,7 @@ METHODS: dict[str, Callable[[Situation, Workspace, Floats], None]] = {
 
 
 def allocate(
-    system: System | str | PathLike[str],
-    method: str = "grouped",
-    down: Sequence[str | int] = (),
+    system: System | str | PathLike[str], method: str = "grouped", down: Sequence[str | int] = ()
 ) -> Allocation:
     """Solve the allocation LP of a system.
 
@@ -321,7 +319,7 @@ def limiting_classes(space: Workspace) -> NDArray[np.bool_]:
 
 
 def _efficiencies(now: Situation, space: Workspace) -> Floats:
-    """Return which share of a machine's worth a class earns there, 0 between parts."""
+    """Return the efficiencies [class, machine]; 0 between parts."""
     comparable = (space.part[:, None] >= 0) & (space.part[:, None] == space.group_part)
     earned = np.zeros(space.rates.shape)
     np.divide(space.price[:, None] * space.rates, space.worth, out=earned, where=comparable)
@@ -399,10 +397,9 @@ def span(values: Floats) -> str:
 
 
 def _stranded(classes: tuple[str, ...]) -> str:
+    what, verb = ("Class", "is") if len(classes) == 1 else ("Classes", "are")
     names = ", ".join(map(repr, classes))
-    if len(classes) == 1:
-        return f"Class {names} cannot run on any machine that is up and is left out."
-    return f"Classes {names} cannot run on any machine that is up and are left out."
+    return f"{what} {names} cannot run on any machine that is up and {verb} left out."
 
 
 def verdict(allocation: Allocation) -> Verdict:

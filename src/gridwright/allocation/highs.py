@@ -1,4 +1,4 @@
-"""The allocation LP given to HiGHS: large problems, the interior solution, and a check of ours."""
+"""Solve the allocation LP with HiGHS: large problems, interior solutions, tests of our simplex."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ and of the class's work counts as 0."""
 
 
 CELLS = 2_000
-"""Pairs of a class and a group from which on an interior-point method is quicker than a simplex."""
+"""With more pairs of a class and a group, an interior-point method is faster than a simplex."""
 TINY = 1e-12
 """A share that a general simplex method leaves below this is rounding."""
 
@@ -28,7 +28,7 @@ _DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Let every allocation that is solved in this block end within some seconds, or raise."""
+    """Raise an InputError if the allocations that this block solves take longer than this."""
     token = _DEADLINE.set(min(monotonic() + seconds, _DEADLINE.get()))
     try:
         yield
@@ -60,7 +60,7 @@ def solve_interior(situation: Situation, space: Workspace, capacity: float) -> N
 
 
 def solve_general(t: Tableau) -> float:
-    """Solve a problem that is too large for our own simplex, or on which it has lost its way."""
+    """Solve a problem that is too large for our own simplex, or on which it failed."""
     weights = _weights(t)
     largest = weights.max(axis=1, initial=0).min(initial=1)
     capacity, shares, _ = solve_highs(weights / largest)
@@ -84,7 +84,7 @@ def solve_highs(weights: Floats, *, interior: bool = False) -> tuple[float, Floa
     model.silent()
     options: dict[str, Any] = {"time_limit": check_time()}
     if interior or classes * groups > CELLS:
-        # with its crossover, this ends in a vertex in a third of the time of a simplex method
+        # with crossover it also ends in a vertex, in a third of the time of a simplex method
         options |= {
             "solver": "ipm",
             "presolve": "off",

@@ -1,4 +1,4 @@
-"""A system in the long run: its load, how much the number of tasks strays, how soon it settles."""
+"""The long run of a system: its load, the variance of its number of tasks, how fast it settles."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,12 +9,12 @@ from ..model import MarkovChain, System, mode
 from .allocation import situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
-from .simplex import Floats, Integers
+from .simplex import Floats
 from .workspace import Situation, make_workspace
 
 
 class LongRun(NamedTuple):
-    """What is known of a system in the long run, whatever the policy."""
+    """Long-run properties of a system that do not depend on the policy."""
 
     load: float | None
     """Of the busiest machine under the best allocation; None if it is not known."""
@@ -28,21 +28,22 @@ class LongRun(NamedTuple):
 
 @lru_cache(maxsize=256)
 def long_run_of(system: System) -> LongRun:
-    """Return the load of a system, how much its number of tasks strays and how soon it settles.
+    """Return the load of a system, the variance of its number of tasks, and how fast it settles.
 
     Machines count for the share of time that they are up, with their mean CPU availability. The
     true rates and arrivals count, not the assumed ones. At a load of 1 or more no policy can keep
-    up. The load is None where the allocation LP does not bound every policy: chains of
-    applications, and rates that change one by one, which a policy could exploit; also for more
-    than 5,000 classes, which are too many for the LP.
+    up. The load is None if the allocation LP does not bound every policy: for chains of
+    applications, and for rates that change one by one, which a policy could exploit. It is also
+    None for more than 5,000 classes, which are too many for the LP.
 
     Arrivals, execution times, failures, the CPU availability and ``[changes]`` add to the
     variance. A class whose times vary less than exponential ones counts as if they were
     exponential.
 
-    Classes and machines that the best allocation keeps apart settle apart: a slow part may take
-    far longer than a fast one that most tasks go to. Within a part, tasks count by their prices,
-    so that a few long tasks weigh as much as the many short ones that they delay.
+    Parts that share no class and no machine in the best allocation settle independently. A slow
+    part may take far longer than a fast part that serves most tasks. Within a part, tasks are
+    weighted by their prices, so that a few long tasks count as much as the many short tasks that
+    they delay.
 
     >>> apart = System(arrivals=[0.5, 50], rates=[[1, 0], [0, 200]])
     >>> found = long_run_of(apart)
@@ -53,42 +54,35 @@ def long_run_of(system: System) -> LongRun:
     >>> round(found.load, 6), round(found.variance, 3)
     (1.125, 2.312)
     """
-    classes = _of_classes(system)
+    classes = _class_variances(system)
     if system.mode is mode.CHAINS or len(system.classes) > MOST_CLASSES:
         return LongRun(None, float(classes.sum()))
     now = _on_average(system)
-    parts = _parts(now)
-    machines = np.array([_straying(system, j) for j in range(len(system.machines))])
-    variance = float(classes.sum() + parts.speeds**2 @ machines)
+    space = make_workspace(now)
+    capacity = float(solve(now, space))
+    suited(set_prices, space)(now, space)
+    load = 1 / capacity if capacity > 0 else np.inf if now.arrivals.any() else 0.0
+    speeds = (space.time * space.rates).sum(axis=0) / np.maximum(space.capacity, 1e-300)
+    speeds, worth = speeds[now.group], space.worth[now.group]  # [machine], while it is up
+    machines = np.array([_machine_variance(system, j) for j in range(len(system.machines))])
+    variance = float(classes.sum() + speeds**2 @ machines)
     if system.changes is not None and system.changes.rates:
         return LongRun(None, variance)
-    if not 0 < parts.load < 1:
-        return LongRun(parts.load, variance)
+    if not 0 < load < 1:
+        return LongRun(load, variance)
     settling, queue = 0.0, 0.0
-    for part in set(parts.classes[parts.classes >= 0].tolist()):
-        own, where = parts.classes == part, parts.machines == part
-        free = 1 - float(parts.loads[own][0])
-        weighed = parts.price[own] ** 2 @ classes[own] + parts.worth[where] ** 2 @ machines[where]
+    for part in set(space.part[space.part >= 0].tolist()):
+        own, where = space.part == part, space.group_part[now.group] == part
+        free = 1 - float(space.load[space.level][own][0])
+        weighed = space.price[own] ** 2 @ classes[own] + worth[where] ** 2 @ machines[where]
         settling = max(settling, float(weighed) / 2 / free**2)
-        strays = classes[own].sum() + parts.speeds[where] ** 2 @ machines[where]
-        queue += (1 - free) * float(strays) / 2 / (float(now.arrivals[own].sum()) * free)
-    return LongRun(parts.load, variance, settling, queue)
-
-
-class _Parts(NamedTuple):
-    """The solution of the allocation LP, and the parts that it falls into."""
-
-    load: float
-    loads: Floats  # [class], of its part
-    classes: Integers  # [class], the number of its part
-    machines: Integers  # [machine], the number of its part
-    price: Floats  # [class], Σ price × arrivals = 1 in every part
-    worth: Floats  # [machine], of its time, in the unit of the prices
-    speeds: Floats  # [machine], tasks per time unit while it is up and wholly available
+        total = classes[own].sum() + speeds[where] ** 2 @ machines[where]
+        queue += (1 - free) * float(total) / 2 / (float(now.arrivals[own].sum()) * free)
+    return LongRun(load, variance, settling, queue)
 
 
 def _on_average(system: System) -> Situation:
-    """Describe a system whose machines are there for a part of the time."""
+    """Describe a system to a planner, with the long-run means of what changes."""
     now, changes = situation(system), system.changes
     if changes is not None and changes.availability:
         mean = float(np.mean(changes.availability))
@@ -98,25 +92,8 @@ def _on_average(system: System) -> Situation:
     return now._replace(availability=now.availability * system.up_fraction)
 
 
-def _parts(now: Situation) -> _Parts:
-    space = make_workspace(now)
-    capacity = float(solve(now, space))
-    suited(set_prices, space)(now, space)
-    speeds = (space.time * space.rates).sum(axis=0) / np.maximum(space.capacity, 1e-300)
-    idle = not now.arrivals.any()
-    return _Parts(
-        load=1 / capacity if capacity > 0 else 0.0 if idle else np.inf,
-        loads=space.load[space.level],
-        classes=space.part,
-        machines=space.group_part[now.group],
-        price=space.price,
-        worth=space.worth[now.group],
-        speeds=speeds[now.group],
-    )
-
-
-def _of_classes(system: System) -> Floats:
-    """Return the variance per time unit that the arrivals and works of every class add."""
+def _class_variances(system: System) -> Floats:
+    """Return the variance per time unit that the arrivals and execution times of each class add."""
     shapes = _squared_variation(system, system.interarrival)
     shapes = np.maximum(shapes + _squared_variation(system, system.execution), 2.0)
     found = system.arrival_rates * np.where(np.isfinite(shapes), shapes, 2.0)
@@ -132,15 +109,14 @@ def _of_classes(system: System) -> Floats:
 
 def _squared_variation(system: System, shape: Any) -> Floats:
     """Return the squared coefficient of variation of every class."""
-    each = shape if isinstance(shape, tuple) else (shape,) * len(system.classes)
-    return np.array([one.variance / one.mean**2 for one in each])
+    return np.array([one.variance / one.mean**2 for one in system.per_class(shape)])
 
 
-def _straying(system: System, machine: int) -> float:
-    """Return the variance per time unit of the time that a machine is there."""
+def _machine_variance(system: System, machine: int) -> float:
+    """Return the variance per time unit of the CPU time that a machine provides."""
     share, found = system.machine_availability[machine], 0.0
     if isinstance(share, MarkovChain):
-        found += float(system.up_fraction[machine]) * _straying_of(share)
+        found += float(system.up_fraction[machine]) * _chain_variance(share)
     if system.failures is not None:
         parts = system.failures
         up, down = (
@@ -152,13 +128,13 @@ def _straying(system: System, machine: int) -> float:
             scv = sum(one.variance / one.mean**2 for one in shapes)
             mean = float(system.mean_availability[machine])
             found += mean**2 * scv * (up * down) ** 2 / (up + down) ** 3
-    return found + _changing(system)
+    return found + _change_variance(system)
 
 
-def _changing(system: System) -> float:
-    """Return the variance per time unit that ``[changes]`` add to the time of a machine.
+def _change_variance(system: System) -> float:
+    """Return the variance per time unit that ``[changes]`` add to the CPU time of a machine.
 
-    A value that is drawn anew after T time units on average adds 2 × its variance × T.
+    A value that is drawn again after T time units on average adds 2 × its variance × T.
     """
     changes = system.changes
     if changes is None:
@@ -170,14 +146,14 @@ def _changing(system: System) -> float:
 
 
 def _between_changes(system: System) -> float:
-    """Return the mean time between changes of one arrival or execution rate: one changes a time."""
+    """Return the mean time between two changes of one rate: only one rate changes at a time."""
     changes = system.changes
     assert changes is not None
     kinds = bool(changes.arrivals) + bool(changes.rates)
     return float(changes.mean_interval * kinds * system.nominal.size)
 
 
-def _straying_of(chain: MarkovChain) -> float:
+def _chain_variance(chain: MarkovChain) -> float:
     """Return the variance per time unit of the sum of a Markov chain of availabilities."""
     shares, size = chain.stationary, len(chain.states)
     centred = np.array(chain.states) - chain.mean

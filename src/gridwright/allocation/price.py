@@ -1,13 +1,13 @@
-"""What tasks and machines are worth: the dual of the allocation LP, level by level.
+"""Prices of classes and worths of machines: the dual of the allocation LP, level by level.
 
-A class has a price, a group of machines a worth: no class earns more than a machine's worth there,
-and where the allocation is positive it earns just that. The share that it earns, price × rate /
-worth, is the *efficiency* of the pair.
+Each class has a price, and each group of machines has a worth. The *efficiency* of a class on a
+machine is price × rate / worth. It is at most 1, and it is 1 where the allocation is positive.
 
-Where the allocation falls into pieces that share no machine, only the prices within a piece are
-given; by how much those of two pieces may differ follows from the pairs across them. Prices are
-then set midway, in logarithms, so that they depend on the system alone. Pieces with no bound on
-either side are parts of their own, and between parts no price can be compared.
+The allocation may fall into pieces that share no machine. The LP then fixes only the prices within
+each piece. Pairs of a class and a machine in two pieces bound by how much the prices of the pieces
+may differ. Prices are set midway between these bounds, in logarithms, so that they depend on the
+system alone. Pieces without bounds on both sides are separate parts, and the prices of two parts
+cannot be compared.
 """
 
 from math import exp, log
@@ -20,7 +20,7 @@ from .workspace import Situation, Workspace
 
 @allocates_nothing
 def set_prices(situation: Situation, space: Workspace) -> None:
-    """Find the prices of an optimum, and the parts within which they can be compared."""
+    """Compute the prices of an optimum, and the parts within which they can be compared."""
     classes, groups = space.time.shape
     for i in range(classes):
         space.part[i] = -1
@@ -42,7 +42,7 @@ def set_prices(situation: Situation, space: Workspace) -> None:
 
 
 def efficiency(space: Workspace, i: int, g: int) -> float:
-    """Return which share of a machine's worth a class earns there, 0 between parts."""
+    """Return the efficiency of a class on a group of machines; 0 between parts."""
     if space.part[i] < 0 or space.part[i] != space.group_part[g]:
         return 0.0
     earned = space.price[i] * space.rates[i, g] / space.worth[g]
@@ -50,7 +50,7 @@ def efficiency(space: Workspace, i: int, g: int) -> float:
 
 
 def _price_piece(space: Workspace, piece: int) -> None:
-    """Price whatever is tied to the classes priced so far by a positive allocation."""
+    """Price the classes and groups that positive allocations connect to the priced classes."""
     classes, groups = space.time.shape
     changed = True
     while changed:
@@ -70,7 +70,7 @@ def _price_piece(space: Workspace, piece: int) -> None:
 
 
 def _bound_pieces(space: Workspace) -> None:
-    """Find by how much, in logarithms, the prices of a piece can rise against another's."""
+    """Compute by how much, in logarithms, the prices of a piece may rise against another piece."""
     classes, groups = space.time.shape
     most = space.most
     for c in range(classes):
@@ -120,7 +120,7 @@ def _centre(space: Workspace) -> None:
 
 
 def _normalise(situation: Situation, space: Workspace) -> None:
-    """Let the classes of every part be worth 1 a time unit together."""
+    """Scale the prices of each part so that Σ price × arrivals = 1."""
     classes, groups = space.time.shape
     for part in range(classes):
         total = 0.0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.markup import escape
 
 from .options import Json, PolicyName, Seed, listed, option, path_option
-from .output import check_files, console, finish, matrix, percent, progress_bar, show, table
-
-if TYPE_CHECKING:
-    from ..experiments import Adversary
+from .output import check_files, console, finish, percent, progress_bar, show, show_matrix
+from .packages import allocation, experiments, model, plots
 
 
 def adversary(
@@ -31,12 +29,9 @@ def adversary(
     json: Json = False,
 ) -> None:
     """Search for a system on which a policy loses most to others, and save it."""
-    from ..experiments import adversary as run
-    from ..plots import draw_adversary
-
     check_files(plot=plot, save=save)
     with progress_bar() as report:
-        found = run(
+        found = experiments.adversary(
             policy,
             listed(against),
             classes,
@@ -52,31 +47,26 @@ def adversary(
         json=json,
         files={
             save: lambda path: path.write_text(found.system.to_toml(), encoding="utf-8"),
-            plot: lambda path: draw_adversary(found, path),
+            plot: lambda path: plots.draw_adversary(found, path),
         },
     )
 
 
 def _limits(text: str) -> tuple[float, float]:
-    from ..model import InputError
-
     low, _, high = text.partition(":")
     try:
         return float(low), float(high or low)
     except ValueError:
-        raise InputError(f"--load {text}: expected a number, or LOW:HIGH") from None
+        raise model.InputError(f"--load {text}: expected a number, or LOW:HIGH") from None
 
 
-def _show(found: Adversary) -> None:
-    from ..allocation import allocate
-
+def _show(found: experiments.Adversary) -> None:
     out = console()
-    load = percent(allocate(found.system).load)
+    load = percent(allocation.allocate(found.system).load)
     words = escape(found.verdict[0].upper() + found.verdict[1:])
     out.print(f"[bold]{words}[/bold] after {len(found.path)} systems; load {load}. Rates:\n")
-    show(out, matrix(found.system, found.system.nominal, ".3f"))
+    show_matrix(found.system, found.system.nominal, ".3f")
     out.print("\nMean number in system, in runs that the search did not use:\n")
-    rows = table("policy", ">mean number", "stability")
-    for result in found.comparison.results:
-        rows.add_row(escape(str(result.policy)), str(result.mean_number), result.verdict)
-    show(out, rows)
+    results = found.comparison.results
+    rows = ((str(each.policy), str(each.mean_number), each.verdict) for each in results)
+    show(("policy", ">mean number", "stability"), rows)

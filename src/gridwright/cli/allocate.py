@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.markup import escape
 
 from .options import Json, SystemName, listed, option, path_option
-from .output import check_files, console, counted, finish, matrix, show
-
-if TYPE_CHECKING:
-    from ..allocation import Allocation
+from .output import check_files, console, counted, finish, show_matrix
+from .packages import allocation, catalogue, plots
 
 
 def allocate(
@@ -32,67 +30,63 @@ def allocate(
     json: Json = False,
 ) -> None:
     """Solve the allocation LP: capacity, load, and which machine serves which class."""
-    from ..allocation import allocate as solve
-    from ..catalogue import find_or_read
-    from ..plots import draw_allocation
-
     check_files(plot=plot)
-    entry = find_or_read(system)
+    entry = catalogue.find_or_read(system)
     failed = listed(down or ())
-    allocation = solve(entry.system, method, down=[*entry.down, *failed])
-    before = solve(entry.system, method, down=entry.down) if failed else None
+    found = allocation.allocate(entry.system, method, down=[*entry.down, *failed])
+    before = allocation.allocate(entry.system, method, down=entry.down) if failed else None
     finish(
-        allocation.as_json,
-        lambda: show_allocation(allocation, before),
+        found.as_json,
+        lambda: show_allocation(found, before),
         json=json,
-        files={plot: lambda path: draw_allocation(allocation, path)},
+        files={plot: lambda path: plots.draw_allocation(found, path)},
     )
 
 
-def show_allocation(allocation: Allocation, before: Allocation | None = None) -> None:
+def show_allocation(
+    found: allocation.Allocation, before: allocation.Allocation | None = None
+) -> None:
     """Print an allocation as a table, and what it means."""
-    out = console()
-    system = allocation.system
+    out, system = console(), found.system
     classes, machines = system.shape
     size = f"{counted(classes, 'class', 'classes')}, {counted(machines, 'machine')}"
     out.print(f"[bold]{escape(system.name)}[/bold]: {size}")
     out.print(
-        f"capacity λ* [bold]{allocation.capacity:.4f}[/bold], "
-        f"load [bold]{100 * allocation.load:.2f} %[/bold] ({allocation.method})\n"
+        f"capacity λ* [bold]{found.capacity:.4f}[/bold], "
+        f"load [bold]{100 * found.load:.2f} %[/bold] ({found.method})\n"
     )
-    show(out, matrix(system, allocation.shares, ".4f"))
-    words = [allocation.verdict.words]
-    if allocation.capacity > 0:
+    show_matrix(system, found.shares, ".4f")
+    words = [found.verdict.words]
+    if found.capacity > 0:
         out.print("\nEfficiency: the share of a machine's worth that a class earns there\n")
-        show(out, matrix(system, allocation.efficiencies, ".3f"))
-        out.print("\n" + _prices(allocation), markup=False)
-        words += [_bottleneck(allocation), _one_more(allocation), _information(allocation)]
-    if before and allocation.capacity > 0:
-        words.append(_change(before, allocation))
+        show_matrix(system, found.efficiencies, ".3f")
+        out.print("\n" + _prices(found), markup=False)
+        words += [_bottleneck(found), _one_more(found), _information(found)]
+        words += [_change(before, found)] if before else []
     out.print("", *words, sep="\n", markup=False)
 
 
-def _bottleneck(allocation: Allocation) -> str:
-    classes, machines = allocation.bottleneck_classes, allocation.bottleneck_machines
-    every = len(machines) == len(allocation.system.machines) - len(allocation.down)
+def _bottleneck(found: allocation.Allocation) -> str:
+    classes, machines = found.bottleneck_classes, found.bottleneck_machines
+    every = len(machines) == len(found.system.machines) - len(found.down)
     named = "every machine" if every else _list(machines, "machine", "machines")
     return f"The capacity is limited by {_list(classes, 'class', 'classes')} and {named}."
 
 
-def _prices(allocation: Allocation) -> str:
+def _prices(found: allocation.Allocation) -> str:
     """Say what a task of each class is worth, relative to the cheapest."""
-    prices = allocation.class_prices
+    prices = found.class_prices
     least = prices[prices > 0].min()
-    names = allocation.system.classes
+    names = found.system.classes
     return "Worth of a task: " + ", ".join(
         f"class {name}: {price / least:.3g}" for name, price in zip(names, prices, strict=True)
     )
 
 
-def _one_more(allocation: Allocation) -> str:
+def _one_more(found: allocation.Allocation) -> str:
     """Say how much one more machine of each kind adds to the capacity."""
-    machines = allocation.system.machines
-    kinds = [(machines[j], 100 * allocation.gain(j)) for j in allocation.kinds]
+    machines = found.system.machines
+    kinds = [(machines[j], 100 * found.gain(j)) for j in found.kinds]
     added = ", ".join(f"{gain:.1f} % if like {name}" for name, gain in kinds)
     return f"One more machine would add to the capacity: {added}."
 
@@ -103,24 +97,23 @@ def _list(names: tuple[str, ...], one: str, many: str) -> str:
     return f"{one if len(names) == 1 else many} {', '.join(names)}"
 
 
-def _information(allocation: Allocation) -> str:
+def _information(found: allocation.Allocation) -> str:
     asked = [
-        f"{name} {allocation.information(limit):.2f} "
-        f"({100 * allocation.discount(limit):.1f} % saved)"
+        f"{name} {found.information(limit):.2f} ({100 * found.discount(limit):.1f} % saved)"
         for name, limit in (("LPAS", None), ("LPAS-2/k", 2))
     ]
-    return f"Machines asked per arrival, of {len(allocation.system.machines)}: {', '.join(asked)}."
+    return f"Machines asked per arrival, of {len(found.system.machines)}: {', '.join(asked)}."
 
 
-def _change(before: Allocation, after: Allocation) -> str:
-    found = before.change(after)
-    per_cent = 100 * (found.after / found.before - 1)
+def _change(before: allocation.Allocation, after: allocation.Allocation) -> str:
+    change = before.change(after)
+    per_cent = 100 * (change.after / change.before - 1)
     names = [after.system.machines[j] for j in after.down]
     down = ", ".join(names) if len(names) <= 6 else f"{len(names)} machines"
-    pairs = ", ".join(f"class {i} on {j}" for i, j in found.gained[:6])
-    more = f" and {len(found.gained) - 6} more" if len(found.gained) > 6 else ""
+    pairs = ", ".join(f"class {i} on {j}" for i, j in change.gained[:6])
+    more = f" and {len(change.gained) - 6} more" if len(change.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."
     return (
-        f"With {down} down the capacity goes from {found.before:.4f} to "
-        f"{found.after:.4f} ({per_cent:+.1f} %). {used}"
+        f"With {down} down the capacity goes from {change.before:.4f} to "
+        f"{change.after:.4f} ({per_cent:+.1f} %). {used}"
     )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import Json, listed, option, path_option
-from .output import check_files, console, counted, finish, progress_bar, show, table
+from .output import check_files, console, counted, finish, progress_bar, show
+from .packages import grid, model, plots, prediction
 
 if TYPE_CHECKING:
-    from ..grid.agent import Measurement
-    from ..grid.prediction import History, Prediction
-
-    Readings = list[tuple[Measurement, float]]
+    Readings = list[tuple[grid.agent.Measurement, float]]
 
 
 def availability(
@@ -46,10 +46,6 @@ def availability(
     json: Json = False,
 ) -> None:
     """Measure which share of this computer's CPU is free, and predict it."""
-    from ..grid.prediction import MODES, History, Prediction
-    from ..model import InputError, did_you_mean
-    from ..plots import draw_availability
-
     words: dict[str, dict[str, Any]] = {
         "weekly": {"weights": _numbers(weights)},
         "recursive": {"c": c},
@@ -58,61 +54,61 @@ def availability(
     if share is not None:
         words["fixed"]["availability"] = share
 
-    def predictor(name: str) -> Prediction:
-        return Prediction.of({"mode": name, "intervals": intervals, **words[name]})
+    def predictor(name: str) -> prediction.Prediction:
+        return prediction.Prediction.of({"mode": name, "intervals": intervals, **words[name]})
 
-    if mode not in MODES:
-        hint = did_you_mean(mode, MODES) or f"; there are {', '.join(MODES)}"
-        raise InputError(f"--mode: no mode {mode!r}{hint}")
+    if mode not in prediction.MODES:
+        known = f"; there are {', '.join(prediction.MODES)}"
+        hint = model.did_you_mean(mode, prediction.MODES) or known
+        raise model.InputError(f"--mode: no mode {mode!r}{hint}")
     if mode == "fixed" and share is None:
-        raise InputError("--mode fixed needs --share")
+        raise model.InputError("--mode fixed needs --share")
     # every option is checked before any time is spent
     words["fixed"].setdefault("availability", 1.0)
-    chosen = {name: predictor(name) for name in MODES}[mode]
+    chosen = {name: predictor(name) for name in prediction.MODES}[mode]
     check_files(plot=plot)
     if not (0.01 <= every < float("inf") and 0 < for_ < float("inf")):
-        raise InputError("--every and --for: expected seconds; --every at least 0.01")
-    count, history = max(round(for_ / every), 1), History()
+        raise model.InputError("--every and --for: expected seconds; --every at least 0.01")
+    count, history = max(round(for_ / every), 1), prediction.History()
     if plot and not record and not history.extent(intervals).weeks:
-        raise InputError("--plot: this computer has no history yet; --record starts one")
+        raise model.InputError("--plot: this computer has no history yet; --record starts one")
 
     found = _measured(every, count, chosen, history, record=record, quiet=json)
     if share is None:
         words["fixed"]["availability"] = _mean(found)
-    modes = [predictor(name) for name in MODES]
+    modes = [predictor(name) for name in prediction.MODES]
     finish(
         lambda: _as_json(found, modes, history),
         lambda: _show(found, modes, history),
         json=json,
-        files={plot: lambda path: draw_availability(history.week(intervals), path)},
+        files={plot: lambda path: plots.draw_availability(history.week(intervals), path)},
     )
 
 
 def _numbers(text: str) -> list[float]:
-    from ..model import InputError
-
     try:
         return [float(word) for word in listed(text)]
     except ValueError:
-        raise InputError(f"--weights {text}: expected numbers, as 0.4,0.3,0.2,0.1") from None
+        raise model.InputError(f"--weights {text}: expected numbers, as 0.4,0.3,0.2,0.1") from None
 
 
 def _measured(
-    every: float, count: int, prediction: Prediction, history: History, *, record: bool, quiet: bool
+    every: float,
+    count: int,
+    chosen: prediction.Prediction,
+    history: prediction.History,
+    *,
+    record: bool,
+    quiet: bool,
 ) -> Readings:
     """Measure, and print each reading at once, or show a progress bar if quiet."""
-    from contextlib import nullcontext
-    from itertools import islice
-
-    from ..grid.agent import measure
-
     if not quiet:
-        print(f"time      measured  predicted ({prediction.mode})", flush=True)
+        print(f"time      measured  predicted ({chosen.mode})", flush=True)
     found: Readings = []
     with progress_bar() if quiet else nullcontext() as report:
-        for each in islice(measure(every, lambda: [os.getpid()]), count):
-            past = history.past(each.end, prediction.intervals)
-            predicted = prediction.predict(past, each.share, len(found) * every)
+        for each in islice(grid.agent.measure(every, lambda: [os.getpid()]), count):
+            past = history.past(each.end, chosen.intervals)
+            predicted = chosen.predict(past, each.share, len(found) * every)
             found.append((each, predicted))
             if record:
                 history.add(*each)
@@ -129,20 +125,18 @@ def _mean(found: Readings) -> float:
 
 
 def _coming(
-    found: Readings, modes: list[Prediction], history: History
+    found: Readings, modes: list[prediction.Prediction], history: prediction.History
 ) -> list[tuple[str, tuple[float, ...]]]:
     """Return what each mode predicts for now and for the remaining full hours of today."""
-    from ..grid.agent import forecast
-
     now = datetime.fromtimestamp(found[-1][0].end)
     hours = [now.replace(hour=hour, minute=0, second=0) for hour in range(now.hour + 1, 24)]
     times = [each.timestamp() for each in (now, *hours)]
-    columns = [forecast(mode, history, _mean(found), times) for mode in modes]
+    columns = [grid.agent.forecast(mode, history, _mean(found), times) for mode in modes]
     names = ["now", *(f"{each:%H:%M}" for each in hours)]
     return list(zip(names, zip(*columns, strict=True), strict=True))
 
 
-def _show(found: Readings, modes: list[Prediction], history: History) -> None:
+def _show(found: Readings, modes: list[prediction.Prediction], history: prediction.History) -> None:
     out, intervals = console(), modes[0].intervals
     print(f"{'mean':8}  {_mean(found):8.3f}\n")
     known = history.extent(intervals)
@@ -154,13 +148,16 @@ def _show(found: Readings, modes: list[Prediction], history: History) -> None:
         )
     else:
         out.print("history: none yet; predictions repeat the present measurement\n")
-    rows = table("expected", *(f">{mode.mode}" for mode in modes))
-    for name, shares in _coming(found, modes, history):
-        rows.add_row(name, *(f"{share:.3f}" for share in shares))
-    show(out, rows)
+    rows = (
+        [name, *(f"{share:.3f}" for share in shares)]
+        for name, shares in _coming(found, modes, history)
+    )
+    show(["expected", *(f">{mode.mode}" for mode in modes)], rows)
 
 
-def _as_json(found: Readings, modes: list[Prediction], history: History) -> dict[str, Any]:
+def _as_json(
+    found: Readings, modes: list[prediction.Prediction], history: prediction.History
+) -> dict[str, Any]:
     coming = _coming(found, modes, history)
     return {
         "processors": os.cpu_count(),

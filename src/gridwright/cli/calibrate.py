@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from .options import Json, On, option, path_option
-from .output import check_files, console, counted, finish, progress_bar, show, table, write_rows
-
-if TYPE_CHECKING:
-    from ..testbed import Calibrations
+from .output import check_files, console, counted, finish, progress_bar, show, write_rows
+from .packages import model, plots, testbed
 
 
 def calibrate(
@@ -32,16 +29,13 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Measure how fast machines run a loop, so that experiments can impose other speeds."""
-    from ..model import InputError
-    from ..plots import draw_calibration
-    from ..testbed import calibrate as run
-    from ..testbed import write_machines
-
     check_files(plot=plot, csv=csv, save=save)
     if on is not None and machines is not None:
-        raise InputError("--machines starts local processes and --on uses a cluster; give one")
+        raise model.InputError(
+            "--machines starts local processes and --on uses a cluster; give one"
+        )
     with progress_bar() as report:
-        found = run(
+        found = testbed.calibrate(
             machines,
             on=on,
             repeats=repeats,
@@ -55,28 +49,35 @@ def calibrate(
         lambda: _show(found),
         json=json,
         files={
-            save: lambda path: write_machines(path, found.listed()),
+            save: lambda path: testbed.write_machines(path, found.listed()),
             csv: lambda path: write_rows(path, header, found.rows()),
-            plot: lambda path: draw_calibration(found, path),
+            plot: lambda path: plots.draw_calibration(found, path),
         },
     )
 
 
-def _show(found: Calibrations) -> None:
+def _show(found: testbed.Calibrations) -> None:
     out = console()
     times = counted(found.repeats, "time")
     out.print(f"Jobs of several lengths, each run {times}; means, and lines fitted to them\n")
-    rows = table(
-        "machine", ">iterations a second", ">R² of time", ">imposed", ">measured", ">R² of rate"
+    columns = (
+        "machine",
+        ">iterations a second",
+        ">R² of time",
+        ">imposed",
+        ">measured",
+        ">R² of rate",
     )
-    for each in found.machines:
-        rows.add_row(
-            escape(each.machine),
+    rows = (
+        (
+            each.machine,
             f"{each.calibration.per_second:,.0f}",
             f"{each.time_line.r2:.4f}",
             f"{each.imposed:.4g}",
             f"{each.rate_line.at(1.0):.4g}",
             f"{each.rate_line.r2:.4f}",
         )
-    show(out, rows)
+        for each in found.machines
+    )
+    show(columns, rows)
     out.print("\nImposed and measured: jobs a second at an availability of 1.")

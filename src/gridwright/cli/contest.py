@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -19,13 +19,10 @@ from .output import (
     known,
     progress_bar,
     show,
-    table,
     with_verdict,
     write_rows,
 )
-
-if TYPE_CHECKING:
-    from ..experiments import Contest
+from .packages import catalogue, experiments, model, plots
 
 MANY_SYSTEMS = 60
 """With more systems than this, the table with one row for each is left out."""
@@ -56,19 +53,14 @@ def contest(
     json: options.Json = False,
 ) -> None:
     """Compare the first policy with the others on many systems, on the same arrivals."""
-    from ..experiments import contest as run
-    from ..experiments import random_systems
-    from ..model import InputError
-    from ..plots import draw_contest
-
     check_files(plot=plot, csv=csv)
     if random < 0 or (tasks is not None and not 0 < tasks < float("inf")):
-        raise InputError("expected --random and --tasks to be positive numbers")
+        raise model.InputError("expected --random and --tasks to be positive numbers")
     named = [name for pattern in systems or () for name in _matching(pattern)]
-    drawn = list(random_systems(random, seed))
+    drawn = list(experiments.random_systems(random, seed))
     total = len(named) + len(drawn)
     with progress_bar() as report:
-        found = run(
+        found = experiments.contest(
             [*named, *drawn],
             options.listed(policies),
             horizon,
@@ -83,7 +75,10 @@ def contest(
         found.as_json,
         lambda: _show(found),
         json=json,
-        files={csv: lambda path: _write(found, path), plot: lambda path: draw_contest(found, path)},
+        files={
+            csv: lambda path: _write(found, path),
+            plot: lambda path: plots.draw_contest(found, path),
+        },
     )
 
 
@@ -91,22 +86,19 @@ def _matching(pattern: str) -> list[str]:
     """Return the systems of the catalogue that match a pattern and can be simulated."""
     from fnmatch import fnmatchcase
 
-    from ..catalogue import entries
-    from ..model import InputError
-
     if "*" not in pattern and "?" not in pattern:
         return [pattern]
     names = [
         entry.name
-        for entry in entries()
+        for entry in catalogue.entries()
         if fnmatchcase(entry.name, pattern) and entry.has_capacity and not entry.down
     ]
     if not names:
-        raise InputError(f"no system matches {pattern!r}; 'gridwright systems' lists them")
+        raise model.InputError(f"no system matches {pattern!r}; 'gridwright systems' lists them")
     return names
 
 
-def _write(found: Contest, path: Path) -> None:
+def _write(found: experiments.Contest, path: Path) -> None:
     header = ["system", "load", "verdict"]
     for policy in found.policies:
         header += [policy, f"{policy} low", f"{policy} high", f"{policy} stable"]
@@ -119,7 +111,7 @@ def _write(found: Contest, path: Path) -> None:
     write_rows(path, header, rows)
 
 
-def _show(found: Contest) -> None:
+def _show(found: experiments.Contest) -> None:
     out = console()
     first = found.bouts[0].comparison.results[0]
     runs = counted(len(first.replications), "replication")
@@ -128,25 +120,26 @@ def _show(found: Contest) -> None:
         f"{systems}, {runs} each, seed {first.seed}, common random numbers; mean number in system\n"
     )
     if len(found.bouts) <= MANY_SYSTEMS:
-        names = [f">{escape(policy)}" for policy in found.policies]
-        rows = table("system", ">load", *names, f"{escape(found.policies[0])} is")
+        columns = (">load", *(f">{policy}" for policy in found.policies))
+        rows = []
         for bout in found.bouts:
             cells = [with_verdict(result, "mean_number") for result in bout.comparison.results]
-            rows.add_row(escape(bout.system.name), f"{bout.load:.3f}", *cells, bout.verdict)
-        show(out, rows)
+            rows.append([bout.system.name, f"{bout.load:.3f}", *cells, bout.verdict])
+        show(("system", *columns, f"{found.policies[0]} is"), rows)
         out.print()
-    heads = (">best on", ">mean ratio", ">worst", "on", ">unstable on", ">undecided on")
-    rows = table("policy", *heads)
-    for standing in found.standings:
-        rows.add_row(
-            escape(standing.policy),
-            f"{100 * standing.best:.1f} %",
-            known(standing.mean_ratio, ".3f"),
-            known(standing.worst_ratio, ".4g"),
-            escape(standing.worst_on),
-            str(standing.unstable),
-            str(standing.undecided),
+    standings = (
+        (
+            each.policy,
+            f"{100 * each.best:.1f} %",
+            known(each.mean_ratio, ".3f"),
+            known(each.worst_ratio, ".4g"),
+            each.worst_on,
+            str(each.unstable),
+            str(each.undecided),
         )
-    show(out, rows)
+        for each in found.standings
+    )
+    heads = (">best on", ">mean ratio", ">worst", "on", ">unstable on", ">undecided on")
+    show(("policy", *heads), standings)
     words = ", ".join(f"{word} on {count}" for word, count in found.verdicts.items())
     out.print(f"\n{escape(found.policies[0])} against the best of the others: {words}.")

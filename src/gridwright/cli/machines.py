@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .options import Json, option
-from .output import console, finish, show, table
-
-if TYPE_CHECKING:
-    from ..grid import Journal
+from .output import finish, show
+from .packages import grid, model
 
 app = typer.Typer(help="Show, control and measure machines.", no_args_is_help=True)
 
@@ -35,22 +33,18 @@ PATIENCE = 10.0
 @app.command("list")
 def list_machines(run: Which = None, json: Json = False) -> None:
     """List the machines of a running grid: state, running job, jobs finished and lost."""
-    from ..grid import machine_states
-
     with closing(_journal(run)) as journal, journal.blamed():
-        states = machine_states(journal)
-    rows = table("machine", "state", ">since", "running", ">finished", ">lost", ">CPU", ">expected")
+        states = grid.machine_states(journal)
+    columns = "machine", "state", ">since", "running", ">finished", ">lost", ">CPU", ">expected"
+    rows = []
     for each in states:
         doing = "" if each.running is None else f"job {each.running}"
         found = (each.measured, each.predicted)
         shares = ["" if share is None else f"{share:.2f}" for share in found]
         counts = str(each.finished), str(each.lost)
-        rows.add_row(each.name, each.state, f"{each.since:.1f}", doing, *counts, *shares)
-    finish(
-        lambda: {"machines": [each._asdict() for each in states]},
-        lambda: show(console(), rows),
-        json=json,
-    )
+        rows.append((each.name, each.state, f"{each.since:.1f}", doing, *counts, *shares))
+    words = {"machines": [each._asdict() for each in states]}
+    finish(lambda: words, lambda: show(columns, rows), json=json)
 
 
 VERBS = {
@@ -86,11 +80,9 @@ def _command(verb: str) -> Callable[..., None]:
     """Return the command that asks a running grid to do something to a machine."""
 
     def command(machine: Name, run: Which = None, json: Json = False) -> None:
-        from ..grid import request
-
         patience = float("inf") if verb == "drain" else PATIENCE
         with closing(_journal(run)) as journal:
-            answer = request(journal, verb, machine, patience=patience)
+            answer = grid.request(journal, verb, machine, patience=patience)
         seconds = float(answer) if verb == "ping" else None
         line = VERBS[verb][0].format(machine=machine, milliseconds=1000 * (seconds or 0.0))
         finish(
@@ -106,23 +98,20 @@ for _verb, (_, _help) in VERBS.items():
     app.command(_verb, help=_help)(_command(_verb))
 
 
-def _journal(which: str | None) -> Journal:
+def _journal(which: str | None) -> grid.Journal:
     """Open the journal of a running grid."""
-    from ..grid import find_running
-    from ..model import InputError
-
-    found = find_running(which)
+    found = grid.find_running(which)
     if len(found) == 1:
         return found[0]
     for journal in found:
         journal.close()
     if not found:
         if which is None:
-            raise InputError("no grid is running; 'gridwright run' starts one")
+            raise model.InputError("no grid is running; 'gridwright run' starts one")
         name = f"run {which}" if which.isdigit() else which
-        raise InputError(f"{name} is not running, so it has no machines")
+        raise model.InputError(f"{name} is not running, so it has no machines")
     names = " or ".join(f"--run {_name(journal.path)}" for journal in found)
-    raise InputError(f"{len(found)} grids are running; choose one: {names}")
+    raise model.InputError(f"{len(found)} grids are running; choose one: {names}")
 
 
 def _name(path: Path) -> str:

@@ -3,8 +3,6 @@
 The status is 0 on success, 2 for wrong input, 1 for another failure, and 130 after Ctrl-C.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -24,6 +22,7 @@ from .calibrate import calibrate
 from .characterise import characterise
 from .contest import contest
 from .demo import demo
+from .grid import app as grid
 from .machines import app as machines
 from .old_spellings import translate
 from .optimum import optimum
@@ -60,6 +59,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     ui,
 )
 GROUPS: dict[str, tuple[typer.Typer, tuple[Callable[..., None], ...]]] = {
+    "grid": (grid, ()),
     "runs": (runs, ()),
     "machines": (machines, (calibrate, availability)),
     "traces": (traces, (characterise, replay)),

@@ -1,7 +1,5 @@
 """Spellings of commands from before they were grouped; they work for one release."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.markup import escape
 
 from . import options
 from .options import policies_option
-from .output import console, finish, progress_bar, show, table
-
-if TYPE_CHECKING:
-    from ..experiments import Best, Optimum
+from .output import console, finish, progress_bar, show
+from .packages import experiments
 
 
 def optimum(
@@ -25,10 +23,8 @@ def optimum(
     json: options.Json = False,
 ) -> None:
     """Compute the least mean number in system, and how far policies are from it."""
-    from ..experiments import optimum as run
-
     with progress_bar() as report:
-        found = run(
+        found = experiments.optimum(
             system,
             None if policies is None else options.listed(policies),
             horizon,
@@ -39,25 +35,26 @@ def optimum(
     finish(found.as_json, lambda: _show(found), json=json)
 
 
-def _show(found: Optimum) -> None:
+def _show(found: experiments.Optimum) -> None:
     out = console()
     out.print(f"[bold]{escape(found.system.name)}[/bold]: least mean number in system\n")
-    rows = table("", ">mean number", ">error", "")
-    rows.add_row("any policy at all", *_best(found.preemptive), "may interrupt and move tasks")
-    rows.add_row("pull and push", *_best(found.pull), "a task ends on the machine it starts on")
-    rows.add_row("lower bound", f"{found.bound:.4g}", "", "from prices alone")
-    show(out, rows)
+    rows = (
+        ("any policy at all", *_best(found.preemptive), "may interrupt and move tasks"),
+        ("pull and push", *_best(found.pull), "a task ends on the machine it starts on"),
+        ("lower bound", f"{found.bound:.4g}", "", "from prices alone"),
+    )
+    show(("", ">mean number", ">error", ""), rows)
     if not found.policies:
         return
     against = "pull and push" if found.pull else "any policy" if found.preemptive else "the bound"
     out.print(f"\nSimulated policies, and how far they are above the least for {against}:\n")
-    rows = table("policy", ">mean number", ">gap")
+    gaps = []
     for each in found.policies:
         stable = each.result.stable
         gap = f"{100 * each.gap:.1f} %" if stable else each.result.stability.word
-        rows.add_row(escape(str(each.result.policy)), str(each.mean_number), gap)
-    show(out, rows)
+        gaps.append((str(each.result.policy), str(each.mean_number), gap))
+    show(("policy", ">mean number", ">gap"), gaps)
 
 
-def _best(best: Best | None) -> tuple[str, str]:
+def _best(best: experiments.Best | None) -> tuple[str, str]:
     return ("too large", "") if best is None else (f"{best.mean_number:.6g}", f"{best.error:.1g}")

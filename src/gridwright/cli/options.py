@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from .output import warn
+from .packages import catalogue
 
 
 def complete_system(incomplete: str) -> list[str]:
     """List the systems whose names start with the text typed so far."""
-    from ..catalogue import entries
-
-    return [entry.name for entry in entries() if entry.name.startswith(incomplete)]
+    return [entry.name for entry in catalogue.entries() if entry.name.startswith(incomplete)]
 
 
 def listed(words: str | Iterable[str]) -> list[str]:

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from .packages import experiments, model, plots, statistics
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..experiments import Result, Store
-    from ..model import System
-
-QUIET_ZERO = "[dim]·[/dim]"
+Cell = str | Text
+QUIET_ZERO = Text("·", "dim")
 UNKNOWN = "–"
 UNLIMITED = 10_000
 """Width of the console in columns where the output is not a terminal: nothing is cut."""
@@ -52,7 +53,8 @@ def finish(
     """
     wanted = {path: write for path, write in (files or {}).items() if path is not None}
     for path, write in wanted.items():
-        write(path)
+        with model.error.file_errors(path, "written"):
+            write(path)
     if json:
         print_json(words())
         return
@@ -63,49 +65,32 @@ def finish(
 
 def check_files(**options: Path | None) -> None:
     """Check that the files which options name can be written, before any work is done."""
-    from ..model import InputError
-    from ..plots import FORMATS
-
     for name, path in options.items():
         if path is None:
             continue
         option = f"--{name.replace('_', '-')} {path}"
         folder = path.absolute().parent
-        if name == "plot" and path.suffix.lower() not in FORMATS:
-            raise InputError(f"{option}: expected a file that ends in {', '.join(FORMATS)}")
+        if name == "plot" and path.suffix.lower() not in plots.FORMATS:
+            raise model.InputError(
+                f"{option}: expected a file that ends in {', '.join(plots.FORMATS)}"
+            )
         if not os.path.isdir(folder):
-            raise InputError(f"{option}: there is no folder {path.parent}")
+            raise model.InputError(f"{option}: there is no folder {path.parent}")
         too_long = len(os.fsencode(path.name)) > LONGEST_NAME
         if too_long or os.path.isdir(path) or not os.access(folder, os.W_OK):
-            raise InputError(f"{option}: cannot be written there")
+            raise model.InputError(f"{option}: cannot be written there")
 
 
 def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
     """Write a table for a spreadsheet (CSV)."""
-    from ..model import InputError
-    from ..model.spreadsheet import write_table
-
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            write_table(file, chain([header], rows))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    model.spreadsheet.write_rows(path, chain([header], rows))
 
 
 def print_json(value: Any) -> None:
     """Print one JSON object; numbers that are not finite become null."""
-    json.dump(_finite(value), sys.stdout, ensure_ascii=False)
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    json.dump(finite, sys.stdout, ensure_ascii=False)
     sys.stdout.write("\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value
 
 
 def warn(line: str) -> None:
@@ -132,8 +117,6 @@ def progress_bar() -> Iterator[Callable[..., None]]:
         return
     from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-    from ..statistics import estimate
-
     bar = Progress(
         "{task.description}",
         BarColumn(),
@@ -149,21 +132,19 @@ def progress_bar() -> Iterator[Callable[..., None]]:
         name = str(policy)
         if name not in tasks:
             tasks[name] = bar.add_task(name, total=1.0, interval="")
-        interval = f"mean number {estimate([r.mean_number for r in runs])}" if runs else note
+        so_far = [run.mean_number for run in runs]
+        interval = f"mean number {statistics.estimate(so_far)}" if runs else note
         bar.update(tasks[name], completed=done, interval=interval)
 
     with bar:
         yield report
 
 
-def kept_results(*, fresh: bool = False) -> Store | None:
+def kept_results(*, fresh: bool = False) -> experiments.Store | None:
     """Open the store of results; warn and continue without it if it cannot be opened."""
-    from ..experiments import Store
-    from ..model import InputError
-
     try:
-        return Store(fresh=fresh)
-    except InputError as error:
+        return experiments.Store(fresh=fresh)
+    except model.InputError as error:
         warn(f"{error}; continuing without it")
         return None
 
@@ -174,49 +155,52 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=True, width=width, emoji=False)
 
 
-def show(out: Console, rows: Table) -> None:
+def show(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Print a table without trailing spaces."""
+    out = console()
     with out.capture() as page:
-        out.print(rows)
+        out.print(table(columns, rows))
     for line in page.get().splitlines():
         print(line.rstrip())
 
 
-def table(*columns: str) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
     """Return a plain table; columns whose title starts with '>' hold numbers."""
     result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         right, last = column.startswith(">"), column == columns[-1]
         justify: Literal["left", "right"] = "right" if right else "left"
-        result.add_column(column.removeprefix(">"), justify=justify, no_wrap=right or not last)
+        title = Text(column.removeprefix(">"))
+        result.add_column(title, justify=justify, no_wrap=right or not last)
+    for row in rows:
+        result.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return result
 
 
-def matrix(system: System, values: NDArray[np.float64], form: str) -> Table:
-    """Return a matrix [class, machine] as a table that fits a terminal.
+def show_matrix(system: model.System, values: NDArray[np.float64], form: str) -> None:
+    """Print a matrix [class, machine] as a table that fits a terminal.
 
     Neighbours of a group with equal values share a column. Zeros are dots.
     """
     runs = list(_runs(system, values))
-    names = [escape(system.machines[first]) for first, _ in runs]
+    names = [system.machines[first] for first, _ in runs]
     for k, (first, last) in enumerate(runs):
         if first < last:
-            names[k] += f" … {escape(system.machines[last].rpartition('.')[2])}"
+            names[k] += f" … {system.machines[last].rpartition('.')[2]}"
     columns = values[:, [first for first, _ in runs]]
-    classes = [
-        f"{escape(name)} ({rate:g}/t)"
-        for name, rate in zip(system.classes, system.arrival_rates, strict=True)
-    ]
+    pairs = zip(system.classes, system.arrival_rates, strict=True)
+    classes = [f"{name} ({rate:g}/t)" for name, rate in pairs]
     title, heads, sides, cells = "class (arrivals)", names, classes, columns
     if len(runs) > max(len(classes), MANY_COLUMNS):
         title, heads, sides, cells = "machine", classes, names, columns.T
-    result = table(title, *(f">{head}" for head in heads))
-    for side, row in zip(sides, cells, strict=True):
-        result.add_row(side, *(f"{value:{form}}" if value else QUIET_ZERO for value in row))
-    return result
+    rows = (
+        [side, *(f"{value:{form}}" if value else QUIET_ZERO for value in row)]
+        for side, row in zip(sides, cells, strict=True)
+    )
+    show([title, *(f">{head}" for head in heads)], rows)
 
 
-def _runs(system: System, values: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+def _runs(system: model.System, values: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
     """Yield the first and last machine of every run of equal columns in a group."""
     first = 0
     for j in range(1, len(system.machines)):
@@ -236,7 +220,7 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def headline(result: Result, under: str = "") -> str:
+def headline(result: experiments.Result, under: str = "") -> str:
     """Return the system, the number and length of the runs, and their seed."""
     runs = counted(len(result.replications), "replication")
     name = f"[bold]{escape(result.system.name)}[/bold]{under}"
@@ -252,16 +236,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def known(value: float, form: str) -> str:
-    """Write a number in a form such as '.4f', and NaN as a dash.
+def known(value: float | None, form: str) -> str:
+    """Write a number in a form such as '.4f', and NaN and None as a dash.
 
     >>> known(0.5, ".2f"), known(float("nan"), ".2f")
     ('0.50', '–')
     """
-    return UNKNOWN if value != value else f"{value:{form}}"
+    return UNKNOWN if value is None or value != value else f"{value:{form}}"
 
 
-def with_verdict(result: Result, name: str) -> str:
+def with_verdict(result: experiments.Result, name: str) -> str:
     """Write a measure of a result; "undecided" after it, or "unstable" in its place.
 
     The mean number and the response of an unstable policy depend on the horizon only. Measures

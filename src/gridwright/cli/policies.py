@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from rich.markup import escape
+from typing import Any
 
 from .options import Json
-from .output import console, print_json, show, table
+from .output import console, finish, show
+from .packages import policies as library
 
 
 def policies(json: Json = False) -> None:
     """List the policies, their parameters and what they do."""
-    from ..policies import KINDS
-    from ..policies import policies as registered
-    from ..policies.policy import word
+    order = list(library.KINDS)
+    known = sorted(library.policies().values(), key=lambda each: order.index(each.kind.name))
+    rows = [
+        {
+            "name": policy.name,
+            "kind": policy.kind.name,
+            "parameters": {k: library.policy.word(v) for k, v in policy.parameters.items()},
+            "about": policy.doc,
+        }
+        for policy in known
+    ]
+    finish(lambda: rows, lambda: _show(rows), json=json)
 
-    order = list(KINDS)
-    known = sorted(registered().values(), key=lambda policy: order.index(policy.kind.name))
-    if json:
-        print_json(
-            [
-                {
-                    "name": policy.name,
-                    "kind": policy.kind.name,
-                    "parameters": {k: word(v) for k, v in policy.parameters.items()},
-                    "about": policy.doc,
-                }
-                for policy in known
-            ]
-        )
-        return
-    out = console()
-    rows = table("policy", "kind", "parameters", "what it does")
-    for policy in known:
-        parameters = " ".join(f"{k}={word(v)}" for k, v in policy.parameters.items())
-        rows.add_row(policy.name, policy.kind.name, escape(parameters), escape(policy.doc))
-    show(out, rows)
-    out.print("")
-    for kind in KINDS.values():
-        out.print(f"{kind}: {kind.sentence}.")
+
+def _show(policies: list[dict[str, Any]]) -> None:
+    rows = []
+    for each in policies:
+        parameters = " ".join(f"{key}={value}" for key, value in each["parameters"].items())
+        rows.append((each["name"], each["kind"], parameters, each["about"]))
+    show(("policy", "kind", "parameters", "what it does"), rows)
+    print()
+    for kind in library.KINDS.values():
+        console().print(f"{kind}: {kind.sentence}.")

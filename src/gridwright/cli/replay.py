@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -19,15 +19,10 @@ from .output import (
     finish,
     progress_bar,
     show,
-    table,
     write_rows,
 )
+from .packages import allocation, duration, model, plots, policies, testbed, traces
 from .run import conduct_and_show, given_options, place
-
-if TYPE_CHECKING:
-    from ..model import System
-    from ..testbed import Experiment, Fault, JobList
-    from ..traces import Outages, Replay, Workload
 
 DEFAULT_POLICIES = "fcfs,mct,gcmu,lpas_dg"
 REAL_SECONDS = 60.0
@@ -49,11 +44,11 @@ FIGURES = {
 class Scene(NamedTuple):
     """The jobs and failures to replay, and the system to replay them on."""
 
-    work: Workload
-    system: System
-    jobs: JobList
-    outages: Outages | None
-    faults: tuple[Fault, ...]
+    work: traces.Workload
+    system: model.System
+    jobs: testbed.JobList
+    outages: traces.Outages | None
+    faults: tuple[testbed.Fault, ...]
 
 
 def replay(
@@ -107,8 +102,6 @@ def replay(
 
     With --on or --time-unit, real machines run the jobs under one policy.
     """
-    from ..plots import draw_replays
-
     real = {**given_options(time_unit=time_unit), **place(on, executor, address)}
     if failures is None:
         about_failures = {
@@ -118,10 +111,8 @@ def replay(
         }
         _refuse(about_failures, "needs a failure trace; add --failures TRACE")
     if save is not None or real:
-        _refuse(
-            {"csv": csv is not None, "plot": plot is not None},
-            "cannot be combined with --save, --on or --time-unit",
-        )
+        files = {"csv": csv is not None, "plot": plot is not None}
+        _refuse(files, "cannot be combined with --save, --on or --time-unit")
     check_files(plot=plot, csv=csv)
     scene = _scene(
         trace,
@@ -144,18 +135,16 @@ def replay(
         json=json,
         files={
             csv: lambda path: _write_jobs(found, path),
-            plot: lambda path: draw_replays(found, scene.work.length, path),
+            plot: lambda path: plots.draw_replays(found, scene.work.length, path),
         },
     )
 
 
 def _refuse(given: dict[str, bool], why: str) -> None:
     """Refuse options that would have no effect."""
-    from ..model import InputError
-
     for name, was_given in given.items():
         if was_given:
-            raise InputError(f"--{name} {why}")
+            raise model.InputError(f"--{name} {why}")
 
 
 def _scene(
@@ -164,9 +153,6 @@ def _scene(
     when: tuple[str, str | None, float],
     failing: tuple[Path | None, str | None, float, str],
 ) -> Scene:
-    from .. import traces
-    from ..traces.duration import moment
-
     classes, machines, processors, load = how
     begin, end, scale = when
     trace = traces.read_jobs(path)
@@ -183,20 +169,17 @@ def _scene(
         known,
         system.shape[1],
         work.length,
-        start=None if start is None else moment(start, float(known.start.min())),
+        start=None if start is None else duration.moment(start, float(known.start.min())),
         scale=failures_scale,
         nodes=nodes,
     )
     return Scene(work, system, work.jobs(), found, found.faults)
 
 
-def _experiment(scene: Scene, names: list[str], real: dict[str, Any]) -> Experiment:
-    from ..model import InputError
-    from ..testbed import Experiment
-
+def _experiment(scene: Scene, names: list[str], real: dict[str, Any]) -> testbed.Experiment:
     if len(names) != 1:
-        raise InputError("real machines run one policy at a time; add --policy POLICY")
-    return Experiment(system=scene.system, **_words(scene, names[0], real, failures="none"))
+        raise model.InputError("real machines run one policy at a time; add --policy POLICY")
+    return testbed.Experiment(system=scene.system, **_words(scene, names[0], real, failures="none"))
 
 
 def _words(scene: Scene, policy: str, real: dict[str, Any], **more: str) -> dict[str, Any]:
@@ -210,23 +193,17 @@ def _save(
     scene: Scene, names: list[str], real: dict[str, Any], folder: Path, *, json: bool
 ) -> None:
     """Write a system, its jobs and failures, and the experiment that names them."""
-    from ..model import InputError
-    from ..model.toml import format_toml
-    from ..testbed import write_faults
-
     _experiment(scene, names, real)  # check it before anything is written
     failures = "failures.csv" if scene.outages else "none"
     files = {"system": "system.toml", "jobs": "jobs.csv", "failures": failures}
     path = folder / "experiment.toml"
-    try:
+    with model.error.file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         scene.system.to_file(folder / "system.toml")
         scene.jobs.write(folder / "jobs.csv", scene.system)
         if scene.outages:
-            write_faults(folder / failures, scene.faults, scene.system)
-        path.write_text(format_toml(_words(scene, names[0], real, **files)), "utf-8")
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+            testbed.write_faults(folder / failures, scene.faults, scene.system)
+        path.write_text(model.toml.format_toml(_words(scene, names[0], real, **files)), "utf-8")
     finish(
         lambda: {"experiment": str(path), "jobs": len(scene.jobs)},
         lambda: print(f"written: {path}, {counted(len(scene.jobs), 'job')}"),
@@ -234,29 +211,26 @@ def _save(
     )
 
 
-def _replay(scene: Scene, names: list[str]) -> list[Replay]:
-    from ..policies import find
-    from ..traces import replay as run
-
+def _replay(scene: Scene, names: list[str]) -> list[traces.Replay]:
+    chosen = [policies.find(name) for name in names]  # all are checked before any is replayed
     found = []
     with progress_bar() as report:
-        for policy in [find(name) for name in names]:  # all are checked before any is replayed
+        for policy in chosen:
             tell = partial(report, policy)
-            found.append(run(scene.system, scene.jobs, policy, scene.faults, progress=tell))
+            one = traces.replay(scene.system, scene.jobs, policy, scene.faults, progress=tell)
+            found.append(one)
     return found
 
 
-def _as_json(scene: Scene, found: list[Replay]) -> dict[str, Any]:
+def _as_json(scene: Scene, found: list[traces.Replay]) -> dict[str, Any]:
     """Return the replays as ``--json`` prints them."""
-    from ..allocation import allocate
-
     words: dict[str, Any] = {
         "trace": scene.system.name,
         "jobs": scene.work.account.as_json(),
         "length": scene.work.length,
         "classes": list(scene.system.classes),
         "machines": list(scene.system.machines),
-        "load": allocate(scene.system).load,
+        "load": allocation.allocate(scene.system).load,
         "policies": [each.as_json() for each in found],
     }
     if scene.outages is not None:
@@ -269,7 +243,7 @@ def _as_json(scene: Scene, found: list[Replay]) -> dict[str, Any]:
     return words
 
 
-def _write_jobs(found: list[Replay], path: Path) -> None:
+def _write_jobs(found: list[traces.Replay], path: Path) -> None:
     """Write one row for every job and policy."""
     rows = []
     for each in found:
@@ -283,11 +257,8 @@ def _write_jobs(found: list[Replay], path: Path) -> None:
     write_rows(path, ["policy", "job", "class", "arrived", "machine", "started", "ended"], rows)
 
 
-def _show(scene: Scene, found: list[Replay]) -> None:
+def _show(scene: Scene, found: list[traces.Replay]) -> None:
     """Print the policies side by side, for all jobs and by class."""
-    from ..allocation import allocate
-    from ..traces.duration import in_words
-
     out, system = console(), scene.system
     classes, machines = system.shape
     out.print(f"Jobs: {scene.work.account}", markup=False)
@@ -295,28 +266,27 @@ def _show(scene: Scene, found: list[Replay]) -> None:
         out.print(f"Failures: {scene.outages}")
     out.print(
         f"\n[bold]{escape(scene.system.name)}[/bold]: {len(scene.jobs):,} jobs in "
-        f"{in_words(scene.work.length)}, {counted(classes, 'class', 'classes')}, "
-        f"{counted(machines, 'machine')}, load {allocate(system).load:.3g}\n"
+        f"{duration.in_words(scene.work.length)}, {counted(classes, 'class', 'classes')}, "
+        f"{counted(machines, 'machine')}, load {allocation.allocate(system).load:.3g}\n"
     )
-    policies = [f">{escape(str(each.policy))}" for each in found]
-    rows = table("", *policies)
-    for name, word in FIGURES.items():
-        rows.add_row(word, *(_figure(name, each) for each in found))
-    show(out, rows)
+    names = [f">{each.policy}" for each in found]
+    measures = FIGURES.items()
+    show(
+        ["", *names],
+        ([word, *(_figure(name, each) for each in found)] for name, word in measures),
+    )
     out.print("")
-    rows = table("mean response", ">jobs", *policies)
+    rows = []
     for i, name in enumerate(system.classes):
         count = int((scene.jobs.task_classes == i).sum())
         means = [each.by_class[i] for each in found]
-        said = ["–" if mean != mean else in_words(mean) for mean in means]
-        rows.add_row(escape(name), f"{count:,}", *said)
-    show(out, rows)
+        said = [UNKNOWN if mean != mean else duration.in_words(mean) for mean in means]
+        rows.append([name, f"{count:,}", *said])
+    show(["mean response", ">jobs", *names], rows)
 
 
-def _figure(name: str, replay: Replay) -> str:
+def _figure(name: str, replay: traces.Replay) -> str:
     """Write a measure of a replay; only counts are known if no job finished."""
-    from ..traces.duration import in_words
-
     value = replay.figures.get(name)
     if value is None:
         return UNKNOWN
@@ -324,4 +294,4 @@ def _figure(name: str, replay: Replay) -> str:
         return f"{value:,}"
     if name == "mean_slowdown":
         return f"{value:.4g}"
-    return f"{100 * value:.0f} %" if name == "utilisation" else in_words(value)
+    return f"{100 * value:.0f} %" if name == "utilisation" else duration.in_words(value)

@@ -6,18 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from . import options
 from .options import option, path_option, policy_option
-from .output import StoppedError, check_files, console, known, print_json, show, table, warn
-
-if TYPE_CHECKING:
-    from ..grid import Mapper
-    from ..testbed import Experiment, Report, Run
+from .output import StoppedError, check_files, known, print_json, show, table, warn
+from .packages import grid, model, testbed
 
 
 def run(
@@ -66,20 +62,17 @@ def run(
 
     Options replace what the experiment file says.
     """
-    from ..model import InputError
-    from ..testbed import Experiment, Run
-
     if (experiment is None) == (resume is None):
-        raise InputError("expected an EXPERIMENT, or --resume RUN")
+        raise model.InputError("expected an EXPERIMENT, or --resume RUN")
     given = place(on, executor, address) | given_options(
         policy=policy, time_unit=time_unit, duration=duration, seed=seed, corrections=corrections
     )
     if resume is not None:
         if given or save_jobs or save_failures:
-            raise InputError("--resume can be combined only with --json and --no-expect")
-        conduct_and_show(Run.find(resume), {}, json=json, expect=expect)
+            raise model.InputError("--resume can be combined only with --json and --no-expect")
+        conduct_and_show(testbed.Run.find(resume), {}, json=json, expect=expect)
         return
-    chosen = Experiment.find(str(experiment), **given)
+    chosen = testbed.Experiment.find(str(experiment), **given)
     if save_jobs or save_failures:
         _save(chosen, save_jobs, save_failures, json=json)
     else:
@@ -93,22 +86,22 @@ def given_options(**options: Any) -> dict[str, Any]:
 
 def place(on: str | None, executor: str | None, address: str | None) -> dict[str, Any]:
     """Return the key of an experiment that says where it runs."""
-    from ..model import InputError
-
     if address and executor not in (None, "dask"):
-        raise InputError(f"--address is for --executor dask, not {executor}")
+        raise model.InputError(f"--address is for --executor dask, not {executor}")
     if executor == "dask" and not (on or address):
-        raise InputError("--executor dask needs the address of a scheduler: --on tcp://HOST:PORT")
+        raise model.InputError(
+            "--executor dask needs the address of a scheduler: --on tcp://HOST:PORT"
+        )
     if executor not in (None, "local", "dask"):
-        raise InputError(f"--executor is {executor!r}; expected 'local' or 'dask'")
+        raise model.InputError(f"--executor is {executor!r}; expected 'local' or 'dask'")
     where = on or address or executor
     return {} if where is None else {"on": "" if where == "local" else where}
 
 
-def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json: bool) -> None:
+def _save(
+    chosen: testbed.Experiment, jobs: Path | None, failures: Path | None, *, json: bool
+) -> None:
     """Write the jobs and failures of an experiment instead of running it."""
-    from ..testbed import write_faults
-
     check_files(save_jobs=jobs, save_failures=failures)
     said: dict[str, Any] = {}
     if jobs is not None:
@@ -117,28 +110,25 @@ def _save(chosen: Experiment, jobs: Path | None, failures: Path | None, *, json:
         said["jobs"] = {"path": str(jobs), "count": len(found)}
     if failures is not None:
         faults = chosen.faults()
-        write_faults(failures, faults, chosen.system)
+        testbed.write_faults(failures, faults, chosen.system)
         said["failures"] = {"path": str(failures), "count": len(faults)}
     lines = [f"{each['path']}: {each['count']} {what}" for what, each in said.items()]
     print_json(said) if json else print(*lines, sep="\n")
 
 
 def conduct_and_show(
-    what: Experiment | Run, same: dict[str, Any], *, json: bool, expect: bool
+    what: testbed.Experiment | testbed.Run, same: dict[str, Any], *, json: bool, expect: bool
 ) -> None:
     """Run an experiment, or continue a run, and print its results."""
-    from ..model import GridwrightError
-    from ..testbed import Run, conduct, new_run, report
-
-    run = what if isinstance(what, Run) else new_run(what, **same)
+    run = what if isinstance(what, testbed.Run) else testbed.new_run(what, **same)
     try:
         with _live(run) as watch:
-            conduct(run, watch=watch, warn=lambda line: warn(f"warning: {line}"))
-        found = report(run, expected=expect)
+            testbed.conduct(run, watch=watch, warn=lambda line: warn(f"warning: {line}"))
+        found = testbed.report(run, expected=expect)
         print_json(found.as_json()) if json else show_report(found)
     except KeyboardInterrupt:
         raise StoppedError(_where_it_stopped(run)) from None
-    except GridwrightError:
+    except model.GridwrightError:
         if run is not what and not run.journal.count():
             run.discard()  # it never started
         raise
@@ -146,7 +136,7 @@ def conduct_and_show(
         run.close()
 
 
-def _where_it_stopped(run: Run) -> str:
+def _where_it_stopped(run: testbed.Run) -> str:
     number = run.number or run.path
     if run.state == "done":
         return f"{run.name} is done; 'gridwright runs show {number}' shows it"
@@ -158,7 +148,7 @@ def _where_it_stopped(run: Run) -> str:
 
 
 @contextmanager
-def _live(run: Run) -> Iterator[Callable[[Mapper], None]]:
+def _live(run: testbed.Run) -> Iterator[Callable[[grid.Mapper], None]]:
     """Show the state of a run on stderr if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda mapper: None
@@ -171,7 +161,7 @@ def _live(run: Run) -> Iterator[Callable[[Mapper], None]]:
         yield lambda mapper: live.update(_picture(run, mapper))
 
 
-def _picture(run: Run, mapper: Mapper) -> Any:
+def _picture(run: testbed.Run, mapper: grid.Mapper) -> Any:
     """Return the present state of a run: jobs, classes and machines."""
     from rich.console import Group
     from rich.text import Text
@@ -183,21 +173,29 @@ def _picture(run: Run, mapper: Mapper) -> Any:
         f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
         f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
     )
-    classes = table("class", ">waiting", ">arrived", "")
-    for i, name in enumerate(mapper.classes):
-        alone = "no machine can run it now" if i in mapper.stuck else ""
-        arrived = str(int(book.classes[i].arrived))
-        classes.add_row(name, str(len(book.waiting[i])), arrived, alone)
-    machines = table("machine", "state", "running", ">queued")
+    classes = [
+        (
+            name,
+            str(len(book.waiting[i])),
+            str(int(book.classes[i].arrived)),
+            "no machine can run it now" if i in mapper.stuck else "",
+        )
+        for i, name in enumerate(mapper.classes)
+    ]
+    machines = []
     for j, name in enumerate(mapper.executor.machines):
         job = book.running[j]
         state = "down" if not book.machines[j].up else "paused" if book.closed[j] else "up"
         doing = "" if job is None else f"job {job.number} of class {mapper.classes[job.task_class]}"
-        machines.add_row(name, state, doing, str(len(book.own[j])))
-    return Group(head, classes, machines)
+        machines.append((name, state, doing, str(len(book.own[j]))))
+    return Group(
+        head,
+        table(("class", ">waiting", ">arrived", ""), classes),
+        table(("machine", "state", "running", ">queued"), machines),
+    )
 
 
-def show_report(found: Report) -> None:
+def show_report(found: testbed.Report) -> None:
     """Print a run beside its twin, the simulated expectation and published numbers."""
     run, experiment = found.run, found.run.experiment
     unit = experiment.time_unit
@@ -223,7 +221,7 @@ def show_report(found: Report) -> None:
         )
 
 
-def _show_gap(found: Report) -> None:
+def _show_gap(found: testbed.Report) -> None:
     gap = found.gap
     if gap.twin == 0:
         print("The jobs are too short to compare the run with its twin: its mean response is 0.")
@@ -242,17 +240,16 @@ def _show_gap(found: Report) -> None:
             print(f"Small timing changes give twins of {gap.low:.3f} to {gap.high:.3f}.")
 
 
-def _show_responses(found: Report) -> None:
+def _show_responses(found: testbed.Report) -> None:
     published = found.published
     columns = ["class", ">waiting", ">delay", ">response", ">twin", ">arrivals", ">desired"]
     platforms = [name for name in ("testbed", "simulation") if published]
-    rows = table(*columns, *(f">published {name}" for name in platforms))
     desired = [*found.run.system.arrival_rates, found.run.system.arrival_rates.sum()]
     measured: dict[str, Any] = {**found.statistics.classes, "overall": found.statistics.overall}
     twins = {**found.twin.classes, "overall": found.twin.overall}
-    for (name, figures), rate in zip(measured.items(), desired, strict=True):
-        rows.add_row(
-            escape(name),
+    rows = [
+        (
+            name,
             known(figures.waiting, ".3f"),
             known(figures.communication, ".4f"),
             known(figures.response, ".3f"),
@@ -261,4 +258,6 @@ def _show_responses(found: Report) -> None:
             f"{rate:.2f}",
             *(published.get(name, {}).get(each, "") for each in platforms),
         )
-    show(console(), rows)
+        for (name, figures), rate in zip(measured.items(), desired, strict=True)
+    ]
+    show([*columns, *(f">published {name}" for name in platforms)], rows)

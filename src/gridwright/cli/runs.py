@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from . import options
 from .options import path_option, policy_option
-from .output import check_files, console, finish, known, show, table
+from .output import check_files, finish, known, show
+from .packages import plots, testbed
 from .run import conduct_and_show, given_options, place, show_report
-
-if TYPE_CHECKING:
-    from ..testbed import Run
 
 
 class _Runs(TyperGroup):
@@ -35,48 +32,31 @@ app = typer.Typer(cls=_Runs, help="List, show, pause, export and replay the runs
 @app.command("list")
 def list_runs(json: options.Json = False) -> None:
     """List the runs of experiments."""
-    from ..model import InputError
-    from ..testbed import Run, runs
-
-    rows = []
-    for path in runs():
-        try:
-            with Run(path) as run:
-                rows.append(_row(run))
-        except InputError as error:
-            rows.append({"run": int(path.stem), "state": "unreadable", "error": str(error)})
-    finish(lambda: {"runs": rows}, lambda: _show_runs(rows), json=json)
+    found = [testbed.overview(path) for path in testbed.runs()]
+    rows = [
+        each._asdict()
+        if each.state != "unreadable"
+        else {"run": each.run, "state": each.state, "error": each.name}
+        for each in found
+    ]
+    finish(lambda: {"runs": rows}, lambda: _show_runs(found), json=json)
 
 
-def _row(run: Run) -> dict[str, Any]:
-    said = run.about["experiment"]
-    return {
-        "run": run.number,
-        "state": run.state,
-        "name": said.get("name", ""),
-        "system": said["system"].get("name", ""),
-        "policy": run.about["policy"],
-        "time_unit": run.about["unit"],
-        "time_units": run.until,
-        "finished": run.journal.count().get("finished", 0),
-        "mean_response": run.journal.mean_response(),
-    }
-
-
-def _show_runs(rows: list[dict[str, Any]]) -> None:
-    if not rows:
+def _show_runs(found: list[testbed.Overview]) -> None:
+    if not found:
         print("There are no runs yet; 'gridwright run MGST-1' makes one.")
         return
-    out = table(">run", "state", "name", "system", "policy", ">units", ">finished", ">response")
-    for row in rows:
-        if "error" not in row:
-            names = (escape(str(row[key])) for key in ("run", "state", "name", "system", "policy"))
-            units, response = f"{row['time_units']:.1f}", known(row["mean_response"], ".4g")
-            out.add_row(*names, units, str(row["finished"]), response)
-    show(console(), out)
-    for row in rows:
-        if "error" in row:
-            print(f"run {row['run']} cannot be read: {row['error']}")
+    rows, unreadable = [], []
+    for each in found:
+        if each.state == "unreadable":
+            unreadable.append(f"run {each.run} cannot be read: {each.name}")
+            continue
+        names = str(each.run), each.state, each.name, each.system, each.policy
+        response = known(each.mean_response, ".4g")
+        rows.append((*names, f"{each.time_units:.1f}", str(each.finished), response))
+    columns = ">run", "state", "name", "system", "policy", ">units", ">finished", ">response"
+    show(columns, rows)
+    print(*unreadable, sep="\n", end="\n" if unreadable else "")
 
 
 @app.command("show")
@@ -89,17 +69,14 @@ def show_run(
     json: options.Json = False,
 ) -> None:
     """Show a run beside its simulated twin, its expected result and published numbers."""
-    from ..plots import draw_run
-    from ..testbed import Run, report
-
     check_files(plot=plot)
-    with Run.find(number) as run:
-        found = report(run, expected=expect)
+    with testbed.Run.find(number) as run:
+        found = testbed.report(run, expected=expect)
         finish(
             found.as_json,
             lambda: show_report(found),
             json=json,
-            files={plot: lambda path: draw_run(run, path)},
+            files={plot: lambda path: plots.draw_run(run, path)},
         )
 
 
@@ -116,9 +93,7 @@ def resume(number: options.RunNumber, json: options.Json = False) -> None:
 
 
 def _change_clock(number: str, verb: str, *, json: bool) -> None:
-    from ..testbed import Run
-
-    with Run.find(number) as run:
+    with testbed.Run.find(number) as run:
         changed = run.pause() if verb == "pause" else run.resume()
         words = {"run": run.number, "did": verb, "changed": changed, "state": run.state}
         finish(lambda: words, lambda: print(f"{run.name} is {run.state}"), json=json)
@@ -131,11 +106,8 @@ def export(
     json: options.Json = False,
 ) -> None:
     """Write everything about a run as CSV tables."""
-    from ..testbed import Run
-    from ..testbed import export as write
-
-    with Run.find(number) as run:
-        files = [str(path) for path in write(run, folder)]
+    with testbed.Run.find(number) as run:
+        files = [str(path) for path in testbed.export(run, folder)]
     finish(lambda: {"files": files}, lambda: print(*files, sep="\n"), json=json)
 
 
@@ -154,10 +126,8 @@ def replay(
     address: options.OldAddress = None,
 ) -> None:
     """Run the jobs and failures of a run again, under another policy or on other machines."""
-    from ..testbed import Run
-
     given = given_options(policy=policy, time_unit=time_unit)
-    with Run.find(number) as old:
+    with testbed.Run.find(number) as old:
         old.journal.check()
         chosen = old.experiment.replace(**given, **place(on, executor, address))
         same = {"jobs": old.jobs, "faults": old.faults}

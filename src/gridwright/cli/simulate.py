@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from rich.markup import escape
 
@@ -20,13 +20,9 @@ from .output import (
     percent,
     progress_bar,
     show,
-    table,
     write_rows,
 )
-
-if TYPE_CHECKING:
-    from ..experiments import ChainResult, Comparison, Result
-    from ..statistics import Estimate
+from .packages import allocation, experiments, model, plots, policies, simulation, statistics
 
 
 def simulate(
@@ -53,18 +49,14 @@ def simulate(
     json: options.Json = False,
 ) -> None:
     """Simulate a system under one policy: mean number, response times, confidence intervals."""
-    from ..experiments import simulate as run
-    from ..model import InputError
-    from ..plots import draw_results
-
     if "," in policy:
-        raise InputError(
+        raise model.InputError(
             "simulate takes one policy; to compare several: "
             f"gridwright compare {system} --policies {policy}"
         )
     check_files(plot=plot, csv=csv, trace=trace)
     with progress_bar() as report:
-        result = run(
+        result = experiments.simulate(
             system,
             policy,
             horizon,
@@ -84,7 +76,7 @@ def simulate(
         files={
             csv: lambda path: _write_replications((result,), path),
             trace: lambda path: _write_events(result, path),
-            plot: lambda path: draw_results((result,), path),
+            plot: lambda path: plots.draw_results((result,), path),
         },
     )
 
@@ -107,12 +99,9 @@ def compare(
     json: options.Json = False,
 ) -> None:
     """Compare policies on the same arrivals, and say which differences are beyond noise."""
-    from ..experiments import compare as run
-    from ..plots import draw_results
-
     check_files(plot=plot, csv=csv)
     with progress_bar() as report:
-        found = run(
+        found = experiments.compare(
             system,
             options.listed(policies),
             horizon,
@@ -131,12 +120,12 @@ def compare(
         json=json,
         files={
             csv: lambda path: _write_replications(found.results, path),
-            plot: lambda path: draw_results(found.results, path),
+            plot: lambda path: plots.draw_results(found.results, path),
         },
     )
 
 
-def _write_replications(results: tuple[Result, ...], path: Path) -> None:
+def _write_replications(results: tuple[experiments.Result, ...], path: Path) -> None:
     """Write one row for every replication, to check the intervals in a spreadsheet."""
     names = results[0].system.classes
     header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
@@ -154,16 +143,14 @@ def _write_replications(results: tuple[Result, ...], path: Path) -> None:
     write_rows(path, header, rows)
 
 
-def _write_events(result: Result, path: Path) -> None:
+def _write_events(result: experiments.Result, path: Path) -> None:
     """Write the events of the first replication in the order of time."""
-    from ..simulation import KINDS
-
     events = result.replications[0].trace
     system = result.system
     rows = (
         [
             repr(float(event.time)),
-            KINDS[event.kind],
+            simulation.KINDS[event.kind],
             int(event.task) + 1 if event.task >= 0 else "",
             system.classes[event.task_class] if event.task_class >= 0 else "",
             system.machines[event.machine] if event.machine >= 0 else "",
@@ -173,38 +160,34 @@ def _write_events(result: Result, path: Path) -> None:
     write_rows(path, ["time", "event", "task", "class", "machine"], rows)
 
 
-def show_result(result: Result) -> None:
+def show_result(result: experiments.Result) -> None:
     """Print a result: overall, by class, by machine."""
-    from ..experiments import ChainResult, in_words
-    from ..policies import PUSH
-
     out = console()
     out.print(headline(result, f" under [bold]{escape(str(result.policy))}[/bold]"))
     if len(result.replications) == 1:
         out.print("One replication gives no interval; --replications 10 does.")
-    rows = table("", "mean")
     over = "" if result.has_interval("mean_number") else " over this run"
-    rows.add_row("number in system", result.written("mean_number") + over)
-    rows.add_row("response time", result.written("mean_response"))
-    for name, found in result.figures.items():
-        rows.add_row(in_words(name), str(found))
+    rows = {
+        "number in system": result.written("mean_number") + over,
+        "response time": result.written("mean_response"),
+    }
+    rows |= {experiments.in_words(name): str(found) for name, found in result.figures.items()}
     if result.lost.mean > 0:
-        rows.add_row("tasks lost to failures", str(result.lost))
-    if result.policy.kind is PUSH:
-        rows.add_row("machines asked per task", str(result.information))
+        rows["tasks lost to failures"] = str(result.lost)
+    if result.policy.kind is policies.PUSH:
+        rows["machines asked per task"] = str(result.information)
     if result.refusals:
-        rows.add_row("impossible answers refused", f"{result.refusals:,}")
+        rows["impossible answers refused"] = f"{result.refusals:,}"
     if result.long_run_load is not None:
-        rows.add_row("long-run load", percent(result.long_run_load))
-    rows.add_row("stability", result.verdict)
-    show(out, rows)
+        rows["long-run load"] = percent(result.long_run_load)
+    show(("", "mean"), [*rows.items(), ("stability", result.verdict)])
     if result.stable is False and result.long_run_load is not None:
         out.print(f"\n{_what_is_possible(result)}", markup=False)
     out.print("")
-    if isinstance(result, ChainResult):
+    if isinstance(result, experiments.ChainResult):
         show_customers(result)
     if result.system.random_templates is None:
-        show(out, _class_table(result))
+        _show_classes(result)
     busy = [each.mean for each in result.utilisation]
     out.print(
         f"\nMachines are busy {100 * min(busy):.1f} to {100 * max(busy):.1f} % of the time. "
@@ -214,11 +197,9 @@ def show_result(result: Result) -> None:
     )
 
 
-def _class_table(result: Result) -> Any:
-    from ..experiments import in_words
-
-    columns: dict[str, Sequence[Estimate]] = {
-        in_words(name): cells for name, cells in result.by_class.items()
+def _show_classes(result: experiments.Result) -> None:
+    columns: dict[str, Sequence[statistics.Estimate]] = {
+        experiments.in_words(name): cells for name, cells in result.by_class.items()
     }
     if not columns:
         parts = {"waiting": "mean_waiting", "queueing": "mean_queueing"}
@@ -227,25 +208,31 @@ def _class_table(result: Result) -> Any:
             if any(cell.mean > 0 for cell in cells):
                 columns[word] = cells
         columns["throughput"] = [each.throughput for each in result.classes]
-    rows = table("class", ">arrivals", ">response", *(f">{word}" for word in columns))
+    rows = []
     for k, each in enumerate(result.classes):
         cells = [each.mean_response, *(cells[k] for cells in columns.values())]
         known = (str(cell) if cell.mean == cell.mean else UNKNOWN for cell in cells)
-        rows.add_row(escape(each.name), f"{each.arrivals:g}", *known)
-    return rows
+        rows.append((each.name, f"{each.arrivals:g}", *known))
+    show(("class", ">arrivals", ">response", *(f">{word}" for word in columns)), rows)
 
 
-def show_comparison(found: Comparison, reference: str | None = None) -> None:
+def show_comparison(found: experiments.Comparison, reference: str | None = None) -> None:
     """Print a comparison: a row a policy, then what differs beyond noise."""
     out = console()
     first = found.results[0]
     load = "" if first.long_run_load is None else f"; long-run load {percent(first.long_run_load)}"
     out.print(f"{headline(first)}, common random numbers{load}\n")
-    show(out, _comparison_table(found, reference))
+    _show_policies(found, reference)
     out.print("")
     lines = [*found.statements]
     if len(found.ranked) > 1 and not lines:
-        _show_matrix(out, found)
+        pairs = found.matrix()
+        out.print(f"{found.matrix_caption}:", markup=False)
+        show(
+            ["policy", *(f">{row['policy']}" for row in pairs)],
+            (list(row.values()) for row in pairs),
+        )
+        out.print("")
     lines += [
         f"{result.policy}: {result.refusals:,} impossible answers were refused."
         for result in found.results
@@ -257,30 +244,17 @@ def show_comparison(found: Comparison, reference: str | None = None) -> None:
         out.print(line, markup=False)
 
 
-def _show_matrix(out: Any, found: Comparison) -> None:
-    """Print the differences between all pairs of policies."""
-    rows = found.matrix()
-    cells = table("policy", *(f">{escape(row['policy'])}" for row in rows))
-    for row in rows:
-        cells.add_row(*map(escape, row.values()))
-    out.print(f"{found.matrix_caption}:", markup=False)
-    show(out, cells)
-    out.print("")
-
-
-def _comparison_table(found: Comparison, reference: str | None) -> Any:
-    from ..experiments import in_words
-
+def _show_policies(found: experiments.Comparison, reference: str | None) -> None:
     first = found.results[0]
     better = found.improvement(reference) if reference else {}
     others = [name for name in first.criteria if name not in first.further]
     shown = first.compared or (first.further and (*others, *first.further))
-    columns = [f">{in_words(name)}" for name in shown]
+    columns = [f">{experiments.in_words(name)}" for name in shown]
     if not shown:
         columns = [">number in system", ">response time", ">interval"]
-    extra = [f">better than {escape(reference)}"] if reference else []
+    extra = [f">better than {reference}"] if reference else []
     judged = any(not (r.stable and r.compared) for r in found.results)
-    rows = table("policy", *columns, *extra, *(["stability"] if judged else []))
+    rows = []
     for result in found.results:
         name = str(result.policy)
         cells = [str(result.figure(name)) for name in shown]
@@ -289,39 +263,33 @@ def _comparison_table(found: Comparison, reference: str | None) -> Any:
             cells = [*means, _relative(result) if result.has_interval("mean_response") else ""]
         if better:
             cells.append("" if better[name] != better[name] else f"{100 * better[name]:.2f} %")
-        rows.add_row(escape(name), *cells, *([result.verdict] if judged else []))
-    return rows
+        rows.append([name, *cells, *([result.verdict] if judged else [])])
+    show(["policy", *columns, *extra, *(["stability"] if judged else [])], rows)
 
 
-def _what_is_possible(result: Result) -> str:
+def _what_is_possible(result: experiments.Result) -> str:
     """Say of a system under which a policy is unstable whether any could do better."""
-    from ..allocation import allocate
-
-    return allocate(result.system).verdict.words
+    return allocation.allocate(result.system).verdict.words
 
 
-def _relative(result: Result) -> str:
+def _relative(result: experiments.Result) -> str:
     """Say how wide the interval of the mean response is."""
     width = 100 * result.mean_response.half_width / result.mean_response.mean
     return f"± {float(f'{width:.2g}'):g} % of the mean" if width == width else ""
 
 
-def show_customers(result: ChainResult) -> None:
+def show_customers(result: experiments.ChainResult) -> None:
     """Print how the customers of chains were served; one without a limit has no margin."""
     if not result.system.customers:
         return
-    rows = table("customer", ">jobs", ">too late", ">share", ">least δ", ">mean δ", "adequate")
+    rows = []
     for each in result.customers:
-        limited = not isnan(each.least_margin.mean)
-        word = "yes" if each.adequate.mean == 1 else f"in {100 * each.adequate.mean:.0f} % of runs"
-        rows.add_row(
-            escape(each.name),
-            str(each.jobs),
-            str(each.failures),
-            str(each.failure_share),
-            str(each.least_margin) if limited else "",
-            str(each.mean_margin) if limited else "",
-            word if limited else "no limit",
-        )
-    show(console(), rows)
+        counts = str(each.jobs), str(each.failures), str(each.failure_share)
+        margins = "", "", "no limit"
+        if not isnan(each.least_margin.mean):
+            share = each.adequate.mean
+            word = "yes" if share == 1 else f"in {100 * share:.0f} % of runs"
+            margins = str(each.least_margin), str(each.mean_margin), word
+        rows.append((each.name, *counts, *margins))
+    show(("customer", ">jobs", ">too late", ">share", ">least δ", ">mean δ", "adequate"), rows)
     print()

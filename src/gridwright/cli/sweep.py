@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from rich.markup import escape
+from typing import Annotated
 
 from . import options
 from .options import option
@@ -18,13 +16,11 @@ from .output import (
     percent,
     progress_bar,
     show,
-    table,
     with_verdict,
     write_rows,
 )
-
-if TYPE_CHECKING:
-    from ..experiments import Sweep
+from .packages import experiments, model, plots
+from .packages import policies as library
 
 
 def sweep(
@@ -52,12 +48,8 @@ def sweep(
     json: options.Json = False,
 ) -> None:
     """Vary one property of a system, or one parameter, under several policies."""
-    from ..experiments import sweep as run
-    from ..plots import draw_sweep
-    from ..policies import find
-
     check_files(plot=plot, csv=csv)
-    chosen = [find(name) for name in options.listed(policies)]
+    chosen = [library.find(name) for name in options.listed(policies)]
     names = [str(policy) for policy in chosen]
     points = values_of(values)
     with progress_bar() as report:
@@ -67,7 +59,7 @@ def sweep(
             share = (before + done) / (len(points) * len(names))
             report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
 
-        found = run(
+        found = experiments.sweep(
             system,
             chosen,
             vary,
@@ -85,7 +77,10 @@ def sweep(
         found.as_json,
         lambda: _show(found),
         json=json,
-        files={csv: lambda path: _write(found, path), plot: lambda path: draw_sweep(found, path)},
+        files={
+            csv: lambda path: _write(found, path),
+            plot: lambda path: plots.draw_sweep(found, path),
+        },
     )
 
 
@@ -95,11 +90,9 @@ def values_of(text: str) -> list[float | str]:
     >>> values_of("0.5:0.9:0.2"), values_of("1,2.5,vertex")
     ([0.5, 0.7, 0.9], [1.0, 2.5, 'vertex'])
     """
-    from ..model import InputError
-
-    wrong = InputError(f"--values {text}: expected values, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
+    wrong = model.InputError(f"--values {text}: expected values, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
     if ":" not in text:
-        return [_value(word) for word in options.listed(text)]
+        return [_number(word) for word in options.listed(text)]
     try:
         first, last, step = (float(word) for word in text.split(":"))
     except ValueError:
@@ -113,14 +106,14 @@ def _word(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _value(word: str) -> float | str:
+def _number(word: str) -> float | str:
     try:
         return float(word)
     except ValueError:
         return word
 
 
-def _write(found: Sweep, path: Path) -> None:
+def _write(found: experiments.Sweep, path: Path) -> None:
     header = [found.vary, "policy", "stable", "long_run_load"]
     criteria = found.points[0].results[0].criteria
     keys = ("value", "policy", "stable", "long_run_load")
@@ -132,20 +125,18 @@ def _write(found: Sweep, path: Path) -> None:
     write_rows(path, header, rows)
 
 
-def _show(found: Sweep) -> None:
-    from ..experiments import in_words
-
+def _show(found: experiments.Sweep) -> None:
     out = console()
     first = found.points[0].results[0]
     metric = first.criteria[-1]
-    out.print(f"{headline(first)}, common random numbers; {in_words(metric)}\n")
+    out.print(f"{headline(first)}, common random numbers; {experiments.in_words(metric)}\n")
     loads = [max(r.long_run_load or 0.0 for r in point.results) for point in found.points]
     extra = [">long-run load"] if any(loads) else []
-    rows = table(escape(found.vary), *extra, *(f">{escape(policy)}" for policy in found.policies))
+    rows = []
     for point, load in zip(found.points, loads, strict=True):
         cells = [with_verdict(r, metric) for r in point.results]
-        rows.add_row(escape(_word(point.value)), *([percent(load)] if extra else []), *cells)
-    show(out, rows)
+        rows.append([_word(point.value), *([percent(load)] if extra else []), *cells])
+    show([found.vary, *extra, *(f">{policy}" for policy in found.policies)], rows)
     unranked = [r for point in found.points for r in point.results if not r.is_ranked]
     if needed := max((r.stability.needed or 0.0 for r in unranked), default=0.0):
         out.print(f"\nUndecided: a horizon of {needed:,g} time units would probably tell.")

@@ -1,7 +1,5 @@
 """``gridwright ui``: start the web page."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .options import option
+from .packages import model
 
 
 def ui(
@@ -23,12 +22,12 @@ def ui(
     ] = None,
 ) -> None:
     """Start the web page: define, simulate and run systems in a browser."""
-    from ..model import InputError
-
     if run is not None:
         if not run.is_dir():
-            raise InputError(f"--run {run}: there is no such folder")
+            raise model.InputError(f"--run {run}: there is no such folder")
         os.environ["GRIDWRIGHT_HOME"] = str(run.resolve())  # for the runs that are started, too
-    from ..web.server import serve
-
+    try:
+        from ..web.server import serve
+    except ImportError:
+        raise model.InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
     serve(host, port)

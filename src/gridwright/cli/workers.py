@@ -7,6 +7,7 @@ from typing import Annotated
 
 from .options import Json, OldConnect, option
 from .output import counted, print_json
+from .packages import model
 
 
 def workers(
@@ -42,19 +43,20 @@ def workers(
     """
     from ..grid.executors.connection import Tls
     from ..grid.executors.dask_cluster import join, serve
-    from ..model import InputError
 
     on = on or connect
     if local is None and on is None:
-        raise InputError("give the number of workers to start (--local N) or a scheduler (--on)")
+        raise model.InputError(
+            "give the number of workers to start (--local N) or a scheduler (--on)"
+        )
     count = 1 if local is None else local
     if not 1 <= count <= 1000:
-        raise InputError(f"--local is {count}; expected 1 to 1000")
+        raise model.InputError(f"--local is {count}; expected 1 to 1000")
     if not 0 <= port <= 65535:
-        raise InputError(f"--port is {port}; expected 0 to 65535")
+        raise model.InputError(f"--port is {port}; expected 0 to 65535")
     given = [each for each in (tls_ca_file, tls_cert, tls_key) if each is not None]
     if len(given) not in (0, 3):
-        raise InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
+        raise model.InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
     tls = Tls(ca_file=given[0], cert=given[1], key=given[2]) if given else None
     names = _names(count, name, joining=on is not None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -255,9 +256,7 @@ def compare(
         )
     results = []
     for policy in chosen:
-        report = None
-        if progress is not None:
-            report = lambda done, runs, policy=policy: progress(policy, done, runs)  # noqa: E731
+        report = partial(progress, policy) if progress is not None else None
         results.append(
             simulate(system, policy, horizon, replications, seed, progress=report, **options)
         )

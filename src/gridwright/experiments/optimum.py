@@ -94,14 +94,10 @@ class Optimum(Tabular):
 
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
-
-        def plain(best: Best | None) -> dict[str, Any] | None:
-            return None if best is None else best._asdict()
-
         return {
             "system": self.system.name,
-            "preemptive": plain(self.preemptive),
-            "pull": plain(self.pull),
+            "preemptive": self.preemptive and self.preemptive._asdict(),
+            "pull": self.pull and self.pull._asdict(),
             "bound": self.bound,
             "policies": [
                 {**row, "mean_number": row["mean_number"].as_json()} for row in self.rows()
@@ -191,13 +187,11 @@ def _check(system: System) -> None:
     ):
         raise InputError(f"{name} has machines that fail or change; the optimum is for fixed ones")
     for what in ("interarrival", "execution"):
-        shape = getattr(system, what)
-        for each in shape if isinstance(shape, tuple) else (shape,):
-            if not isinstance(each, Exponential):
-                raise InputError(
-                    f"{name} has {what} times that are not exponential; the optimum is "
-                    "for those that are"
-                )
+        if not all(isinstance(one, Exponential) for one in system.per_class(getattr(system, what))):
+            raise InputError(
+                f"{name} has {what} times that are not exponential; the optimum is for those that "
+                "are"
+            )
 
 
 def _best(

@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
@@ -53,11 +54,10 @@ def unpack(parcel: bytes) -> Any:
 
 def _policy_parts(policy: Policy) -> tuple[Any, ...]:
     """Return where a policy's function is found, and its settings."""
-    module = policy.decide.__module__
     where: Any = policy.decide
     if policy.original.is_shipped:
         where = policy.name
-    elif file := contents_of(module):
+    elif file := contents_of(policy.decide.__module__):
         where = (*file, policy.name)
     return where, {field: getattr(policy, field) for field in SETTINGS}
 
@@ -75,10 +75,7 @@ def _restored(where: Any, parts: dict[str, Any]) -> Policy:
 
 def _named(file: str, contents: bytes, name: str) -> Any:
     """Return an object of a user's file by its name."""
-    value: Any = _module(file, contents)
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
+    return attrgetter(name)(_module(file, contents))
 
 
 @cache

@@ -140,12 +140,9 @@ class _Work:
     ) -> list[Replication]:
         """Return a replication for every seed: from the store if it is there, else simulated."""
         store, options = self.store, self.options
-        keys: dict[int, str | None] = {}
-        found: dict[int, Replication] = {}
-        for k, seed in enumerate(seeds):
-            keys[k] = key_of(self.system, self.policy, seed, options) if store else None
-            if store and (key := keys[k]) and (kept := store.get(key)) is not None:
-                found[k] = kept
+        keys = [store and key_of(self.system, self.policy, seed, options) for seed in seeds]
+        kept = {k: store.get(key) for k, key in enumerate(keys) if store and key}
+        found = {k: each for k, each in kept.items() if each is not None}
         missing = [k for k in range(len(seeds)) if k not in found]
 
         def on_done(number: int, replication: Replication) -> None:
@@ -155,8 +152,7 @@ class _Work:
 
         def on_progress(share: float) -> None:
             if self.progress is not None:
-                kept = len(seeds) - len(missing)
-                done = (kept + share * len(missing)) / len(seeds)
+                done = 1 - (1 - share) * len(missing) / len(seeds)
                 self.progress(done, [*before, *(found[k] for k in sorted(found))])
 
         on_progress(0.0)  # compiling may take some seconds

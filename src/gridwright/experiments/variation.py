@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..allocation import allocate, long_run_of
-from ..model import Assumed, InputError, System, did_you_mean, mode, scaled_chains
+from ..model import InputError, System, did_you_mean, mode, scaled_chains
+from ..model.record import Record
 
 
 def varied(system: System, what: str, value: float | str) -> System:
@@ -17,17 +19,37 @@ def varied(system: System, what: str, value: float | str) -> System:
     0.9
     """
     if what in BELIEFS:
-        return _with_part(system, "assumed", what.removeprefix("assumed."), value)
+        return _with_part(system, what, value)
     if isinstance(value, str) or not 0 <= value < float("inf"):
         raise InputError(f"{what} is {value}; expected a number, 0 or more")
     if what.startswith("machines."):
         return _with_count(system, what.removeprefix("machines."), value)
-    return VARIATIONS[what](system, value)
+    change = VARIATIONS[what]
+    return _with_part(system, what, value) if isinstance(change, str) else change(system, value)
 
 
 def is_variation(what: str) -> bool:
     """Tell whether a word names a parameter of systems that can vary."""
     return what in VARIATIONS or what in BELIEFS or what.startswith("machines.")
+
+
+def _with_part(system: System, what: str, value: float | str) -> System:
+    """Change one part of a table of the system."""
+    table, *path = str(VARIATIONS.get(what, what)).split(".")
+    is_there, missing = NEEDED.get(table, (lambda system: True, ""))
+    if not is_there(system):
+        raise InputError(f"{what} cannot be varied: {missing}")
+    if table == "batch" and value == int(value):
+        value = int(value)
+    return system.replace(**{table: _changed(getattr(system, table), path, value)})
+
+
+def _changed(record: Record | None, path: list[str], value: float | str) -> Any:
+    """Return the parts of a record with one of them changed, however deep it is."""
+    if not path:
+        return value
+    parts = {} if record is None else record.parts()
+    return {**parts, path[0]: _changed(parts.get(path[0]), path[1:], value)}
 
 
 def _scaled(system: System, factor: float) -> System:
@@ -39,9 +61,7 @@ def _scaled(system: System, factor: float) -> System:
 def _with_load(system: System, load: float) -> System:
     """Scale the arrivals to a long-run load, with failures and CPU availability."""
     now = long_run_of(system).load
-    if now is None:
-        now = 1 / allocate(system).long_run_capacity
-    return _scaled(system, load / now)
+    return _scaled(system, load / (1 / allocate(system).long_run_capacity if now is None else now))
 
 
 def _with_counts(system: System, counts: list[float]) -> System:
@@ -66,12 +86,6 @@ def _with_count(system: System, group: str, count: float) -> System:
     return _with_counts(system, counts)
 
 
-def _with_inaccuracy(system: System, part: str, value: float) -> System:
-    assumed = system.assumed or Assumed()
-    inaccuracy = {**assumed.inaccuracy.parts(), part: value}
-    return system.replace(assumed={**assumed.parts(), "inaccuracy": inaccuracy})
-
-
 def _with_nodes(system: System, count: float) -> System:
     if len(system.counts) != 1:
         raise InputError(
@@ -80,58 +94,36 @@ def _with_nodes(system: System, count: float) -> System:
     return _with_counts(system, [count])
 
 
-def _with_perturbation(system: System, part: str, value: float) -> System:
-    if system.mode is not mode.CHAINS:
-        raise InputError(f"perturbation.{part} cannot be varied: the system has no chains")
-    return _with_part(system, "perturbation", part, value)
-
-
-def _with_deadlines(system: System, factor: float) -> System:
-    if system.deadlines is None or system.deadlines.factor is None:
-        raise InputError("deadline_factor cannot be varied: the system has no [deadlines] factor")
-    return _with_part(system, "deadlines", "factor", factor)
-
-
-def _with_interval(system: System, mean: float) -> System:
-    missing = "the rates of the system do not change"
-    return _with_part(system, "changes", "mean_interval", mean, missing)
-
-
-def _with_batch(system: System, part: str, value: float) -> System:
-    return _with_part(system, "batch", part, int(value) if value == int(value) else value)
-
-
-def _with_part(
-    system: System, table: str, part: str, value: float | str, missing: str = ""
-) -> System:
-    """Change one part of a table of the system; refuse a missing table if it must be there."""
-    now = getattr(system, table)
-    if now is None and missing:
-        raise InputError(f"{part} cannot be varied: {missing}")
-    return system.replace(**{table: {**({} if now is None else now.parts()), part: value}})
-
-
-STEADY = "the machines of the system do not fail"
-
 BELIEFS = ("assumed.execution", "assumed.scale", "assumed.shift")
 """Wrong beliefs about the pmfs of execution times: the name of a shape, or a number."""
 
-VARIATIONS: dict[str, Callable[[System, float], System]] = {
+VARIATIONS: dict[str, str | Callable[[System, float], System]] = {
     "load": _with_load,
     "arrivals": _scaled,
     "machines": lambda system, times: _with_counts(system, [times * c for c in system.counts]),
     "nodes": _with_nodes,
-    "mean_uptime": lambda system, mean: _with_part(system, "failures", "mean_uptime", mean, STEADY),
-    "mean_repair": lambda system, mean: _with_part(system, "failures", "mean_repair", mean, STEADY),
-    "mean_interval": _with_interval,
-    "inaccuracy.arrivals": lambda system, most: _with_inaccuracy(system, "arrivals", most),
-    "inaccuracy.availability": lambda system, most: _with_inaccuracy(system, "availability", most),
-    "inaccuracy.rates": lambda system, most: _with_inaccuracy(system, "rates", most),
-    "queue_limit": lambda system, most: _with_batch(system, "queue_limit", most),
-    "tasks": lambda system, count: _with_batch(system, "tasks", count),
-    "deadline_factor": _with_deadlines,
-    "perturbation.variation": lambda system, v: _with_perturbation(system, "variation", v),
-    "perturbation.arrivals": lambda system, most: _with_perturbation(system, "arrivals", most),
-    "perturbation.uptimes": lambda system, most: _with_perturbation(system, "uptimes", most),
+    "mean_uptime": "failures.mean_uptime",
+    "mean_repair": "failures.mean_repair",
+    "mean_interval": "changes.mean_interval",
+    "inaccuracy.arrivals": "assumed.inaccuracy.arrivals",
+    "inaccuracy.availability": "assumed.inaccuracy.availability",
+    "inaccuracy.rates": "assumed.inaccuracy.rates",
+    "queue_limit": "batch.queue_limit",
+    "tasks": "batch.tasks",
+    "deadline_factor": "deadlines.factor",
+    "perturbation.variation": "perturbation.variation",
+    "perturbation.arrivals": "perturbation.arrivals",
+    "perturbation.uptimes": "perturbation.uptimes",
 }
-"""Parameters that can vary; also ``machines.GROUP``."""
+"""Parameters that can vary: a part of a table, or a function. Also ``machines.GROUP``."""
+
+NEEDED: dict[str, tuple[Callable[[System], Any], str]] = {
+    "failures": (lambda system: system.failures, "the machines of the system do not fail"),
+    "changes": (lambda system: system.changes, "the rates of the system do not change"),
+    "deadlines": (
+        lambda system: system.deadlines and system.deadlines.factor,
+        "the system has no [deadlines] factor",
+    ),
+    "perturbation": (lambda system: system.mode is mode.CHAINS, "the system has no chains"),
+}
+"""What must be there before a part of a table can vary, and what to say where it is not."""

@@ -1,14 +1,15 @@
 """The tables of a system for batch policies: execution pmfs, deadlines, the run."""
 
-import csv
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
 from .distribution import AnyDistribution
+from .error import InputError
 from .record import Count, OneOrList, Positive, Record
-from .spreadsheet import unquoted
+from .spreadsheet import read_rows
 
 
 class ExecutionPmf(Record):
@@ -117,33 +118,15 @@ COLUMNS = ["class", "machine", "time"]
 def read_times(path: Path) -> dict[str, dict[str, list[float]]]:
     """Read measured times by the names of class and machine (or group of machines)."""
     found: dict[str, dict[str, list[float]]] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(file)
-            header = next(rows, [])
-            if header != COLUMNS:
-                said = f"{path.name}: the first line is {','.join(header)!r}"
-                raise ValueError(f"{said}; expected class,machine,time")
-            for row in rows:
-                where = f"{path.name}, line {rows.line_num}"
-                if len(row) != len(COLUMNS):
-                    raise ValueError(f"{where}: {len(row)} values; expected class,machine,time")
-                task_class, machine, time = unquoted(row)
-                found.setdefault(task_class, {}).setdefault(machine, []).append(_time(time, where))
-    except OSError as error:
-        raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not a text file; expected CSV in UTF-8") from None
+    for task_class, machine, time in read_rows(path, COLUMNS, _measurement, path.name):
+        found.setdefault(task_class, {}).setdefault(machine, []).append(time)
     if not found:
-        raise ValueError(f"{path.name} has no times")
+        raise InputError(f"{path.name} has no times")
     return found
 
 
-def _time(word: str, where: str) -> float:
-    try:
-        time = float(word)
-    except ValueError:
-        time = -1.0
-    if not 0 < time < float("inf"):
-        raise ValueError(f"{where}: the time is {word!r}; expected a number > 0")
-    return time
+def _measurement(row: list[str], where: str) -> tuple[str, str, float]:
+    with suppress(ValueError):
+        if 0 < (time := float(row[2])) < float("inf"):
+            return row[0], row[1], time
+    raise InputError(f"{where}: the time is {row[2]!r}; expected a number > 0")

@@ -3,8 +3,10 @@
 A command exits with 2 for an InputError and with 1 for every other error of this tree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from os import PathLike
 
 
 class GridwrightError(Exception):
@@ -44,6 +46,15 @@ class JobFailedError(GridError):
     The message is the traceback of the job. Such exceptions cannot be pickled, or would end this
     program, as ``SystemExit`` does.
     """
+
+
+@contextmanager
+def file_errors(path: str | PathLike[str], verb: str) -> Iterator[None]:
+    """Turn errors of the operating system into an InputError: the file cannot be read, written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be {verb}: {error.strerror}") from None
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

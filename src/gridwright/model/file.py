@@ -139,11 +139,9 @@ def _length(key: str, values: Any, expected: int, per: str) -> None:
 
 
 def _unique(key: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{key} has {name!r} twice; expected names that differ")
-        seen.add(name)
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"{key} has {twice!r} twice; expected names that differ")
 
 
 def _everything_runs(key: str, rates: Any, classes: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Write CSV tables whose cells a spreadsheet does not run as formulas.
+"""Read CSV tables, and write them so that a spreadsheet runs no cell as a formula.
 
 Spreadsheets run cells that begin with =, +, - or @, and names and messages may come from others.
 Writing puts an apostrophe in front of such a cell; reading removes it.
@@ -6,10 +6,47 @@ Writing puts an apostrophe in front of such a cell; reading removes it.
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
+from .error import InputError, file_errors
+
+T = TypeVar("T")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def read_rows(
+    path: str | PathLike[str],
+    columns: Sequence[str],
+    parse: Callable[[list[str], str], T],
+    name: str = "",
+) -> list[T]:
+    """Read a CSV file with these columns; ``parse`` gets each row and its place in the file."""
+    found, name, expected = [], name or str(path), ",".join(columns)
+    try:
+        with file_errors(name, "read"), Path(path).open(newline="", encoding="utf-8-sig") as file:
+            table = csv.reader(file)
+            first = ",".join(next(table, []))
+            if first != expected:
+                raise InputError(f"{name}: the first line is {first!r}; expected {expected}")
+            for row in table:
+                where = f"{name}, line {table.line_num}"
+                if len(row) != len(columns):
+                    raise InputError(f"{where}: {len(row)} fields; expected {expected}")
+                found.append(parse(unquoted(row), where))
+    except UnicodeDecodeError:
+        raise InputError(f"{name} is not a text file; expected CSV in UTF-8") from None
+    except csv.Error as error:
+        raise InputError(f"{name} cannot be read: {error}") from None
+    return found
+
+
+def write_rows(path: str | PathLike[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a CSV file; the first row has the names of the columns."""
+    with file_errors(path, "written"), Path(path).open("w", newline="", encoding="utf-8") as file:
+        write_table(file, rows)
 
 
 def write_table(file: TextIO, rows: Iterable[Iterable[Any]], end: str = "\r\n") -> None:

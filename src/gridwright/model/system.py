@@ -265,6 +265,10 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         """The system as planners and policies see it, without random inaccuracy."""
         return self.replace(**self.assumed.stated(), assumed=None) if self.assumed else self
 
+    def per_class(self, values: Any) -> tuple[Any, ...]:
+        """Return one value per class, given one value or one per class."""
+        return values if isinstance(values, tuple) else (values,) * len(self.classes)
+
     def per_machine(self, values: Any) -> tuple[Any, ...]:
         """Return one value per machine, given one value, one per column, or one per machine."""
         if not isinstance(values, tuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
-from .error import InputError
+from .error import InputError, file_errors
 
 
 def load_module(path: Path) -> ModuleType:
@@ -16,10 +16,8 @@ def load_module(path: Path) -> ModuleType:
     A file is run once, and again as another module when it has changed.
     """
     path = path.resolve()
-    try:
+    with file_errors(path, "read"):
         contents = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
     digest = blake2b(bytes(path) + b"\0" + contents, digest_size=8).hexdigest()
     name = f"{path.stem}_{digest}"
     if name in sys.modules:

@@ -7,12 +7,11 @@ from ..experiments import Adversary, Comparison, Contest, Optimum, Result, Sweep
 from .allocation import draw_adversary, draw_allocation
 from .figure import FORMATS
 from .machines import draw_availability, draw_calibration, draw_run
-from .reproduction import can_draw, draw_reproduction, draw_testbed
+from .reproduction import draw_reproduction, draw_testbed
 from .results import draw_contest, draw_optimum, draw_replays, draw_results, draw_sweep
 
 __all__ = [
     "FORMATS",
-    "can_draw",
     "draw",
     "draw_adversary",
     "draw_allocation",

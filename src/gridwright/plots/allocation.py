@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allocation import allocate
-from .figure import literal, mark, new_figure, save
+from .figure import heat_map, literal, mark, new_figure, save, write_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,13 +33,11 @@ def draw_allocation(allocation: Allocation, path: Path | None = None) -> Figure:
         ("share of the machine's time", "share of its worth earned"),
         strict=True,
     ):
-        image = axes.imshow(
-            np.ma.masked_equal(values, 0), cmap="YlGnBu", vmin=0, vmax=1, aspect="auto"
-        )
-        figure.colorbar(image, ax=axes, label=words)
+        heat_map(axes, np.ma.masked_equal(values, 0), words)
         _label(axes, allocation)
         if machines <= READABLE:
-            _write(axes, values)
+            texts = [f"{share:.2f}".removeprefix("0") if share > 0 else "" for share in values.flat]
+            write_cells(axes, values, np.array(texts).reshape(values.shape), fontsize=6)
     pictures[0].set_title(
         f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
         f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
@@ -52,31 +49,12 @@ def _label(axes: Axes, allocation: Allocation) -> None:
     system = allocation.system
     axes.set_yticks(range(len(system.classes)), list(map(literal, system.classes)))
     axes.set(ylabel="class", xlabel="machine")
-    if len(system.machines) <= READABLE:
-        names = list(map(literal, system.machines))
-        axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-        return
-    firsts = np.flatnonzero(np.diff(system.column, prepend=-1))
-    if len(firsts) > READABLE:
-        firsts = firsts[:: len(firsts) // 20]
-    names = [literal(system.machines[first]) for first in firsts]
-    axes.set_xticks(firsts, names, rotation=90, fontsize=8)
-
-
-def _write(axes: Axes, values: NDArray[np.float64]) -> None:
-    for (i, j), value in np.ndenumerate(values):
-        if value > 0:
-            colour = "white" if value > 0.5 else "black"
-            words = f"{value:.2f}"
-            axes.text(
-                j,
-                i,
-                words.removeprefix("0"),
-                ha="center",
-                va="center",
-                fontsize=6,
-                color=colour,
-            )
+    shown = np.arange(len(system.machines))
+    if len(shown) > READABLE:  # the first machine of every column, or of some
+        shown = np.flatnonzero(np.diff(system.column, prepend=-1))
+        shown = shown[:: len(shown) // 20 if len(shown) > READABLE else 1]
+    names = [literal(system.machines[machine]) for machine in shown]
+    axes.set_xticks(shown, names, rotation=90, fontsize=8)
 
 
 def draw_adversary(found: Adversary, path: Path | None = None) -> Figure:
@@ -84,10 +62,9 @@ def draw_adversary(found: Adversary, path: Path | None = None) -> Figure:
     figure = new_figure(10, 3.6)
     rates, bars = figure.subplots(1, 2)
     system, best = found.system, allocate(found.system)
-    rates.imshow(best.efficiencies, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
-    for (i, j), rate in np.ndenumerate(system.nominal):
-        colour = "white" if best.efficiencies[i, j] > 0.5 else "black"
-        rates.text(j, i, f"{rate:.3g}", ha="center", va="center", color=colour)
+    heat_map(rates, best.efficiencies)
+    texts = [f"{rate:.3g}" for rate in system.nominal.flat]
+    write_cells(rates, best.efficiencies, np.array(texts).reshape(system.nominal.shape))
     rates.set_xticks(range(len(system.machines)), list(map(literal, system.machines)))
     arrivals = [
         f"{literal(name)}: {each:.3g}"

@@ -9,7 +9,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from ..model import InputError
+from ..model.error import file_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,13 +36,11 @@ def save(figure: Figure, path: Path | None) -> Figure:
     if path is None:
         return figure
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file every time
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "gridwright"}), catch_warnings():
-            simplefilter("ignore")  # a name in a script that no font here has
-            metadata: Any = dates.get(path.suffix.lower(), {})
-            figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    metadata: Any = dates.get(path.suffix.lower(), {})
+    salt = matplotlib.rc_context({"svg.hashsalt": "gridwright"})
+    with file_errors(path, "written"), salt, catch_warnings():
+        simplefilter("ignore")  # a name in a script that no font here has
+        figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
     return figure
 
 
@@ -54,6 +52,21 @@ def literal(name: str) -> str:
 def mark(result: Result) -> str:
     """Return what follows the name of a policy that is unstable or undecided."""
     return "" if result.stable else f"\n({result.stability.word})"
+
+
+def heat_map(axes: Axes, values: Any, label: str = "", **more: Any) -> None:
+    """Draw shares from 0 to 1 as a matrix: darker is more, and what is masked is white."""
+    image = axes.imshow(values, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto", **more)
+    if label:
+        axes.figure.colorbar(image, ax=axes, label=label)
+
+
+def write_cells(axes: Axes, shares: Any, words: Any, **looks: Any) -> None:
+    """Write into the cells of a heat map, in white where they are dark."""
+    for (i, j), text in np.ndenumerate(words):
+        if text:
+            colour = "white" if shares[i, j] > 0.5 else "black"
+            axes.text(j, i, text, ha="center", va="center", color=colour, **looks)
 
 
 def log_if_far(axes: Axes, values: Iterable[float]) -> None:

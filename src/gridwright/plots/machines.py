@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import literal, new_figure, save
+from .figure import heat_map, literal, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +53,11 @@ def draw_calibration(found: Calibrations, path: Path | None = None) -> Figure:
     for (left, right), each in zip(panels, found.machines, strict=True):
         times = [(p.at, p.seconds, p.mean) for p in each.lengths]
         _dots(left, times)
-        _line(left, each.time_line, times[-1][0], "C0")
+        _line(left, each.time_line, times[-1][0])
         left.set(xlabel="iterations of the loop", ylabel="seconds")
         rates = [(p.at, [1 / s for s in p.seconds], 1 / p.mean) for p in each.availabilities]
         _dots(right, rates)
-        _line(right, each.rate_line, 1.0, "C0")
+        _line(right, each.rate_line, 1.0)
         wanted = {"color": "0.6", "linestyle": ":", "label": "as imposed"}
         right.plot([0, 1], [0, each.imposed], **wanted)
         right.set(xlabel="imposed availability", ylabel="jobs a second")
@@ -74,9 +74,9 @@ def _dots(axes: Axes, points: Sequence[tuple[float, Sequence[float], float]]) ->
         axes.plot([at], [mean], "o", markersize=4, color="C0")
 
 
-def _line(axes: Axes, line: Line, end: float, colour: str) -> None:
+def _line(axes: Axes, line: Line, end: float) -> None:
     words = f"{line.intercept:.3g} + {line.slope:.4g} x, R² = {line.r2:.4f}"
-    axes.plot([0, end], [line.at(0), line.at(end)], color=colour, linewidth=1, label=words)
+    axes.plot([0, end], [line.at(0), line.at(end)], color="C0", linewidth=1, label=words)
 
 
 def draw_availability(week: Sequence[Sequence[float]], path: Path | None = None) -> Figure:
@@ -84,16 +84,8 @@ def draw_availability(week: Sequence[Sequence[float]], path: Path | None = None)
     shares = np.ma.masked_invalid(np.array(week, dtype=float))
     figure = new_figure(10, 3)
     axes = figure.subplots()
-    image = axes.imshow(
-        shares,
-        cmap="YlGnBu",
-        vmin=0,
-        vmax=1,
-        aspect="auto",
-        interpolation="none",
-        extent=(0, 24, 6.5, -0.5),
-    )
-    figure.colorbar(image, ax=axes, label="share of the CPU available")
+    place = {"interpolation": "none", "extent": (0, 24, 6.5, -0.5)}
+    heat_map(axes, shares, "share of the CPU available", **place)
     axes.set_xticks(range(0, 25, 3), [f"{hour}:00" for hour in range(0, 25, 3)])
     axes.set_yticks(range(7), DAYS)
     axes.set_title("CPU availability, the mean of all weeks known")

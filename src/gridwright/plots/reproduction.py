@@ -26,11 +26,6 @@ POLICIES = ("LPAS_DG", "Gcmu", "FCFS")
 PLATFORMS = ("simulation", "testbed")
 
 
-def can_draw(found: Reproduction) -> bool:
-    """Tell whether a target is a figure that has numbers."""
-    return "Figure" in found.target.name and any(each.ours for each in found.outcomes)
-
-
 def draw_reproduction(found: Reproduction, path: Path | None = None) -> Figure:
     """Draw a figure: along an inaccuracy, relative to another policy, or tasks on time."""
     figure = new_figure(6, 4)
@@ -90,16 +85,10 @@ def _draw_on_time(axes: Any, outcomes: tuple[Outcome, ...]) -> None:
     axes.legend(frameon=False)
 
 
-def _mark(outcome: Outcome) -> str:
-    """Return what follows the name of a policy that is unstable or undecided."""
-    if outcome.stable is False:
-        return "\n(unstable)"
-    return "\n(undecided)" if outcome.undecided else ""
-
-
 def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
     shown = [each for each in outcomes if each.ours is not None]
-    names = [each.cell["policy"] + _mark(each) for each in shown]
+    marks = [f"\n({each.stability})" if each.stability else "" for each in shown]
+    names = [each.cell["policy"] + mark for each, mark in zip(shown, marks, strict=True)]
     reference, what = "Gcmu", "mean response time"
     if any(each.cell["metric"] == "messages_relative" for each in shown):
         words = {"W_relative": "response time", "messages_relative": "messages"}
@@ -164,15 +153,12 @@ def draw_testbed(found: Sequence[Reproduction], path: Path | None = None) -> Fig
     rows = max(1, -(-len(cases) // 4))
     figure = new_figure(13, 2.6 * rows)
     panels = figure.subplots(rows, 4, squeeze=False).flat
-    looks: dict[str, Any] = {
-        "published": {"alpha": 0.5, "hatch": "//"},
-        "ours": {"alpha": 1},
-    }
+    looks: dict[str, Any] = {"published": {"alpha": 0.5, "hatch": "//"}, "ours": {"alpha": 1}}
     for axes, case in zip(panels, cases, strict=False):
         drawn: list[float] = []
         for k, (whose, platform) in enumerate(product(looks, PLATFORMS)):
-            value = _published if whose == "published" else _ours
-            heights = [value(cells.get((case, policy, platform))) for policy in POLICIES]
+            shown = [cells.get((case, policy, platform)) for policy in POLICIES]
+            heights = [_height(each, published=whose == "published") for each in shown]
             at = np.arange(len(POLICIES)) + (k - 1.5) * 0.2
             colour = f"C{PLATFORMS.index(platform)}"
             name = f"{platform}, {whose}"
@@ -190,15 +176,11 @@ def draw_testbed(found: Sequence[Reproduction], path: Path | None = None) -> Fig
     return save(figure, path)
 
 
-def _published(outcome: Outcome | None) -> float:
-    """Return the printed number, nan where none is printed."""
+def _height(outcome: Outcome | None, *, published: bool) -> float:
+    """Return the printed number or ours; nan where there is none."""
     if outcome is None:
         return float("nan")
     cell = outcome.cell
-    if "lo" in cell:
-        return float(cell["lo"] + cell["hi"]) / 2
-    return float(cell.get("value", "nan"))
-
-
-def _ours(outcome: Outcome | None) -> float:
-    return float("nan") if outcome is None or outcome.ours is None else outcome.ours.mean
+    if not published:
+        return float("nan") if outcome.ours is None else outcome.ours.mean
+    return float(cell["lo"] + cell["hi"]) / 2 if "lo" in cell else float(cell.get("value", "nan"))

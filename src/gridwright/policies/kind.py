@@ -48,13 +48,8 @@ class Kind:
     def __repr__(self) -> str:
         return f"<kind {self.name}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _kind, (self.name,)
-
-
-def _kind(name: str) -> Kind:
-    """Return a kind by name: a function of the module, as pickle wants it."""
-    return KINDS[name]
+    def __reduce__(self) -> str:
+        return self.name.upper()  # pickle looks up the constant of this module
 
 
 IDLE = ("longest", "fastest", "every", "rotate", "blocking")

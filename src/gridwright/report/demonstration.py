@@ -11,7 +11,7 @@ from .document import made, paragraph, picture, section, table, write_document
 
 if TYPE_CHECKING:
     from ..allocation import Allocation
-    from ..experiments import Comparison, Result
+    from ..experiments import Comparison
     from ..grid import Statistics
     from ..testbed import Run
 
@@ -48,6 +48,8 @@ def _parts(
         ],
     )
     first = comparison.results[0]
+    load = first.long_run_load
+    words = "" if load is None else f"The long-run load, failures included, is {100 * load:.1f} %."
     rows = [
         (str(each.policy), each.written("mean_number"), each.written("mean_response"), each.verdict)
         for each in comparison.results
@@ -58,7 +60,7 @@ def _parts(
         [
             paragraph(
                 f"{len(first.replications)} replications of {first.length}, seed {first.seed}, "
-                f"the same random numbers for every policy; 95 % intervals. {_load(first)}"
+                f"the same random numbers for every policy; 95 % intervals. {words}"
             ),
             table("Policies, simulated", heads, rows),
             *map(paragraph, comparison.conclusions),
@@ -72,11 +74,6 @@ def _parts(
     if trials:
         yield section("The same policies, for real", _trials(trials))
     yield section("Made with", [made([("seed", str(first.seed))])])
-
-
-def _load(result: Result) -> str:
-    load = result.long_run_load
-    return "" if load is None else f"The long-run load, failures included, is {100 * load:.1f} %."
 
 
 def _trials(trials: Sequence[Trial]) -> Iterator[str]:

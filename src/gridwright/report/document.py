@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -89,7 +90,7 @@ def table(
     label: str,
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
-    kinds: Iterable[str] | None = None,
+    kinds: Sequence[str] = (),
 ) -> str:
     """Return a table of plain words; a head that begins with ``>`` is of numbers.
 
@@ -108,9 +109,7 @@ def table(
     lines = [f"{region}<table>", "<thead><tr>"]
     lines += [cell("th", h.removeprefix(">"), n) for h, n in zip(heads, numbers, strict=True)]
     lines += ["</tr></thead><tbody>"]
-    told = iter(kinds) if kinds is not None else None
-    for row in rows:
-        last = next(told) if told is not None else ""
+    for row, last in zip(rows, kinds or repeat(""), strict=False):
         marks = [""] * (len(heads) - 1) + [last]
         cells = (cell("td", *each) for each in zip(row, numbers, marks, strict=True))
         lines.append(f"<tr>{''.join(cells)}</tr>")

@@ -12,7 +12,6 @@ from ..reproduction import (
     Laboratory,
     Reproduction,
     ReproductionData,
-    Row,
     Section,
     Verdict,
     counted,
@@ -97,14 +96,10 @@ def _table(found: Reproduction, own: Section) -> Iterator[str]:
         shows = f"{own.name}: {own.about}"
         yield picture(lambda path: draw_reproduction(found, path), own.name, shows=shows)
     kinds = [row.verdict for row in own.rows]
-    rows = table(f"Cells of {own.name}", HEADS, map(_cells, own.rows), kinds)
+    cells = ([*row[:5], f"{row.verdict}: {row.reason}".removesuffix(": ")] for row in own.rows)
+    rows = table(f"Cells of {own.name}", HEADS, cells, kinds)
     interesting = {Verdict.differs, Verdict.errata} & set(kinds)
     yield rows if interesting else details(f"{len(own.rows)} cells", [rows])
-
-
-def _cells(row: Row) -> list[str]:
-    *cells, verdict, reason = row
-    return [*cells, f"{verdict}: {reason}" if reason else verdict]
 
 
 def _anchor(own: Section) -> str:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from ..catalogue import Cell, cite
 from ..compiler.computer import computer
 from ..model import InputError
+from ..model.error import file_errors
 from .laboratory import Laboratory, Scale
 from .question import entry_of
 from .reproduce import Reproduction
@@ -50,10 +51,10 @@ WHAT = {
     "exec_rate_observed": "rate of class {class} on machine {machine}",
     "arrival_rate_observed": "arrival rate of class {class}",
 }
-"""How each metric is called; other metrics are called by their own name."""
+"""The name of each metric in tables; other metrics keep their own names."""
 POLICY = {"kbar": " k={}", "kbar_below": " k<{}", "constant": " C={}", "variant": ", {}"}
 MORE = {"inaccuracy_pct": ", I = {} %", "nodes": ", {} nodes", "etcvar": ", etcvar {:g}"}
-"""What follows the name of a policy, and of a metric, where a cell has these fields."""
+"""Text that follows the name of a policy, or of a metric, if a cell has these fields."""
 TESTBED = ("K:", "A:3.15", "A:3.16", "A:3.17", "A:3.18")
 TABLES: dict[str, tuple[str, ...]] = {
     "Push": ("A:2.",),
@@ -69,7 +70,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "In the text": ("A:text", "K:text", "D:text", "LP"),
     "Chains": ("W:",),
 }
-"""Which tables a section of differences.md explains: its heading and their names begin so."""
+"""How a heading in differences.md begins, and how the names of the tables under it begin."""
 
 
 class Row(NamedTuple):
@@ -144,7 +145,9 @@ class ReproductionData(NamedTuple):
             about = _json({k: v for k, v in section._asdict().items() if k != "rows"})
             rows = ",\n".join(_json(row) for row in section.rows)
             lines.append(f'{about[:-1]}, "rows": [\n{rows}\n]}}')
-        write_text(path, f'{_json(head)[:-1]}, "sections": [\n' + ",\n".join(lines) + "\n]}\n")
+        text = f'{_json(head)[:-1]}, "sections": [\n' + ",\n".join(lines) + "\n]}\n"
+        with file_errors(path, "written"):
+            path.write_text(text, encoding="utf-8")
 
 
 def read_data(path: Path | None = None) -> ReproductionData:
@@ -162,7 +165,7 @@ def read_data(path: Path | None = None) -> ReproductionData:
 
 
 def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> ReproductionData:
-    """Put what was reproduced into words."""
+    """Return everything that was reproduced as data."""
     today = datetime.now(UTC).date().isoformat()
     return ReproductionData(
         scale=str(laboratory.scale),
@@ -176,9 +179,7 @@ def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> Reproducti
 
 
 def section_of(found: Reproduction, scale: Scale) -> Section:
-    """Put a table that was reproduced into words."""
-    name = found.target.name
-    has_picture = "Figure" in name and any(each.ours for each in found.outcomes)
+    """Return a table that was reproduced as data."""
     rows = [
         Row(
             *label(outcome.cell),
@@ -189,8 +190,8 @@ def section_of(found: Reproduction, scale: Scale) -> Section:
         )
         for outcome in found.outcomes
     ]
-    picture = picture_of(found) if has_picture else ""
-    return Section(name, found.target.about, shortened(found, scale), picture, tuple(rows))
+    note = shortened(found, scale)
+    return Section(found.target.name, found.target.about, note, found.picture, tuple(rows))
 
 
 def label(cell: Cell) -> tuple[str, str, str]:
@@ -210,13 +211,8 @@ def _said(cell: Cell, words: dict[str, str]) -> str:
     return "".join(text.format(cell[key]) for key, text in words.items() if key in cell)
 
 
-def picture_of(found: Reproduction) -> str:
-    """Name the file that a figure is drawn into."""
-    return f"{found.target.name.lower().replace(':', '-').replace(' ', '-')}.svg"
-
-
 def shortened(found: Reproduction, scale: Scale) -> str:
-    """Say how much shorter than published the long runs of a table are, and how exact they are."""
+    """Say how much shorter than published the runs of a table are, and how precise they are."""
     short = [o for o in found.outcomes if o.ours and scale.extra(entry_of(o.cell)) < 1]
     systems = sorted({str(each.cell["system"]) for each in short})
     shares = {scale.share * scale.extra(name) for name in systems}
@@ -279,14 +275,6 @@ def _shipped(name: str) -> Path:
         if path.is_file():
             return path
     raise InputError(f"{name} is not part of this installation; reinstall gridwright")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file, or raise an error in one line."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _json(value: Any) -> str:

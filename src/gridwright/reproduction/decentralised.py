@@ -11,7 +11,7 @@ from ..catalogue import Cell, find
 from ..experiments import Result
 from ..statistics import Estimate
 from .laboratory import Run
-from .question import Answer, Question, answered, compared, exact, saved
+from .question import Question, answered, compared, exactly, saved
 
 POLICIES = {"MCT": "mct_dec", "LPAS_dec": "lpas_dec"}
 FIGURES = {"A:Figure 4.2": "4.B1", "A:Figure 4.3": "4.B2", "D:Figure 1": "4.B2"}
@@ -59,49 +59,36 @@ def drawn(name: str) -> Iterator[Cell]:
             yield {**table, "inaccuracy_pct": percent, "variant": REDRAWN}
 
 
-def _figure(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Question]:
-    """Make the question whose answer is a figure of one run."""
-
-    def question(cell: Cell) -> Question:
-        return Question(
-            (run_of(cell),), lambda results: answered(read(results[0], cell), results[0])
-        )
-
-    return question
+def _figure(cell: Cell, read: Callable[[Result], Estimate]) -> Question:
+    """Ask for a figure of one run."""
+    return Question((run_of(cell),), lambda results: answered(read(results[0]), results[0]))
 
 
-def _against(figure: str, *, is_saved: bool) -> Callable[[Cell], Question]:
-    """Make the question for a figure relative to another policy's, or for the percent saved."""
-
-    def question(cell: Cell) -> Question:
-        runs = run_of(cell), run_of(cell, cell.get("reference_policy", "MCT"))
-        return compared(runs, figure, saved) if is_saved else compared(runs, figure)
-
-    return question
+def _against(cell: Cell, figure: str, *read: Callable[[Estimate], Estimate]) -> Question:
+    """Ask for a figure relative to that of another policy."""
+    runs = run_of(cell), run_of(cell, cell.get("reference_policy", "MCT"))
+    return compared(runs, figure, *read)
 
 
-def _corner(arrivals: int, rates: int) -> Callable[[Cell], Question]:
-    """Make the question for the load where all rates are at one end of their range."""
-
-    def question(cell: Cell) -> Question:
-        system = find(cell["system"]).system
-        assert system.changes is not None
-        many = sorted(system.changes.arrivals)[arrivals] * system.arrivals
-        fast = sorted(system.changes.rates)[rates] * system.rates
-        load = 100 * allocate(system.replace(arrivals=many, rates=fast)).load
-        return Question((), lambda results: Answer(exact(load)))
-
-    return question
+def _load(cell: Cell, arrivals: int, rates: int) -> float:
+    """Return the load in percent if all rates are at one end of their range."""
+    system = find(cell["system"]).system
+    assert system.changes is not None
+    many = sorted(system.changes.arrivals)[arrivals] * system.arrivals
+    fast = sorted(system.changes.rates)[rates] * system.rates
+    return 100 * allocate(system.replace(arrivals=many, rates=fast)).load
 
 
 QUESTIONS: dict[str, Callable[[Cell], Question]] = {
-    "W_mean": _figure(lambda result, cell: result.mean_response),
-    "W_class": _figure(lambda result, cell: result.classes[cell["class"] - 1].mean_response),
-    "W_relative": _against("mean_response", is_saved=False),
-    "W_improvement_pct": _against("mean_response", is_saved=True),
-    "messages_relative": _against("messages_per_task", is_saved=False),
-    "messages_improvement_pct": _against("messages_per_task", is_saved=True),
-    "like_for_like_pct": _against("like_for_like", is_saved=True),
-    "load_lowest_pct": _corner(0, -1),
-    "load_highest_pct": _corner(-1, 0),
+    "W_mean": lambda cell: _figure(cell, lambda result: result.mean_response),
+    "W_class": lambda cell: _figure(
+        cell, lambda result: result.classes[cell["class"] - 1].mean_response
+    ),
+    "W_relative": lambda cell: _against(cell, "mean_response"),
+    "W_improvement_pct": lambda cell: _against(cell, "mean_response", saved),
+    "messages_relative": lambda cell: _against(cell, "messages_per_task"),
+    "messages_improvement_pct": lambda cell: _against(cell, "messages_per_task", saved),
+    "like_for_like_pct": lambda cell: _against(cell, "like_for_like", saved),
+    "load_lowest_pct": exactly(lambda cell: _load(cell, 0, -1)),
+    "load_highest_pct": exactly(lambda cell: _load(cell, -1, 0)),
 }

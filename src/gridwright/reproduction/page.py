@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from .data import ReproductionData, Section, write_text
+from ..model.error import file_errors
+from .data import ReproductionData, Section
 from .verdict import Verdict, counted
 
 MARKS = {
@@ -21,7 +22,8 @@ MARKS = {
 def write_page(data: ReproductionData, path: Path) -> None:
     """Write the page, and its data beside it with the ending ``.json``."""
     explained = (path.absolute().parent / "differences.md").exists()
-    write_text(path, draw_page(data, explained=explained))
+    with file_errors(path, "written"):
+        path.write_text(draw_page(data, explained=explained), encoding="utf-8")
     data.write(path.with_suffix(".json"))
 
 

@@ -163,13 +163,9 @@ def _more_on_time(cell: Cell) -> Question:
     return compared(runs, "on_time", lambda share: Estimate(*(100 * (e - 1) for e in share)))
 
 
-def _exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
+def exactly(value: Callable[[Cell], float]) -> Callable[[Cell], Question]:
     """Make a question that needs no simulation."""
-
-    def question(cell: Cell) -> Question:
-        return Question((), lambda results: Answer(exact(value(cell))))
-
-    return question
+    return lambda cell: Question((), lambda results: Answer(exact(value(cell))))
 
 
 @cache
@@ -207,10 +203,10 @@ QUESTIONS: dict[str, Callable[[Cell], Question]] = {
     ),
     "W_relative": _relative,
     "W_ratio_range": _relative,
-    "load_pct": _exactly(lambda cell: 100 / _capacity(cell)),
-    "rho": _exactly(lambda cell: 1 / _capacity(cell)),
-    "capacity": _exactly(_capacity),
-    "delta_entry": _exactly(_share),
+    "load_pct": exactly(lambda cell: 100 / _capacity(cell)),
+    "rho": exactly(lambda cell: 1 / _capacity(cell)),
+    "capacity": exactly(_capacity),
+    "delta_entry": exactly(_share),
 }
 TESTBED = {
     "arrival_rate_observed",

@@ -46,8 +46,12 @@ class Outcome(NamedTuple):
         if self.ours is not None:
             exact = self.ours.low == self.ours.high
             number = f"{self.ours.mean:.6g}" if exact else str(self.ours)
-        word = "unstable" if self.stable is False else "undecided" if self.undecided else ""
-        return f"{number} {word}".strip()
+        return f"{number} {self.stability}".strip()
+
+    @property
+    def stability(self) -> str:
+        """``unstable`` or ``undecided``; empty for a stable policy."""
+        return "unstable" if self.stable is False else "undecided" if self.undecided else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as ``--json`` prints it."""
@@ -66,6 +70,13 @@ class Reproduction(NamedTuple):
 
     target: Target
     outcomes: tuple[Outcome, ...]
+
+    @property
+    def picture(self) -> str:
+        """The file that it is drawn into; empty if it is no figure, or has no numbers."""
+        if "Figure" not in self.target.name or not any(each.ours for each in self.outcomes):
+            return ""
+        return f"{self.target.name.lower().replace(':', '-').replace(' ', '-')}.svg"
 
     def as_json(self) -> dict[str, Any]:
         """Return the table as ``--json`` prints it."""

@@ -11,24 +11,15 @@ from numpy.typing import NDArray
 
 from ..allocation import long_run_of
 from ..catalogue import Cell, experiment_names
-from ..model import InputError, System
+from ..model import Floats, InputError, System
 from ..statistics import Estimate, estimate, stability
 from ..testbed import Experiment, Run, actual_rates, runs
 from .question import POLICIES, Answer, entry_of, exact
-
-Floats = NDArray[np.float64]
 
 BATCHES = 10
 """Parts into which a run is divided to estimate the interval of its mean."""
 SAME = ("timeout", "detection", "failures", "job")
 """Fields that a run must share with the published experiment."""
-
-
-class Sighting(NamedTuple):
-    """The answer of our own runs to a cell, or why there is none."""
-
-    answer: Answer | None
-    words: str
 
 
 class _Measured(NamedTuple):
@@ -47,18 +38,18 @@ class _Measured(NamedTuple):
     """Machines that are busy on average."""
 
 
-def sighting(cell: Cell) -> Sighting:
-    """Answer a cell of the testbed from the runs in the journals."""
+def sighting(cell: Cell) -> tuple[Answer | None, str]:
+    """Answer a cell of the testbed from the runs in the journals; also say which, or why not."""
     find = ANSWERS.get(str(cell["metric"]))
     if find is None or "policy" not in cell or not str(cell.get("system", "")).startswith("MGST."):
-        return Sighting(None, "a figure of one run of the original, whose jobs are not known")
+        return None, "a figure of one run of the original, whose jobs are not known"
     entry, policy = entry_of(cell), POLICIES[cell["policy"]]
     found = [run for (name, used), run in _known() if (name, used) == (entry, policy)]
     if not found:
         command = f"gridwright run MGST-{cell.get('case')} --policy {policy}"
-        return Sighting(None, f"no run of it yet: '{command}' makes one")
+        return None, f"no run of it yet: '{command}' makes one"
     numbers = ", ".join(str(run.number) for run in found)
-    return Sighting(find(cell, found), f"run {numbers}, {found[-1].until:g} time units")
+    return find(cell, found), f"run {numbers}, {found[-1].until:g} time units"
 
 
 @cache

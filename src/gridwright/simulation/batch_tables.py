@@ -9,13 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..model import Distribution, GridPmf, InputError, Pmf, System
+from ..model import Distribution, Floats, GridPmf, InputError, Pmf, System
 from ..model.pmf import moved
 
 LARGEST = 50_000_000
 """Entries of a table at most: 400 MB."""
 
-Floats = NDArray[np.float64]
 Pmfs = list[list[GridPmf | None]]
 """By class and machine; None where the machine cannot run the class."""
 
@@ -56,14 +55,9 @@ def true_pmfs(system: System, rng: Generator) -> Pmfs:
                 times = source.measured[system.classes[i]][system.groups[column]]
                 row.append(GridPmf.from_samples(np.array(times) / share, width))
             else:
-                row.append(_made(_shape(system, i), 1 / rate, width))
+                row.append(_made(system.per_class(system.execution)[i], 1 / rate, width))
         found.append(row)
     return found
-
-
-def _shape(system: System, task_class: int) -> Distribution:
-    shape = system.execution
-    return shape[task_class] if isinstance(shape, tuple) else shape
 
 
 def _made(distribution: Distribution, mean: float, width: float) -> GridPmf:
@@ -81,7 +75,7 @@ def _drawn(system: System, i: int, mean: float, width: float, rng: Generator) ->
     if system.pmf.scale is not None:
         scale = rng.uniform(*system.pmf.scale)
         return GridPmf.from_samples(rng.gamma(mean / scale, scale, size), width)
-    shape = _shape(system, i)
+    shape = system.per_class(system.execution)[i]
     draws = np.asarray(shape.sample(rng, size), dtype=float) * mean / shape.mean
     return GridPmf.from_samples(draws, width)
 
@@ -103,7 +97,8 @@ def believed_pmfs(system: System, truth: Pmfs, rng: Generator) -> Pmfs:
                 continue
             factor = assumed.scale * system.effective[i, j] / rates[i, j]
             if assumed.execution is not None:
-                pmf = _made(_shape(system.believed, i), pmf.mean * factor, pmf.width)
+                shape = system.per_class(system.believed.execution)[i]
+                pmf = _made(shape, pmf.mean * factor, pmf.width)
             elif factor != 1:
                 pmf = pmf.scale(factor)
             bins = round(assumed.shift / pmf.width)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
-from ..model import Distribution, InputError, MarkovChain, System
+from ..model import Distribution, Floats, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .central_state import COUNT, SERVER, STREAM, TICKET, State
@@ -19,8 +18,6 @@ from .sampling import Shapes
 
 POOL = 1024
 MOST_CLASSES = 62
-
-Floats = NDArray[np.float64]
 
 
 def is_static(system: System) -> bool:
@@ -62,6 +59,7 @@ def make_state(
     count["planned"] = policy.planner is not None
     kinds, table = shapes.tables()
     rate = np.ascontiguousarray(nominal * view["availability"])
+    true = system.effective if is_static(system) else system.nominal  # else machines have speeds
     state = State(
         machines=view,
         classes=watched,
@@ -76,7 +74,7 @@ def make_state(
         stream=stream,
         ticket=free_pool(POOL, TICKET),
         count=count,
-        truth=_truth(system),
+        truth=np.array(true, order="C"),  # a read-only one would be compiled anew
         due=np.full(size, np.inf),
         tree=tree,
         ends=np.full((machines + 1, 3), -1, np.int64),
@@ -103,16 +101,6 @@ def make_plan(policy: Policy, state: State) -> Floats:
 def situation_of(state: State) -> Situation:
     """Describe the state to a planner."""
     return Situation(state.nominal, state.classes["arrival"].copy(), state.present, state.group)
-
-
-def _truth(system: System) -> Floats:
-    """Return the rates that the engine works with at speed 1.
-
-    Where nothing changes a machine's availability is in its rates, since the lazy loop knows no
-    speeds; else it is the machine's speed. A copy: an array that cannot be written to is of
-    another type, for which everything would be compiled anew.
-    """
-    return np.array(system.effective if is_static(system) else system.nominal, order="C")
 
 
 def _beliefs(system: System, rng: Generator) -> tuple[Floats, Floats]:
@@ -187,13 +175,11 @@ def _chain_row(chain: MarkovChain, state: int, widest: int) -> list[float]:
 
 
 def _streams(system: System, shapes: Shapes) -> Any:
-    classes = len(system.classes)
-    stream = records(classes, STREAM)
+    stream = records(len(system.classes), STREAM)
     stream["gap"] = 1 / system.arrival_rates
     stream["head"] = stream["tail"] = -1
     for field, shape in (("gap_shape", system.interarrival), ("work_shape", system.execution)):
-        each = shape if isinstance(shape, tuple) else (shape,) * classes
-        stream[field] = [shapes.number("tasks", distribution) for distribution in each]
+        stream[field] = [shapes.number("tasks", each) for each in system.per_class(shape)]
     return stream
 
 

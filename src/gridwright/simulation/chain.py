@@ -13,7 +13,7 @@ from ..policies import Policy
 from .chain_loop import events_per_step, loop
 from .chain_setup import make_state
 from .chain_state import ChainState
-from .driver import Conditions, Mechanism, doubled, linked
+from .driver import Conditions, Mechanism, doubled
 
 
 class Chains(Mechanism):
@@ -32,8 +32,7 @@ class Chains(Mechanism):
         self.state, self.distributions = make_state(system, policy, self.streams, horizon)
         applications = float(self.state.templates["applications"].mean())
         self.effort = applications * (1 + system.shape[1] / 8)
-        interpreted, shapes = conditions.interpreted, self.state.shapes
-        self.go = linked(loop, policy, interpreted=interpreted, shapes=shapes, inlined=False)
+        self.go = self.linked(loop, self.state.shapes, inlined=False)
         self.rest = (conditions.warmup, horizon, *self.streams[:4])
 
     def more_room(self, size: int) -> None:
@@ -43,10 +42,11 @@ class Chains(Mechanism):
     @property
     def responded(self) -> NDArray[np.int64]:
         """Jobs of each template that arrived after the warm-up and finished."""
-        return np.asarray(self.state.stream["ok"] + self.state.stream["late"])
+        stream = np.asarray(self.state.stream)
+        return stream["ok"] + stream["late"]
 
     def measured(self) -> dict[str, Any]:
-        state, count, stream = self.state, self.state.count[0], self.state.stream
+        state, count, stream = self.state, self.state.count[0], np.asarray(self.state.stream)
         arrived, ok, late = (int(stream[field].sum()) for field in ("arrived", "ok", "late"))
         jobs = {
             "ok": ok,
@@ -113,8 +113,8 @@ def margins(
 def _overdue(state: ChainState, horizon: float, warmup: float) -> Any:
     """Count the jobs in progress that are late already, by customer and window."""
     overdue = np.zeros_like(state.failed)
-    jobs = state.jobs[state.ticket["active"]]
-    template = state.templates[jobs["template"]]
+    jobs = np.asarray(state.jobs)[state.ticket["active"]]
+    template = np.asarray(state.templates)[jobs["template"]]
     late = (horizon - jobs["arrived"] > template["latency"]) & (jobs["arrived"] >= warmup)
     customer = template["customer"][late]
     window = (jobs["arrived"][late] / state.window[customer]).astype(np.int64)

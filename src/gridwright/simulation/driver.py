@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
 from ..compiler.target import CPU
-from ..model import Distribution, InputError, System
+from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
 from .event_log import EVENT
@@ -36,7 +36,6 @@ LONGEST = 1e15
 PAGE = 65536
 """Events on a page of the event log."""
 
-Floats = NDArray[np.float64]
 Loop = Callable[..., int]
 
 
@@ -147,6 +146,15 @@ class Mechanism:
         self.arguments = policy.arguments(system.shape)
         self.state: Any = None
 
+    def linked(self, loop: Loop, shapes: Any = None, *, inlined: bool = True, **hooks: Any) -> Loop:
+        """Put the policy, samplers and further hooks into a loop, compiled or in plain Python."""
+        if shapes is not None:
+            hooks |= samplers(shapes)
+        hooks["decide"] = self.policy.decide
+        if self.conditions.interpreted:
+            return bind(loop, **hooks)
+        return link(loop, allocating=self.policy.allocating, inlined=inlined, **hooks)
+
     def loop(self, until: float) -> int:
         """Run the loop until a time; return the reason why it stopped."""
         return int(self.go(self.state, self.arguments, until, *self.rest))
@@ -154,7 +162,7 @@ class Mechanism:
     @property
     def serving(self) -> NDArray[np.bool_]:
         """Whether each machine is serving a task now, so that its busy time is not yet counted."""
-        return np.asarray(self.core.server[self.serving_field] >= 0)
+        return np.asarray(self.core.server)[self.serving_field] >= 0
 
     def measured(self) -> dict[str, Any]:
         """Return the fields of ``Replication`` that only this kind measures."""
@@ -290,7 +298,8 @@ def _read_off(
 ) -> Replication:
     """Return what was measured, at the end of a run."""
     core, end = mechanism.core, mechanism.end
-    stream, server, count = core.stream, core.server, core.count[0]
+    stream, server = np.asarray(core.stream), np.asarray(core.server)  # quicker than records
+    count = core.count[0]
     length = end - mechanism.conditions.warmup
     busy, serving = server["busy"].copy(), mechanism.serving
     busy[serving] += end - server["begun"][serving]
@@ -316,23 +325,6 @@ def _read_off(
         trace=log,
         **mechanism.measured(),
     )
-
-
-def linked(
-    loop: Loop,
-    policy: Policy,
-    *,
-    interpreted: bool,
-    shapes: Any = None,
-    inlined: bool = True,
-    **hooks: Any,
-) -> Loop:
-    """Put a policy, samplers and further hooks into a loop, compiled or in plain Python."""
-    if shapes is not None:
-        hooks |= samplers(shapes)
-    if interpreted:
-        return bind(loop, decide=policy.decide, **hooks)
-    return link(loop, allocating=policy.allocating, inlined=inlined, decide=policy.decide, **hooks)
 
 
 def free_pool(size: int, ticket: np.dtype[Any], link_field: str = "next") -> Any:

@@ -58,11 +58,9 @@ class Shapes:
         shapes = np.zeros(len(self.distributions), SHAPE).view(np.recarray)
         parts: list[NDArray[np.float64]] = []
         for number, (_, distribution) in enumerate(self.distributions):
-            kind, a, b, part = _describe(distribution)
-            shapes[number].kind, shapes[number].a, shapes[number].b = kind, a, b
-            shapes[number].first = sum(each.shape[1] for each in parts)
-            shapes[number].count = part.shape[1]
-            shapes[number].used = part.shape[1]
+            *shape, part = _describe(distribution)
+            first, count = sum(each.shape[1] for each in parts), part.shape[1]
+            shapes[number] = (*shape, first, count, count)  # a buffer is used up at first
             parts.append(part)
         return shapes, np.concatenate([*parts, np.zeros((2, 1))], axis=1)
 

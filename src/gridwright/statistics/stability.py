@@ -104,7 +104,9 @@ def stability(
     'stable'
     """
     horizon = float(times[-1] - times[0])
-    second, last = _quarters(times, number)
+    quarter = horizon / 4
+    is_second = (times > times[0] + quarter) & (times <= times[0] + 2 * quarter)
+    second, last = number[:, is_second], number[:, times > times[0] + 3 * quarter]
     before, after = float(second.mean()), float(last.mean())
     growth = round((after - before) / (horizon / 2), 12)
     variance = 2 * arrivals if variance is None else variance
@@ -124,16 +126,6 @@ def stability(
     if horizon >= max(settles, level) and not _still_rises(second, last):
         return Stability(True, growth)
     return Stability(None, growth, _rounded_up(max(settles, level, LONGER * horizon)))
-
-
-def _quarters(
-    times: NDArray[np.float64], number: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the samples of the second and of the last quarter [replication, sample]."""
-    quarter = (times[-1] - times[0]) / 4
-    second = (times > times[0] + quarter) & (times <= times[0] + 2 * quarter)
-    last = times > times[0] + 3 * quarter
-    return number[:, second], number[:, last]
 
 
 def _still_rises(second: NDArray[np.float64], last: NDArray[np.float64]) -> bool:

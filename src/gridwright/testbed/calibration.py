@@ -113,7 +113,7 @@ class _Bench:
     def run(self, calls: dict[int, Call]) -> dict[int, float]:
         """Run a call on each machine; return the seconds that the journal says."""
         futures = {
-            j: self.grid.submit(function, *args, task_class=self.names[j], **kwargs)
+            j: self.grid.options(task_class=self.names[j]).submit(function, *args, **kwargs)
             for j, (function, args, kwargs) in calls.items()
         }
         for j, future in futures.items():
@@ -146,7 +146,10 @@ def _measure(
 
     imposed = 1 / (longest * AVAILABILITIES[0])
     known = {j: calibration_of(by_length[j]) for j in bench.group}
-    adjuster = _adjuster(len(bench.names), imposed, known)
+    machines = len(bench.names)  # a class for each, as in the grid
+    system = System(arrivals=[1.0] * machines, rates=np.eye(machines) * imposed)
+    anything = next(iter(known.values()))  # for machines that are not measured
+    adjuster = Adjuster(system, 1.0, "spin", [known.get(j, anything) for j in range(machines)])
     calls = [
         {j: adjuster.call(j, j, work=1.0, availability=share) for j in bench.group}
         for share in AVAILABILITIES
@@ -189,13 +192,6 @@ def _guess(bench: _Bench) -> dict[int, float]:
 
 def _points(places: Sequence[float], seconds: list[list[float]]) -> tuple[Point, ...]:
     return tuple(Point(at, tuple(each)) for at, each in zip(places, seconds, strict=True))
-
-
-def _adjuster(machines: int, imposed: float, known: dict[int, Calibration]) -> Adjuster:
-    """Make an adjuster that imposes one rate on each machine, for a class of its own."""
-    system = System(arrivals=[1.0] * machines, rates=np.eye(machines) * imposed)
-    anything = next(iter(known.values()))  # for machines that are not measured
-    return Adjuster(system, 1.0, "spin", [known.get(j, anything) for j in range(machines)])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from ..catalogue import experiment_names, experiment_path, load
@@ -267,16 +266,8 @@ class Experiment(Record):
 
     def settings(self) -> Settings:
         """Return the settings of the mapper."""
-        return Settings(
-            timeout=self.timeout,
-            on_timeout=self.on_timeout,
-            corrections=self.corrections,
-            resolution=self.resolution,
-        )
-
-    def shares(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return every machine's true availability."""
-        return np.array(self.system.mean_availability)
+        keys = ("timeout", "on_timeout", "corrections", "resolution")
+        return Settings(**{key: getattr(self, key) for key in keys})
 
     def to_toml(self) -> str:
         """Return the text of an experiment file that contains its system.

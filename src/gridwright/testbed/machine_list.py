@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
+from ..model.error import file_errors
 from .adjuster import Calibration
 
 FIELDS = "address; credential; minutes; iterations"
@@ -121,10 +122,8 @@ def write_machines(path: str | PathLike[str], machines: Iterable[Listed]) -> Non
         known = each.calibration
         figures = f"{known.seconds / 60:.9g}; {known.iterations:g}" if known else ";"
         lines.append(f"{each.address}; ; {figures}")
-    try:
+    with file_errors(path, "written"):
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def read_rates(path: str | PathLike[str]) -> NDArray[np.float64]:
@@ -159,9 +158,8 @@ def parse_rates(text: str, name: str) -> NDArray[np.float64]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        with file_errors(path, "read"):
+            return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file; expected UTF-8") from None
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from ..model import Distribution, InputError, System
+from ..model import Floats, InputError, System
 from ..model.record import NonNegative, Positive
-from ..model.spreadsheet import unquoted, write_table
+from ..model.spreadsheet import read_rows, write_rows
 
-Floats = NDArray[np.float64]
 JOB_COLUMNS = ["time", "class", "work"]
 
 
@@ -48,9 +44,9 @@ class JobList:
     def drawn(cls, system: System, duration: float, seed: int) -> Self:
         """Draw the jobs of a system, with a random stream for each class."""
         times, classes, works = [], [], []
-        for i, rate in enumerate(system.arrival_rates):
-            rng = np.random.default_rng([seed, i])
-            gap, work = _of(system.interarrival, i), _of(system.execution, i)
+        shapes = zip(*map(system.per_class, (system.interarrival, system.execution)), strict=True)
+        for i, (gap, work) in enumerate(shapes):
+            rng, rate = np.random.default_rng([seed, i]), system.arrival_rates[i]
             at = 0.0
             while True:
                 at += float(gap.sample(rng)) / gap.mean / rate
@@ -83,20 +79,13 @@ class JobList:
 
     def as_json(self) -> dict[str, Any]:
         """Return the list for a journal."""
-        return {
-            "time": self.times.tolist(),
-            "class": self.task_classes.tolist(),
-            "work": self.works.tolist(),
-        }
+        columns = (self.times, self.task_classes, self.works)
+        return {key: each.tolist() for key, each in zip(JOB_COLUMNS, columns, strict=True)}
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> Self:
         """Return the list that a journal has."""
-        return cls(words["time"], words["class"], words["work"])
-
-
-def _of(shapes: Any, i: int) -> Distribution:
-    return shapes[i] if isinstance(shapes, tuple) else shapes
+        return cls(*(words[key] for key in JOB_COLUMNS))
 
 
 def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]:
@@ -233,37 +222,3 @@ def _fault(row: list[str], system: System, where: str) -> Fault:
     if not 0 <= start < end:
         raise InputError(f"{where}: expected an end after the start")
     return Fault(system.machines.index(row[0]), start, end)
-
-
-T = TypeVar("T")
-
-
-def read_rows(
-    path: str | PathLike[str], columns: Sequence[str], parse: Callable[[list[str], str], T]
-) -> list[T]:
-    """Read a CSV file with these columns; ``parse`` gets each row and its place in the file."""
-    found = []
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            table = csv.reader(file)
-            if next(table, None) != list(columns):
-                raise InputError(f"{path}: expected a first line {','.join(columns)}")
-            for number, row in enumerate(table, start=2):
-                where = f"{path}, line {number}"
-                if len(row) != len(columns):
-                    raise InputError(f"{where}: {len(row)} fields; expected {', '.join(columns)}")
-                found.append(parse(unquoted(row), where))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    return found
-
-
-def write_rows(path: str | PathLike[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file whose first row has the names of the columns."""
-    try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            write_table(file, rows)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None

@@ -8,24 +8,24 @@ chooses among families.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import gamma, log1p, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model import (
     Deterministic,
     Distribution,
     Exponential,
+    Floats,
     Gamma,
     Hyperexponential,
     Lognormal,
     Weibull,
 )
 from ..model.distribution import describe
+from ..model.pmf import cumulative
 
-Floats = NDArray[np.float64]
 CONSTANT = 1e-6
 """Times with a squared coefficient of variation below this count as constant."""
 NEAR = 0.1
@@ -81,11 +81,10 @@ def fit(times: Floats) -> Fitted:
     best: Distribution = Deterministic()
     distance = float("nan")
     if scv > CONSTANT:
-        found = [
-            (_distance(x, shares), k, one) for k, (one, shares) in enumerate(_candidates(x, scv))
-        ]
-        distance, _, best = min(found)
-        plain = _distance(x, 1 - np.exp(-x))
+        distance, _, best = min(
+            (_distance(x, one), k, one) for k, one in enumerate(_candidates(scv))
+        )
+        plain = _distance(x, Exponential())
         if abs(sqrt(scv) - 1) < NEAR and plain < distance + ALIKE:
             best, distance = Exponential(), plain
     return Fitted(
@@ -93,41 +92,25 @@ def fit(times: Floats) -> Fitted:
     )
 
 
-def _distance(x: Floats, shares: Floats) -> float:
-    """Return the Kolmogorov–Smirnov distance, from the fitted cumulative values at the data."""
-    size = len(x)
+def _distance(x: Floats, distribution: Distribution) -> float:
+    """Return the Kolmogorov–Smirnov distance of a distribution of mean 1 from the sorted data."""
+    size, shares = len(x), cumulative(distribution, x)
     below = np.searchsorted(x, x, side="left") / size
     upto = np.searchsorted(x, x, side="right") / size
     return float(max((upto - shares).max(), (shares - below).max()))
 
 
-def _candidates(x: Floats, scv: float) -> Iterator[tuple[Distribution, Floats]]:
-    """Yield distributions with this variability, and their cumulative values at the data."""
-    from scipy.special import gammainc, ndtr
-
+def _candidates(scv: float) -> Iterator[Distribution]:
+    """Yield distributions with this variability."""
     if 0.01 <= 1 / scv <= 1e9:
-        yield Gamma(shape=1 / scv), gammainc(1 / scv, x / scv)
-    shape = _weibull_shape(scv)
-    if shape is not None:
-        yield Weibull(shape=shape), 1 - np.exp(-((x * gamma(1 + 1 / shape)) ** shape))
-    sigma = sqrt(log1p(scv))
-    with np.errstate(divide="ignore"):
-        yield Lognormal(scv=scv), ndtr((np.log(x) + sigma**2 / 2) / sigma)
-    if 1 <= scv <= 1e9:
-        mixed = Hyperexponential(scv=scv)
-        parts = zip(*mixed.phases, strict=True)
-        yield mixed, 1 - np.sum([p * np.exp(-x / m) for p, m in parts], axis=0)
-
-
-def _weibull_shape(scv: float) -> float | None:
+        yield Gamma(shape=1 / scv)
     low, high = 0.11, 50.0
-    if not _weibull_scv(high) < scv < _weibull_scv(low):
-        return None
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _weibull_scv(middle) > scv else (low, middle)
-    return (low + high) / 2
-
-
-def _weibull_scv(shape: float) -> float:
-    return gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1
+    if Weibull(shape=high).variance < scv < Weibull(shape=low).variance:
+        for _ in range(60):
+            middle = (low + high) / 2
+            is_low = Weibull(shape=middle).variance > scv
+            low, high = (middle, high) if is_low else (low, middle)
+        yield Weibull(shape=(low + high) / 2)
+    yield Lognormal(scv=scv)
+    if 1 <= scv <= 1e9:
+        yield Hyperexponential(scv=scv)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from ..model import InputError
 from .failure_trace import FailureTrace, parse_fta, parse_lanl
@@ -13,6 +13,8 @@ from .throughput import Throughputs, parse_throughputs
 from .trace_file import read_bytes, suffix
 
 Trace = JobTrace | FailureTrace | Throughputs
+KINDS = {JobTrace: "a trace of jobs", FailureTrace: "failures", Throughputs: "throughputs"}
+T = TypeVar("T")
 
 FORMATS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
     "swf": ("Standard Workload Format", parse_swf),
@@ -49,24 +51,19 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 
 def read_jobs(path: str | PathLike[str]) -> JobTrace:
     """Read a trace of jobs."""
-    found = read_trace(path)
-    if not isinstance(found, JobTrace):
-        raise InputError(f"{path}: expected a trace of jobs (.swf, .gwf), not {_kind(found)}")
-    return found
+    return _read_a(JobTrace, path, "a trace of jobs (.swf, .gwf)")
 
 
 def read_failures(path: str | PathLike[str]) -> FailureTrace:
     """Read a failure trace."""
+    return _read_a(FailureTrace, path, "a failure trace")
+
+
+def _read_a(kind: type[T], path: str | PathLike[str], expected: str) -> T:
     found = read_trace(path)
-    if not isinstance(found, FailureTrace):
-        raise InputError(f"{path}: expected a failure trace, not {_kind(found)}")
+    if not isinstance(found, kind):
+        raise InputError(f"{path}: expected {expected}, not {KINDS[type(found)]}")
     return found
-
-
-def _kind(trace: Trace) -> str:
-    if isinstance(trace, JobTrace):
-        return "a trace of jobs"
-    return "failures" if isinstance(trace, FailureTrace) else "throughputs"
 
 
 def format_of(data: bytes, ending: str = "") -> str | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..model import InputError
+from ..model.error import file_errors
 
 Trace = TypeVar("Trace")
 Row = TypeVar("Row")
@@ -47,10 +48,8 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         raise InputError(f"{path}: there is no such file")
     if not file.is_file():
         raise InputError(f"{path}: this is not a regular file; expected a trace")
-    try:
+    with file_errors(path, "read"):
         data = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
     for magic in UNPACK:
         if data.startswith(magic):
             try:
@@ -123,10 +122,8 @@ def suffix(path: str | PathLike[str]) -> str:
 def write_text(path: str | PathLike[str], text: str) -> None:
     """Write a file, packed as its name says (.gz, .xz, .bz2)."""
     pack = PACK.get(Path(path).suffix.lower(), bytes)
-    try:
+    with file_errors(path, "written"):
         Path(path).write_bytes(pack(text.encode("utf-8", "replace")))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 LARGEST = 1e12

@@ -1,7 +1,5 @@
 """Systems and experiments that come over the web: they must not name files of this computer."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 
@@ -17,7 +15,6 @@ from ..testbed import Experiment, Fault, draw_faults, parse_rates
 MOST_MACHINES = 10_000
 MOST_CLASSES = 1_000
 MOST_PAIRS = 500_000
-"""Of a class and a machine."""
 LONGEST_TEXT = 500_000
 """Characters of a file, or of a matrix of rates."""
 NAMES = ("name", "classes", "groups")
@@ -85,16 +82,14 @@ def _check_document(document: dict[str, Any]) -> None:
     _check_parts(document, "")
     rows = map(document.get, ("rates", "arrivals", "classes", "template"))
     classes = max(len(each) if isinstance(each, list) else 0 for each in rows)
-    if classes > MOST_CLASSES:
-        raise InputError(f"{classes:,} classes; expected at most {MOST_CLASSES:,}")
     machines = _machines(document)
-    if machines > MOST_MACHINES:
-        raise InputError(f"{machines:,} machines; expected at most {MOST_MACHINES:,}")
-    if classes * machines > MOST_PAIRS:
-        raise InputError(
-            f"{classes:,} classes on {machines:,} machines are {classes * machines:,} pairs; "
-            f"expected at most {MOST_PAIRS:,}"
-        )
+    for what, count, most in (
+        ("classes", classes, MOST_CLASSES),
+        ("machines", machines, MOST_MACHINES),
+        (f"pairs ({classes:,} classes on {machines:,} machines)", classes * machines, MOST_PAIRS),
+    ):
+        if count > most:
+            raise InputError(f"{count:,} {what}; expected at most {most:,}")
 
 
 def _machines(document: dict[str, Any]) -> int:
@@ -180,7 +175,7 @@ def read_definition(text: str, name: str = "the text") -> dict[str, Any]:
     return found
 
 
-def fits_a_testbed(system: System) -> str:
+def why_unfit(system: System) -> str:
     """Return why a system cannot run on real machines; empty if it can."""
     try:
         Experiment(system=system, policy="fcfs")

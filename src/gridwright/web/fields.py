@@ -4,8 +4,6 @@ Labels, hints, choices and defaults come from the fields of a model: their title
 types and defaults. Messages about a model name its fields as the page shows them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

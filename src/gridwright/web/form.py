@@ -1,10 +1,8 @@
 """An experiment as editable cells: its fields, its system and its machines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from ..model import InputError, System
 from ..testbed import Experiment, Fault, Listed
@@ -62,7 +60,7 @@ class Form:
     """All other keys of the experiment file, kept unchanged."""
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> Form:
+    def of(cls, document: dict[str, Any]) -> Self:
         """Make the cells of a document.
 
         >>> Form.of({"system": {"arrivals": [5], "rates": [[8]]}, "seed": 7}).cells["seed"]

@@ -6,21 +6,18 @@ sites. Clients on other computers need the token. Running one's own code or usin
 may answer with code, needs the token on this computer too: other people may have accounts here.
 """
 
-from __future__ import annotations
-
 import socket
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST = 2_000_000
 """Bytes that the body of a request may have."""
@@ -40,6 +37,13 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 """The page compiles its own templates, so its scripts may be inline; nothing comes from outside."""
+
+
+class Refusal(NamedTuple):
+    """A status, and the reason."""
+
+    status: int
+    words: str
 
 
 class Guard:
@@ -212,17 +216,8 @@ def _with_headers(send: Send) -> Send:
     return answer
 
 
-class Refusal(NamedTuple):
-    """A status, and the reason."""
-
-    status: int
-    words: str
-
-
 async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or close a websocket that wants to open."""
-    from starlette.responses import JSONResponse, RedirectResponse
-
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.words})
@@ -265,8 +260,6 @@ button {{ margin-top: .75rem; }}
 
 def login_routes(guard: Guard) -> list[Route]:
     """Return the routes of the login form, which exchanges the token for a cookie."""
-    from starlette.responses import HTMLResponse, RedirectResponse
-    from starlette.routing import Route
 
     async def show(request: Request) -> Response:
         return HTMLResponse(FORM.format(words=""), headers={"cache-control": "no-store"})

@@ -1,7 +1,5 @@
 """Policies pasted as code, which runs on this computer."""
 
-from __future__ import annotations
-
 import re
 from hashlib import blake2b
 from pathlib import Path
@@ -9,6 +7,7 @@ from threading import Thread
 
 from ..grid.ownership import home
 from ..model import InputError
+from ..model.error import file_errors
 from ..model.user_file import load_module
 from ..policies import Policy
 
@@ -57,11 +56,9 @@ def _keep(code: str) -> Path:
     """Write the code to a file: the compile cache and error messages need its path."""
     folder = home() / "pasted" / blake2b(code.encode(), digest_size=8).hexdigest()
     path = folder / NAME
-    try:
+    with file_errors(path, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(code, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return path
 
 

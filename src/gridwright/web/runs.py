@@ -4,8 +4,6 @@ A new run is first written to a journal; then ``gridwright run --resume`` conduc
 also says which process conducts the run.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal
@@ -50,6 +48,8 @@ def experiment_of(
     """Make an experiment from the catalogue, a saved one or a system, with some changes."""
     given = {key: value for key, value in changes.items() if value is not None}
     executor, address = given.pop("executor", ""), given.pop("address", "")
+    if "on" in given and (executor or address):
+        raise InputError("executor and address are deprecated names for on; give on alone")
     if address or executor == "local":
         given["on"] = address
     elif executor == "dask":
@@ -180,10 +180,9 @@ class Runs:
 
     def said(self, number: int) -> str:
         """Return the end of the log of a run's process, which says why it failed."""
-        try:
+        with suppress(OSError):
             return log_of(number).read_text("utf-8", "replace").strip()[-2000:]
-        except OSError:
-            return ""
+        return ""
 
     def _glance(self, path: Path) -> Overview:
         changed = path.stat().st_mtime_ns

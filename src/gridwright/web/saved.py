@@ -1,15 +1,13 @@
 """Saved systems and experiments: each is a file in $GRIDWRIGHT_HOME."""
 
-from __future__ import annotations
-
 import re
 import tomllib
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 from ..grid.ownership import home
 from ..model import InputError, System
+from ..model.error import file_errors
 from ..model.file import read
 from ..testbed import Experiment
 
@@ -20,15 +18,16 @@ MOST_SAVED = 500
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 
 
-def save(system: System, name: str) -> Path:
-    """Save a system under a name, replacing any of that name."""
+def save(found: System | Experiment, name: str) -> Path:
+    """Save a system, or an experiment with its system, replacing any of that name."""
     path = _path(name)
-    return _write(path, lambda: system.to_toml(path.parent))
-
-
-def save_experiment(experiment: Experiment, name: str) -> Path:
-    """Save an experiment with its system under a name, replacing any of that name."""
-    return _write(_path(name), experiment.to_toml)
+    if not path.exists() and len(saved_names()) >= MOST_SAVED:
+        raise InputError(f"{MOST_SAVED} are saved already; delete some first")
+    with file_errors(path, "written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = found.to_toml(path.parent) if isinstance(found, System) else found.to_toml()
+        path.write_text(text, encoding="utf-8")
+    return path
 
 
 def load_saved(name: str) -> System:
@@ -51,11 +50,8 @@ def remove_saved(name: str) -> bool:
 
 def saved_names() -> list[str]:
     """List the names of saved systems and experiments."""
-    return sorted(path.stem for path in _folder().glob("*.toml") if NAME.fullmatch(path.stem))
-
-
-def _folder() -> Path:
-    return home() / "systems"
+    files = (home() / "systems").glob("*.toml")
+    return sorted(path.stem for path in files if NAME.fullmatch(path.stem))
 
 
 def _path(name: str) -> Path:
@@ -64,18 +60,7 @@ def _path(name: str) -> Path:
         raise InputError(
             f"name {name[:40]!r}; expected letters, digits, spaces, points, dashes, at most 80"
         )
-    return _folder() / f"{name}.toml"
-
-
-def _write(path: Path, text: Callable[[], str]) -> Path:
-    if not path.exists() and len(saved_names()) >= MOST_SAVED:
-        raise InputError(f"{MOST_SAVED} are saved already; delete some first")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text(), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    return path
+    return home() / "systems" / f"{name}.toml"
 
 
 def own_experiments() -> list[str]:

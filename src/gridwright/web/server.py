@@ -1,28 +1,21 @@
 """The server: the REST API, the pages and their guard, on one address."""
 
-from __future__ import annotations
-
 import os
 import socket
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING
+
+import uvicorn
+from fastapi import FastAPI
 
 from ..grid.ownership import home
 from ..model import InputError
+from .api import make_api
 from .guard import LARGEST, Guard, is_loopback, login_routes
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
-    from .services import Services
+from .services import Services
 
 
 def serve(host: str = "127.0.0.1", port: int = 8080) -> None:
     """Serve the page until Ctrl-C; other computers need the token."""
-    try:
-        import uvicorn
-    except ImportError:
-        raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
     host = host.strip("[]")
     listening = _listen(host, port)
     port = listening.getsockname()[1]
@@ -62,11 +55,6 @@ def guarded(
     largest: int = LARGEST,
 ) -> Guard:
     """Make the whole application; without its pages it is the API alone."""
-    try:
-        from .api import make_api
-        from .services import Services
-    except ImportError:
-        raise InputError("the web page needs NiceGUI: pip install 'gridwright[ui]'") from None
     services = Services()
     api = make_api(services)
     guard = Guard(api, host, token, largest, is_open=is_open)

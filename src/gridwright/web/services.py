@@ -1,7 +1,5 @@
 """What the API and the pages of a server share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from .queue import Queue

@@ -1,9 +1,7 @@
 """A system as editable cells: texts that need not be valid yet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from .fields import as_number, as_text, as_whole
 
@@ -32,7 +30,7 @@ class Sheet:
     """All other keys of the system file, kept unchanged."""
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> Sheet:
+    def of(cls, document: dict[str, Any]) -> Self:
         """Make the cells of a document.
 
         >>> Sheet.of({"arrivals": [5, 8], "rates": [[8, 3], [4, 10]]}).rates

@@ -1,8 +1,7 @@
 """Simulations as background tasks, and what they have found so far."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -82,23 +81,18 @@ class Simulation(Task):
         self._note(self.policies[0], 0.0, [])
         with time_limit(SECONDS):  # the verdicts need this LP; it is solved once and kept
             long_run_of(self.system)
-        system, wanted = self.system, self.wanted
+        wanted, warmup = self.wanted, self.wanted.warmup
         rest = (self.horizon, wanted.replications, wanted.seed)
-        if len(self.policies) == 1:
-            (only,) = self.policies
-            found = simulate(
-                system,
-                only,
-                *rest,
-                warmup=wanted.warmup,
-                progress=lambda done, runs: self._note(only, done, runs),
+        if len(self.policies) > 1:
+            self.comparison = compare(
+                self.system, self.policies, *rest, warmup=warmup, progress=self._note
             )
+            self.results = {str(each.policy): _judged(each) for each in self.comparison.results}
+        else:
+            (only,) = self.policies
+            note = partial(self._note, only)
+            found = simulate(self.system, only, *rest, warmup=warmup, progress=note)
             self.results[str(only)] = _judged(found)
-            return
-        self.comparison = compare(
-            system, self.policies, *rest, warmup=wanted.warmup, progress=self._note
-        )
-        self.results = {str(each.policy): _judged(each) for each in self.comparison.results}
 
     def _note(self, policy: Policy, done: float, runs: list[Replication]) -> None:
         """Keep what was found so far; end if the simulation was stopped."""

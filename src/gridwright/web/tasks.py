@@ -1,7 +1,5 @@
 """Background tasks besides simulations: calibrations, reproduced tables, reports on runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

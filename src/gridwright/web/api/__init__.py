@@ -1,7 +1,5 @@
 """The REST API under /api, described by OpenAPI at /api/openapi.json."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version

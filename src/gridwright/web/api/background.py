@@ -1,7 +1,5 @@
 """Start, watch and stop background tasks: simulations, calibrations, published tables."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any
 

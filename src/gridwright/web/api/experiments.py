@@ -1,13 +1,12 @@
-"""The user's experiments: check, read, write and save them; their machines and faults."""
-
-from __future__ import annotations
+"""Experiments: list, check, read, write and save them; their machines and faults."""
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from ...testbed import Fault, parse_machines, rows_of, spells
+from ...catalogue import experiment_names
+from ...testbed import Experiment, Fault, parse_machines, rows_of, spells
 from ..documents import (
     check_failures,
     document_of,
@@ -18,13 +17,14 @@ from ..documents import (
     read_definition,
 )
 from ..queue import solved
-from ..saved import load_own, own_experiments, remove_saved, save_experiment
-from .parts import BUSY, MISSING, Body, missing
+from ..runs import available_machines
+from ..saved import load_own, own_experiments, remove_saved, save
+from .parts import BUSY, FORBIDDEN, MISSING, Body, check_cluster, listed, missing
 from .systems import Text
 
 Definition = Annotated[
     dict[str, Any],
-    Field(description="What an experiment file would say, its system in it, as an object."),
+    Field(description="The content of an experiment file, with its system, as an object."),
 ]
 
 
@@ -41,17 +41,42 @@ class Tracing(Defined):
 
 
 def experiment_routes() -> APIRouter:
-    """Make the routes of the user's experiments."""
+    """Make the routes of experiments."""
     routes = APIRouter(tags=["experiments"])
+
+    @routes.get("/experiments")
+    def list_experiments() -> list[str]:
+        """List the experiments of the catalogue."""
+        return list(experiment_names())
+
+    @routes.get("/experiments/own")
+    def list_own() -> list[str]:
+        """List the saved experiments."""
+        return own_experiments()
+
+    @routes.get("/experiments/{name}", responses=MISSING)
+    def one_experiment(name: str) -> dict[str, Any]:
+        """Show an experiment: its fields, and the name and size of its system."""
+        if name not in experiment_names():
+            raise missing("such experiment")
+        found = Experiment.find(name)
+        classes, machines = found.system.shape
+        system = {"name": found.system.name, "classes": classes, "machines": machines}
+        return plain({**found.model_dump(mode="json", exclude={"system", "tls"}), "system": system})
+
+    @routes.get("/machines", responses=FORBIDDEN)
+    def list_machines(
+        request: Request, address: Annotated[str, Query(max_length=200)] = ""
+    ) -> list[dict[str, Any]]:
+        """List the available machines: the workers of a cluster, or this computer."""
+        if address:
+            check_cluster(request)
+        return [each._asdict() for each in available_machines(address)]
 
     @routes.post("/experiments/validate", responses=BUSY)
     async def validate(given: Defined) -> dict[str, Any]:
         """Check a definition; return its mistakes, each with its place."""
-        found = await solved(lambda: experiment_mistakes(given.definition))
-        return {
-            "valid": not found,
-            "mistakes": [{"place": list(each.place), "words": each.words} for each in found],
-        }
+        return listed(await solved(lambda: experiment_mistakes(given.definition)))
 
     @routes.post("/experiments/read", responses=BUSY)
     async def read(given: Text) -> dict[str, Any]:
@@ -71,14 +96,11 @@ def experiment_routes() -> APIRouter:
     @routes.post("/machines/read", tags=["machines"], responses=BUSY)
     async def read_list(given: Text) -> list[dict[str, Any]]:
         """Read a machine list; the answer has no passwords."""
-        listed = await solved(lambda: parse_machines(given.text, "the list"))
+        found = await solved(lambda: parse_machines(given.text, "the list"))
+        keys = ("iterations", "seconds")
         return [
-            {
-                "address": each.address,
-                "iterations": None if each.calibration is None else each.calibration.iterations,
-                "seconds": None if each.calibration is None else each.calibration.seconds,
-            }
-            for each in listed
+            {"address": each.address, **{key: getattr(each.calibration, key, None) for key in keys}}
+            for each in found
         ]
 
     @routes.get("/experiments/own/{name}", responses=MISSING)
@@ -92,7 +114,7 @@ def experiment_routes() -> APIRouter:
     @routes.put("/experiments/own/{name}", responses=BUSY)
     async def keep(name: str, given: Defined) -> dict[str, str]:
         """Save an experiment with its system, replacing any of that name."""
-        await solved(lambda: save_experiment(experiment_from(given.definition), name))
+        await solved(lambda: save(experiment_from(given.definition), name))
         return {"saved": name}
 
     @routes.delete("/experiments/own/{name}", responses=MISSING)

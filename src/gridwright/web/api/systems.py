@@ -1,7 +1,5 @@
 """Systems of the catalogue and of the user: show, check and allocate them; the policies."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Annotated, Any
 
@@ -23,7 +21,7 @@ from ..documents import (
     system_of,
 )
 from ..queue import solved
-from .parts import BUSY, MISSING, Body, SystemGiven, missing
+from .parts import BUSY, MISSING, Body, SystemGiven, listed, missing
 
 
 class Allocating(Body):
@@ -66,11 +64,7 @@ def system_routes() -> APIRouter:
     @routes.post("/systems/validate", responses=BUSY)
     async def validate(document: dict[str, Any]) -> dict[str, Any]:
         """Check a system document; return its mistakes, each with its place."""
-        found = await solved(lambda: find_mistakes(document))
-        return {
-            "valid": not found,
-            "mistakes": [{"place": list(each.place), "words": each.words} for each in found],
-        }
+        return listed(await solved(lambda: find_mistakes(document)))
 
     @routes.post("/systems/read", responses=BUSY)
     async def read(given: Text) -> dict[str, Any]:

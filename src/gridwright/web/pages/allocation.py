@@ -1,9 +1,6 @@
-"""The allocation beside a system: capacity, load, who should serve whom, what limits it."""
-
-from __future__ import annotations
+"""The allocation beside a system: capacity, load, who serves whom, and what limits it."""
 
 from html import escape
-from typing import NamedTuple
 
 import numpy as np
 from nicegui import background_tasks, ui
@@ -11,34 +8,34 @@ from nicegui import background_tasks, ui
 from ...allocation import Allocation, Change, allocate
 from ...model import InputError, System
 from ..queue import solved
+from .frame import heading
 
 MOST_CHOICES = 300
 FEW_PAIRS = 200
 """Pairs of a class and a group up to which an allocation is solved at once."""
 MOST_ROWS = 60
 """Classes and machines that are shown."""
+Solution = tuple[Allocation, str, Change | None]
+"""An allocation, its verdict, and what changes with the machines that are switched off."""
 
 
 class AllocationCard:
-    """What a system can bear, with some of its machines switched off."""
+    """The capacity of a system, with some of its machines switched off."""
 
     def __init__(self) -> None:
         self.system: System | None = None
         with ui.card().classes("min-w-0"):
-            ui.label("Allocation").classes("text-lg").props("role=heading aria-level=2")
+            heading("Allocation").classes("text-lg")
             self.capacity = ui.label().classes("text-xl gw-steady").mark("capacity")
             self.words = ui.label().classes("gw-steady")
-            self.down = (
-                ui.select([], label="Switched off", multiple=True, on_change=self._solve)
-                .classes("w-72")
-                .props("use-chips")
-            )
+            self.down = ui.select([], label="Switched off", multiple=True, on_change=self._solve)
+            self.down.classes("w-72").props("use-chips")
             self.change = ui.label().classes("gw-steady")
             self.map = ui.html("", sanitize=False).classes("gw-scroll")
             self.limits = ui.label().classes("gw-quiet")
 
     def show(self, system: System | None) -> None:
-        """Show a system; none where what is typed is not one yet."""
+        """Show a system; None means that the cells are not valid yet."""
         self.system = system
         if system is not None:
             names = list(system.machines[:MOST_CHOICES])
@@ -62,38 +59,32 @@ class AllocationCard:
         down = tuple(self.down.value or ())
         if self.system.rates.size > FEW_PAIRS:
             self._blank("The allocation is being solved.")
-            background_tasks.create(self._solve_beside(self.system, down))
+            background_tasks.create(self._solve_in_thread(self.system, down))
             return
         try:
-            self._tell(_solution(self.system, down))
+            self._show(*_solution(self.system, down))
         except InputError as error:
             self._blank(str(error))
 
-    async def _solve_beside(self, system: System, down: tuple[str, ...]) -> None:
-        """Solve without holding up the page; show it, if it is still what is asked for."""
-        found: Solution | str
+    async def _solve_in_thread(self, system: System, down: tuple[str, ...]) -> None:
+        """Solve without blocking the page; show the result unless another one is wanted by then."""
+        found, wrong = None, ""
         try:
             found = await solved(lambda: _solution(system, down))
         except InputError as error:
-            found = str(error)
-        if self.system is not system or down != tuple(self.down.value or ()):
-            return
-        if isinstance(found, str):
-            self._blank(found)
-        else:
-            self._tell(found)
+            wrong = str(error)
+        if self.system is system and down == tuple(self.down.value or ()):
+            self._blank(wrong) if found is None else self._show(*found)
 
     def _blank(self, words: str) -> None:
         self.capacity.text, self.words.text = "λ* unknown", words
         self.map.content = self.change.text = self.limits.text = ""
 
-    def _tell(self, solution: Solution) -> None:
-        found = solution.found
+    def _show(self, found: Allocation, words: str, changed: Change | None) -> None:
         self.capacity.text = f"λ* = {found.capacity:.4f}, load {100 * found.load:.1f} %"
-        self.words.text = solution.words
+        self.words.text = words
         self.change.text = ""
-        if solution.changed is not None:
-            changed = solution.changed
+        if changed is not None:
             pairs = ", ".join(f"{i} on {j}" for i, j in changed.gained[:6])
             self.change.text = (
                 f"λ* goes from {changed.before:.4f} to {changed.after:.4f}. "
@@ -106,33 +97,23 @@ class AllocationCard:
         self.limits.text = f"Limited by class {classes} on machine {machines}{more}."
 
 
-class Solution(NamedTuple):
-    """An allocation, what it means, and what changed with the machines that are switched off."""
-
-    found: Allocation
-    words: str
-    changed: Change | None
-
-
 def _solution(system: System, down: tuple[str, ...]) -> Solution:
     found = allocate(system, down=down)
-    changed = allocate(system).change(found) if down else None
-    return Solution(found, found.verdict.words, changed)
+    return found, found.verdict.words, allocate(system).change(found) if down else None
 
 
 def heat_map(found: Allocation) -> str:
-    """Draw δ* as a table: the darker, the larger the share, which stands there as a number too."""
+    """Draw δ* as a table of numbers; the larger the share, the darker its cell."""
     system = found.system
     firsts = np.unique(system.column, return_index=True)[1]
     alike = len(firsts) < len(system.machines) and not found.down
     shown = firsts if alike or len(system.machines) > MOST_ROWS else np.arange(len(system.machines))
     shown = shown[:MOST_ROWS]
-    heads = []
+    head = ""
     for j in shown:
         count = system.counts[system.column[j]] if alike else 1
         name = system.groups[system.column[j]] if alike else system.machines[j]
-        heads.append(escape(name) + (f" ×{count}" if count > 1 else ""))
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+        head += f'<th scope="col">{escape(name)}{f" ×{count}" if count > 1 else ""}</th>'
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(_cell(float(found.shares[i, j])) for j in shown)

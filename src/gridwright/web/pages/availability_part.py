@@ -1,7 +1,5 @@
 """The availability tab of Define: set or send availability and prediction of machines."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,15 +7,14 @@ from nicegui import run as background
 from nicegui import ui
 
 from ...grid import request
+from ...grid.journal import Journal
 from ...grid.prediction import Prediction
-from ...model import GridwrightError, InputError
+from ...model import InputError
 from ..fields import as_number, fields_of
 from ..form import Place
-from ..runs import open_journal
-from ..services import Services
 from .cells import Cells, Part
-from .frame import tell
-from .machine_part import machine_table, show_rows
+from .frame import errors_shown, offer, read_journal, tell
+from .machine_part import machine_table, selected, show_rows
 
 COLUMNS = {"machine": "machine", "availability": "availability", "prediction": "prediction"}
 FIELDS = fields_of(Prediction)
@@ -27,27 +24,25 @@ MODES = {"": "like all machines", **FIELDS["mode"].choices}
 class AvailabilityPart(Part):
     """Set values for the selected machines, in the definition or in a run."""
 
-    def __init__(self, cells: Cells, services: Services) -> None:
+    def __init__(self, cells: Cells) -> None:
         super().__init__(cells)
-        self.services = services
         self.table = machine_table(COLUMNS, "Availability of the machines")
         with ui.row().classes("gap-2 items-end"):
             self.share = ui.input("Availability", value="1").props("dense").classes("w-28")
             self.period = ui.input("Time units (empty: for ever)").props("dense").classes("w-56")
             label = FIELDS["mode"].label
-            self.mode = ui.select(MODES, label=label, value="", on_change=self._show)
-            self.mode.props("dense").classes("w-64")
+            self.mode = ui.select(MODES, label=label, value="").props("dense").classes("w-64")
             self.weight = ui.input(FIELDS["c"].label, value=FIELDS["c"].text)
             self.weights = ui.input(
                 FIELDS["weights"].label, value=", ".join(map(str, FIELDS["weights"].default))
             )
-            for each in (self.weight, self.weights):
+            for each, mode in ((self.weight, "recursive"), (self.weights, "weekly")):
                 each.props("dense").classes("w-48")
+                each.bind_visibility_from(self.mode, "value", value=mode)
         with ui.row().classes("gap-2 items-end"):
             ui.button("Set for those selected", on_click=self.put).props("outline")
             self.run = ui.select({}, label="Run").props("dense").classes("w-64")
             ui.button("Send to the run", on_click=self.send).props("outline")
-        self._show()
         ui.timer(2.0, self._runs)
 
     def refresh(self) -> None:
@@ -62,7 +57,7 @@ class AvailabilityPart(Part):
 
     def put(self) -> None:
         """Set availability and prediction of the selected machines in the definition."""
-        names = [row["machine"] for row in self.table.selected]
+        names = selected(self.table)
         if not names:
             tell("select machines in the table first", "info")
             return
@@ -91,26 +86,24 @@ class AvailabilityPart(Part):
 
     async def send(self) -> None:
         """Send availability and prediction to the selected machines of a run."""
-        names = [row["machine"] for row in self.table.selected]
-        number = self.run.value
+        names, number = selected(self.table), self.run.value
         if not names or not number:
             tell("select machines in the table, and a run", "info")
             return
-        try:
+        with errors_shown():
             share, period = self._share(), as_number(str(self.period.value or "1e9"))
+            if not isinstance(period, float):
+                raise InputError(f"time units is {period!r}; expected a number")
             way = self._prediction()
 
-            def ask() -> None:
-                with open_journal(int(number)) as journal:
-                    for name in names:
-                        request(journal, "impose", name, f"{share:g} {period:g}")
-                        if way is not None:
-                            request(journal, "predict", name, json.dumps(way))
+            def ask(journal: Journal) -> None:
+                for name in names:
+                    request(journal, "impose", name, f"{share:g} {period:g}")
+                    if way is not None:
+                        request(journal, "predict", name, json.dumps(way))
 
-            await background.io_bound(ask)
+            await read_journal(int(number), ask)
             tell(f"run {number}: sent to {', '.join(names)}", "positive")
-        except (GridwrightError, ValueError) as error:
-            tell(error)
 
     def _share(self) -> float:
         share = as_number(str(self.share.value or ""))
@@ -137,17 +130,11 @@ class AvailabilityPart(Part):
         Prediction.of(words)  # raises an error if it is not valid
         return words
 
-    def _show(self) -> None:
-        self.weight.set_visibility(self.mode.value == "recursive")
-        self.weights.set_visibility(self.mode.value == "weekly")
-
     async def _runs(self) -> None:
-        known = await background.io_bound(self.services.runs.all) or []
+        known = await background.io_bound(self.cells.services.runs.all) or []
         going = [each for each in known if each.state in ("running", "paused")]
         options = {each.run: f"run {each.run}: {each.name or each.system}" for each in going}
-        if self.run.options != options:
-            kept = self.run.value if self.run.value in options else next(iter(options), None)
-            self.run.set_options(options, value=kept)
+        offer(self.run, options)
 
 
 def _words(way: Any) -> str:

@@ -1,7 +1,5 @@
 """What the tabs of Define share: the cells, undo, and the messages of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, MutableMapping
 from copy import deepcopy
 from itertools import islice
@@ -16,6 +14,7 @@ from ...testbed import Experiment
 from ..documents import experiment_from, experiment_mistakes, system_of
 from ..fields import FormField, with_labels
 from ..form import Form, Place
+from ..services import Services
 from .frame import tell
 
 Step = tuple[int | str, ...]
@@ -33,8 +32,8 @@ FIRST = {
 class Cells:
     """The form that the user fills in; every step can be undone."""
 
-    def __init__(self, kept: MutableMapping[str, Any]) -> None:
-        self.kept = kept
+    def __init__(self, kept: MutableMapping[str, Any], services: Services) -> None:
+        self.kept, self.services = kept, services
         self.form = Form.of(deepcopy(kept.get("definition") or FIRST))
         self.before: list[Form] = []
         self.parts: dict[str, Part] = {}
@@ -68,8 +67,8 @@ class Cells:
         except InputError as error:
             self.before.pop()
             tell(error)
-            return
-        self.lay_out()
+        else:
+            self.lay_out()
 
     def take(self, document: dict[str, Any]) -> None:
         """Load another definition; a system alone keeps the rest of the experiment."""
@@ -87,9 +86,9 @@ class Cells:
         """Undo the last step."""
         if not self.before:
             tell("there is nothing to undo", "info")
-            return
-        self.form = self.before.pop()
-        self.lay_out()
+        else:
+            self.form = self.before.pop()
+            self.lay_out()
 
     def lay_out(self) -> None:
         """Draw every part again."""
@@ -114,8 +113,7 @@ class Cells:
         words = {each.place: each.words for each in self.found}
         for part in self.parts.values():
             for place, made in part.inputs.items():
-                if made.error != words.get(place):
-                    made.error = words.get(place)
+                made.error = words.get(place)
             part.refresh()
         self.checked()
 
@@ -169,13 +167,6 @@ class Cells:
             self.check()
 
         return changed
-
-    def offer(self, chosen: ui.select) -> None:
-        """List the machines in a select; keep the one that is chosen, if it is still there."""
-        names = list(self.shown())
-        if chosen.options != names:
-            kept = chosen.value if chosen.value in names else next(iter(names), None)
-            chosen.set_options(names, value=kept)
 
 
 class Part:

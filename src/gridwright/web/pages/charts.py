@@ -1,7 +1,5 @@
 """Line charts, and the bars that show when machines fail."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 from types import MappingProxyType

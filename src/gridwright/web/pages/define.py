@@ -1,49 +1,55 @@
 """Define: edit a system and its experiment, with their mistakes and the capacity."""
 
-from __future__ import annotations
-
 from typing import Any
 
+from fastapi import Request
 from nicegui import app, events, ui
 from nicegui import run as background
 
 from ...catalogue import experiment_names, find
-from ...model import InputError
+from ...model import System
 from ...testbed import Experiment
-from ..documents import document_of, fits_a_testbed, read_definition, read_text
+from ..documents import document_of, read_definition, read_text, why_unfit
+from ..guard import may_run_code
 from ..queue import solved
 from ..runs import check_cluster, check_size
-from ..saved import OWN, load_own, own_experiments, save, save_experiment
+from ..saved import OWN, load_own, own_experiments, save
 from ..services import Services
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
-from .cells import Cells
+from .cells import Cells, Part
 from .experiment_part import ExperimentPart
 from .fault_part import FaultPart
-from .frame import frame, system_choices, system_named, tell
+from .frame import errors_shown, frame, system_choices, system_named, tell
 from .machine_part import MachinePart, pick_file, read_upload
 from .system_part import SystemPart
 
 BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
 """Columns of fixed widths, so that nothing moves from tab to tab."""
-PARTS = ("System", "Experiment", "Machines", "Failure periods", "Availability")
+PARTS: dict[str, type[Part]] = {
+    "System": SystemPart,
+    "Experiment": ExperimentPart,
+    "Machines": MachinePart,
+    "Failure periods": FaultPart,
+    "Availability": AvailabilityPart,
+}
 
 
-async def define_page(services: Services, *, trusted: bool) -> None:
+async def define_page(services: Services, request: Request) -> None:
     """Show the page; a reload keeps what was typed."""
     client = ui.context.client
     await client.connected()
     if client.is_deleted:  # the browser never opened the page
         return
     with frame("Define"):
-        Editor(Cells(app.storage.tab), services, trusted=trusted)
+        Editor(Cells(app.storage.tab, services), trusted=may_run_code(request))
 
 
 class Editor:
     """The cells in their parts, and the allocation beside them."""
 
-    def __init__(self, cells: Cells, services: Services, *, trusted: bool) -> None:
-        self.cells, self.services, self.trusted = cells, services, trusted
+    def __init__(self, cells: Cells, *, trusted: bool) -> None:
+        self.cells, self.trusted = cells, trusted
         self._tools()
         with ui.element("div").classes(BESIDE):
             with ui.card().classes("min-w-0"):
@@ -54,17 +60,13 @@ class Editor:
         cells.lay_out()
 
     def _tools(self) -> None:
+        own = {f"{OWN}{name}": f"{name} (saved)" for name in own_experiments()}
+        published = {name: name for name in experiment_names()}
+        about = "an experiment or a system (.toml), or rates (.csv, .mue)"
         with ui.row().classes("items-end gap-2"):
             self._chooser("Load a system", system_choices(), self.load)
-            own = {f"{OWN}{name}": f"{name} (saved)" for name in own_experiments()}
-            published = {name: name for name in experiment_names()}
             self._chooser("Load an experiment", own | published, self.load_experiment)
-            pick_file(
-                "Import a file",
-                ".toml,.csv,.mue,.txt",
-                self.upload,
-                "an experiment or a system (.toml), or rates (.csv, .mue)",
-            )
+            pick_file("Import a file", ".toml,.csv,.mue,.txt", self.upload, about)
             ui.button("Paste rates", on_click=self.paste).props("outline")
             ui.button("Undo", on_click=self.cells.undo).props("outline")
             ui.button("Save", on_click=self.save)
@@ -72,25 +74,22 @@ class Editor:
             ui.button("Run it", on_click=self.run).props("outline")
 
     def _chooser(self, label: str, options: dict[str, str], load: Any) -> None:
-        made = ui.select(options, label=label, with_input=True, on_change=lambda e: load(e.value))
-        made.classes("w-52")
+        def take(event: events.ValueChangeEventArguments[Any]) -> None:
+            if event.value:
+                with errors_shown():
+                    load(event.value)
+
+        ui.select(options, label=label, with_input=True, on_change=take).classes("w-52")
 
     def _parts(self) -> None:
-        makers: dict[str, Any] = {
-            "System": lambda: SystemPart(self.cells),
-            "Experiment": lambda: ExperimentPart(self.cells),
-            "Machines": lambda: MachinePart(self.cells, self.services),
-            "Failure periods": lambda: FaultPart(self.cells),
-            "Availability": lambda: AvailabilityPart(self.cells, self.services),
-        }
         with ui.tabs().props("dense no-caps align=left outside-arrows mobile-arrows") as tabs:
             self.tabs = {name: ui.tab(name) for name in PARTS}
         tabs.classes("max-w-full")
         with ui.tab_panels(tabs, value="System", animated=False).classes("w-full"):
             made = {}
-            for name in PARTS:
+            for name, part in PARTS.items():
                 with ui.tab_panel(name).classes("p-0 pt-2 gap-2"):
-                    made[name] = makers[name]()
+                    made[name] = part(self.cells)
         self.cells.parts = made
 
     def _checked(self) -> None:
@@ -104,27 +103,17 @@ class Editor:
                 tab.props("alert=negative") if name in wrong else tab.props(remove="alert")
         self.allocation.show(self.cells.system)
 
-    def load(self, name: str | None) -> None:
+    def load(self, name: str) -> None:
         """Load a system, from the catalogue or saved."""
-        if not name:
-            return
-        try:
-            self._take({"system": document_of(system_named(name))})
-            for machine in () if name.startswith(OWN) else find(name).down:
-                self.allocation.switch_off(machine)
-        except InputError as error:
-            tell(error)
+        self._take({"system": document_of(system_named(name))})
+        for machine in () if name.startswith(OWN) else find(name).down:
+            self.allocation.switch_off(machine)
 
-    def load_experiment(self, name: str | None) -> None:
+    def load_experiment(self, name: str) -> None:
         """Load an experiment with its system, published or saved."""
-        if not name:
-            return
-        try:
-            own = name.startswith(OWN)
-            found = load_own(name.removeprefix(OWN)) if own else Experiment.find(name)
-            self._take(document_of(found))
-        except InputError as error:
-            tell(error)
+        own = name.startswith(OWN)
+        found = load_own(name.removeprefix(OWN)) if own else Experiment.find(name)
+        self._take(document_of(found))
 
     def _take(self, document: dict[str, Any]) -> None:
         self.allocation.switch_on()
@@ -134,10 +123,8 @@ class Editor:
         """Load a file."""
         found = await read_upload(event, read_definition)
         if found is not None:
-            try:
+            with errors_shown():
                 self._take(found)
-            except InputError as error:
-                tell(error)
 
     def paste(self) -> None:
         """Ask for a matrix of rates from a spreadsheet."""
@@ -147,55 +134,45 @@ class Editor:
 
             async def take() -> None:
                 text = str(box.value or "")
-                try:
+                with errors_shown():
                     rates = await solved(lambda: read_text(text, "the rates"))
-                except InputError as error:
-                    tell(error)
-                    return
-                sheet = self.cells.form.sheet
-                old = sheet.document()
-                same = len(old.get("rates", ())) == len(rates["rates"])
-                kept = {"arrivals": old["arrivals"]} if same and "arrivals" in old else {}
-                self._take({"system": {**rates, **kept, "name": sheet.name}})
-                dialog.close()
+                    sheet = self.cells.form.sheet
+                    old = sheet.document()
+                    same = len(old.get("rates", ())) == len(rates["rates"])
+                    kept = {"arrivals": old["arrivals"]} if same and "arrivals" in old else {}
+                    self._take({"system": {**rates, **kept, "name": sheet.name}})
+                    dialog.close()
 
             with ui.row():
                 ui.button("Take them", on_click=take)
                 ui.button("Cancel", on_click=dialog.close).props("flat")
         dialog.open()
 
+    def _definition(self) -> System | Experiment:
+        """Return the experiment, or its system alone if that cannot run on real machines."""
+        system = self.cells.system
+        return system if system is not None and why_unfit(system) else self.cells.experiment()
+
     def save(self) -> None:
         """Save everything under the system's name; without the experiment if it cannot run."""
         name = self.cells.form.sheet.name
-        try:
-            system = self.cells.system
-            if system is not None and fits_a_testbed(system):
-                save(system, name)
-                tell(f"{name} is saved as a system; Simulate offers it", "positive")
-                return
-            save_experiment(self.cells.experiment(), name)
-            tell(f"{name} is saved; Simulate and Run offer it", "positive")
-        except InputError as error:
-            tell(error)
+        with errors_shown():
+            found = self._definition()
+            save(found, name)
+            alone = isinstance(found, System)
+            words = " as a system; Simulate offers it" if alone else "; Simulate and Run offer it"
+            tell(f"{name} is saved{words}", "positive")
 
     def download(self) -> None:
         """Download everything as one file."""
-        try:
-            system = self.cells.system
-            if system is not None and fits_a_testbed(system):
-                ui.download.content(system.to_toml(), "system.toml", "application/toml")
-                return
-            text = self.cells.experiment().to_toml()
-            ui.download.content(text, "experiment.toml", "application/toml")
-        except InputError as error:
-            tell(error)
+        with errors_shown():
+            found = self._definition()
+            name = "system.toml" if isinstance(found, System) else "experiment.toml"
+            ui.download.content(found.to_toml(), name, "application/toml")
 
     async def run(self) -> None:
         """Start a run of the experiment, and open its page."""
-        try:
+        with errors_shown():
             experiment = check_cluster(check_size(self.cells.experiment()), self.trusted)
-            number = await background.io_bound(self.services.runs.start, experiment)
-        except InputError as error:
-            tell(error)
-            return
-        ui.navigate.to(f"/run/{number}")
+            number = await background.io_bound(self.cells.services.runs.start, experiment)
+            ui.navigate.to(f"/run/{number}")

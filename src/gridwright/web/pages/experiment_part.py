@@ -1,7 +1,5 @@
 """The experiment tab of Define: how an experiment runs its system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,6 +14,7 @@ from ..api.systems import describe_policy
 from ..fields import fields_of
 from ..form import TRACE
 from .cells import Cells, Part
+from .frame import heading
 
 FIELDS = fields_of(Experiment)
 GROUPS = {
@@ -51,7 +50,7 @@ class ExperimentPart(Part):
         self.inputs = {}
         with self.place:
             for title, keys in GROUPS.items():
-                ui.label(title).classes("font-bold").props("role=heading aria-level=3")
+                heading(title, 3).classes("font-bold")
                 with ui.row().classes("gap-x-4 gap-y-0 items-start w-full"):
                     for key in keys:
                         special.get(key, partial(self._field, key))()

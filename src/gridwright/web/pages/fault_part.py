@@ -1,7 +1,5 @@
 """The failure periods tab of Define: draw, show and edit the faults of each machine."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from nicegui import ui
@@ -12,8 +10,7 @@ from ..fields import as_number
 from ..form import TRACE, FaultCells, Place
 from .cells import Cells, Part
 from .charts import failure_trace
-from .frame import figure
-from .system_part import table_row
+from .frame import figure, offer, table_row
 
 MOST_SHOWN = 50
 """Periods of a machine that can be edited here; the others are kept."""
@@ -41,14 +38,14 @@ class FaultPart(Part):
 
     def lay_out(self) -> None:
         """Draw the periods of the chosen machine."""
-        self.cells.offer(self.chosen)
+        offer(self.chosen, list(self.cells.shown()))
         self._periods()
 
     def refresh(self) -> None:
         """Draw the bars, and show the mean up- and down-time of the chosen machine."""
         form = self.cells.form
         names = list(self.cells.shown())
-        self.cells.offer(self.chosen)
+        offer(self.chosen, names)
         used = form.cells["failures"] == TRACE
         faults = self._faults()
         self.words.text = (
@@ -117,8 +114,7 @@ class FaultPart(Part):
         with self.place:
             if own:
                 with ui.element("table").classes("gw"):
-                    with table_row("Start", "End", ""):
-                        pass
+                    table_row("Start", "End", "")
                     for number, (k, each) in enumerate(own[:MOST_SHOWN], start=1):
                         self._period(number, k, each)
             if len(own) > MOST_SHOWN:

@@ -1,19 +1,21 @@
 """What every page shares: navigation, light and dark, messages, inputs."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
+from nicegui import run as background
 from nicegui import ui
 
 from ...catalogue import entries
-from ...model import InputError, System
+from ...grid.journal import Journal
+from ...model import GridwrightError, InputError, System
 from ..documents import system_of
 from ..fields import FormField
+from ..runs import open_journal
 from ..saved import OWN, load_saved, saved_names
 
+T = TypeVar("T")
 Cell = str | tuple[str, str]
 """A text, or a link: its text and address."""
 PAGES = {
@@ -62,7 +64,7 @@ def frame(title: str) -> Iterator[None]:
         )
     ui.timer(0.01, lambda: _restore(dark), once=True)
     with ui.column().classes("w-full p-2 sm:p-4 gap-4").props("role=main"):
-        ui.label(title).classes("text-2xl").props("role=heading aria-level=1")
+        heading(title, 1).classes("text-2xl")
         yield
 
 
@@ -87,6 +89,37 @@ def tell(error: Exception | str, kind: str = "negative") -> None:
     ui.notify(str(error), type=kind, position="top", timeout=8000, multi_line=True)  # type: ignore[arg-type]
 
 
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Show an error in the ``with`` block to the user instead of raising it."""
+    try:
+        yield
+    except GridwrightError as error:
+        tell(error)
+
+
+async def read_journal(number: int, read: Callable[[Journal], T]) -> T | None:
+    """Read a run's journal, which may be long, in a thread; None if the server is ending."""
+
+    def look() -> T:
+        with open_journal(number) as journal:
+            return read(journal)
+
+    return await background.io_bound(look)
+
+
+def heading(text: str, level: int = 2) -> ui.label:
+    """Make a heading."""
+    return ui.label(text).props(f"role=heading aria-level={level}")
+
+
+def offer(chosen: ui.select, options: list[str] | dict[Any, str]) -> None:
+    """Change what a list offers; keep the choice if it is still there, else take the first."""
+    if not chosen.is_deleted and chosen.options != options:
+        kept = chosen.value if chosen.value in options else next(iter(options), None)
+        chosen.set_options(options, value=kept)
+
+
 def figure(value: Any, form: str = ".4g") -> str:
     """Format a number; None and NaN are empty."""
     if value is None or value != value:
@@ -108,15 +141,26 @@ def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]])
         if title:
             with ui.element("caption"):
                 ui.label(title)
-        with ui.element("tr"):
-            for head in heads:
-                with ui.element("th").props("scope=col"):
-                    ui.label(head)
+        table_row(*heads)
         for row in rows:
             with ui.element("tr"):
                 for k, cell in enumerate(row):
                     with ui.element("td") if k else ui.element("th").props("scope=row"):
                         ui.label(cell) if isinstance(cell, str) else ui.link(*cell)
+
+
+def table_row(*heads: str) -> ui.element:
+    """Make a row of a table that begins with heads of columns."""
+    with ui.element("tr") as row:
+        for text in heads:
+            column_head(text)
+    return row
+
+
+def column_head(text: str) -> None:
+    """Make the head of a column."""
+    with ui.element("th").props("scope=col"):
+        ui.label(text)
 
 
 def model_input(field: FormField) -> Any:

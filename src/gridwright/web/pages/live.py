@@ -1,7 +1,5 @@
 """Watch one run: its machines, queues, jobs and events; pause, resume and stop it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +8,6 @@ from nicegui import events, ui
 from nicegui import run as background
 
 from ...grid import (
-    JobPage,
     MachineState,
     Queues,
     away_times,
@@ -21,11 +18,10 @@ from ...grid import (
     request,
 )
 from ...grid.event import Entry
-from ...model import GridwrightError
-from ..runs import open_journal
+from ...grid.journal import Journal
 from ..services import Services
 from .charts import draw, failure_trace, line_chart, line_series
-from .frame import columns_of, figure, tell
+from .frame import columns_of, errors_shown, figure, heading, offer, read_journal, tell
 
 GLANCE = 1.0
 """Seconds between two updates; more if an update takes long."""
@@ -51,14 +47,12 @@ class Live:
             with ui.card().classes("max-w-full"):
                 self.machines = Machines(number)
             with ui.card().classes("min-w-0"):
-                ui.label("Jobs in the system; dashed: not sent yet").props(
-                    "role=heading aria-level=2"
-                )
+                heading("Jobs in the system; dashed: not sent yet")
                 self.chart = ui.echart(_chart(None)).classes("w-full h-64")
         with ui.card().classes("w-full"):
             self.jobs = Jobs(number)
         with ui.card().classes("w-full"):
-            ui.label("Events").props("role=heading aria-level=2")
+            heading("Events")
             self.events = ui.label().classes("gw-quiet whitespace-pre-wrap")
         self.last: Any = None
         self.timer = ui.timer(GLANCE, self.show)
@@ -81,7 +75,7 @@ class Live:
         if found.state == "unreadable":
             self.title.text = f"Run {found.run} is unreadable: {found.name}"
             return
-        seen = await background.io_bound(self._look)
+        seen = await read_journal(self.number, _look)
         if seen is None:
             return
         states, counts, happened, faults, away = seen
@@ -94,23 +88,21 @@ class Live:
         await self.jobs.show()
         self.timer.interval = max(GLANCE, (time.monotonic() - begun) / SHARE)
 
-    def _look(self) -> tuple[list[MachineState], Queues, list[Entry], Any, Any]:
-        with open_journal(self.number) as journal:
-            return (
-                machine_states(journal),
-                queues(journal),
-                event_page(journal, limit=12, readings=False),
-                journal.told("faults").get("faults", []),
-                away_times(journal),
-            )
-
     async def _do(self, what: Callable[[int], None]) -> None:
         """Stop, pause or resume the run."""
-        try:
+        with errors_shown():
             await background.io_bound(what, self.number)
-        except GridwrightError as error:
-            tell(error)
         await self.show()
+
+
+def _look(journal: Journal) -> tuple[list[MachineState], Queues, list[Entry], Any, Any]:
+    return (
+        machine_states(journal),
+        queues(journal),
+        event_page(journal, limit=12, readings=False),
+        journal.told("faults").get("faults", []),
+        away_times(journal),
+    )
 
 
 def _line(entry: Entry) -> str:
@@ -160,7 +152,7 @@ class Jobs:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        ui.label("Jobs").props("role=heading aria-level=2")
+        heading("Jobs")
         with ui.row().classes("gap-2"):
             self.stage = ui.select(
                 {each: each or "every status" for each in STAGES}, value="", label="Status"
@@ -194,20 +186,14 @@ class Jobs:
         turned = self.table.pagination
         size = turned.get("rowsPerPage") or 100
         fields = {"stage": self.stage, "machine": self.machine, "class": self.task_class}
-        filters = {key: str(field.value or "") for key, field in fields.items()}
-
-        def look() -> JobPage:
-            with open_journal(self.number) as journal:
-                return job_page(
-                    journal,
-                    offset=(turned.get("page", 1) - 1) * size,
-                    limit=size,
-                    sort=turned.get("sortBy") or "number",
-                    descending=bool(turned.get("descending")),
-                    **filters,
-                )
-
-        page = await background.io_bound(look)
+        wanted: dict[str, Any] = {
+            "offset": (turned.get("page", 1) - 1) * size,
+            "limit": size,
+            "sort": turned.get("sortBy") or "number",
+            "descending": bool(turned.get("descending")),
+            **{key: str(field.value or "") for key, field in fields.items()},
+        }
+        page = await read_journal(self.number, lambda journal: job_page(journal, **wanted))
         if page is None or turned is not self.table.pagination:
             return  # another page was asked for meanwhile
         rows = [{**job, **{key: figure(job[key], ".3f") for key in TIMES}} for job in page.jobs]
@@ -235,43 +221,42 @@ class Machines:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        ui.label("Machines").props("role=heading aria-level=2")
+        heading("Machines")
         self.table = ui.table(columns=columns_of(MACHINE_COLUMNS), rows=[], row_key="name")
         self.table.props('flat dense no-data-label="The machines are starting."')
         self.table.style("max-height: 24rem")
         with ui.row().classes("gap-2 items-end"):
             self.machine = ui.select([], label="Machine").classes("w-40")
             for verb in VERBS:
-                button = ui.button(verb.capitalize(), on_click=lambda verb=verb: self.operate(verb))
-                button.props("outline dense")
+                self._button(verb.capitalize(), verb)
             self.period = ui.number("for time units", value=1).classes("w-32")
-            fail = ui.button("Fail now", on_click=lambda: self.operate("fail", self.period.value))
-            fail.props("outline dense color=negative")
+            self._button("Fail now", "fail", self.period).props("color=negative")
             self.share = ui.number("availability", value=0.5).classes("w-28")
-            impose = ui.button(
-                "Impose",
-                on_click=lambda: self.operate("impose", self.share.value, self.period.value),
-            )
-            impose.props("outline dense")
+            self._button("Impose", "impose", self.share, self.period)
         self.trace = ui.html("", sanitize=False).classes("w-full")
+
+    def _button(self, label: str, verb: str, *values: ui.number) -> ui.button:
+        def operate() -> Any:
+            return self.operate(verb, *(each.value for each in values))
+
+        return ui.button(label, on_click=operate).props("outline dense")
 
     def show(self, found: list[MachineState], trace: str) -> None:
         """Show the states of the machines, and their failures."""
-        rows = []
-        for each in found:
-            row = each._asdict()
-            row["since"] = f"{each.since:.1f}"
-            row["running"] = "" if each.running is None else f"job {each.running}"
-            row["measured"] = figure(each.measured, ".2f")
-            row["predicted"] = figure(each.predicted, ".2f")
-            rows.append(row)
+        rows = [
+            {
+                **each._asdict(),
+                "since": f"{each.since:.1f}",
+                "running": "" if each.running is None else f"job {each.running}",
+                "measured": figure(each.measured, ".2f"),
+                "predicted": figure(each.predicted, ".2f"),
+            }
+            for each in found
+        ]
         if self.table.rows != rows:
             self.table.rows = rows
-        names = [each.name for each in found]
-        if self.machine.options != names:
-            self.machine.set_options(names, value=names[0] if names else None)
-        if self.trace.content != trace:
-            self.trace.content = trace
+        offer(self.machine, [each.name for each in found])
+        self.trace.content = trace
 
     async def operate(self, verb: str, *values: float | None) -> None:
         """Operate the chosen machine."""
@@ -281,13 +266,9 @@ class Machines:
         machine = str(self.machine.value or "")
         words = " ".join(f"{value:g}" for value in values)
 
-        def ask() -> str:
-            with open_journal(self.number) as journal:
-                return request(journal, verb, machine, words)
-
-        try:
-            answer = await background.io_bound(ask)
+        with errors_shown():
+            answer = await read_journal(
+                self.number, lambda journal: request(journal, verb, machine, words)
+            )
             said = f"{1000 * float(answer):.1f} ms" if verb == "ping" and answer else answer
             tell(f"machine {machine}: {verb}, {said}", "positive")
-        except GridwrightError as error:
-            tell(error)

@@ -1,7 +1,5 @@
 """The machines tab of Define: add and remove machines, their speeds and rates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -15,11 +13,9 @@ from ..fields import as_number, as_text, fields_of
 from ..form import Place
 from ..guard import LARGEST
 from ..queue import solved
-from ..services import Services
 from ..tasks import CalibrationTask
 from .cells import Cells, Part
-from .frame import columns_of, figure, tell
-from .system_part import head, table_row
+from .frame import column_head, columns_of, errors_shown, figure, offer, table_row, tell
 
 T = TypeVar("T")
 COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
@@ -28,12 +24,12 @@ COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per s
 class MachinePart(Part):
     """A table of machines, and the speed and rates of the chosen one."""
 
-    def __init__(self, cells: Cells, services: Services) -> None:
+    def __init__(self, cells: Cells) -> None:
         super().__init__(cells)
-        self.services = services
+        self.queue = cells.services.queue
         self.real: list[ui.label] = []
         begun = cells.kept.get("calibration", 0)  # perhaps from before the page was reloaded
-        self.watched = services.queue.find(CalibrationTask, begun)
+        self.watched = self.queue.find(CalibrationTask, begun)
         with ui.row().classes("gap-2"):
             ui.button("Add a machine", on_click=self.add).props("outline dense")
             ui.button("Remove those selected", on_click=self.remove).props("outline dense")
@@ -58,15 +54,15 @@ class MachinePart(Part):
 
     def lay_out(self) -> None:
         """Draw the details of the chosen machine."""
-        self.cells.offer(self.chosen)
+        offer(self.chosen, list(self.cells.shown()))
         self._details()
 
     def refresh(self) -> None:
         """Show the machines, and compare imposed with real rates."""
-        form = self.cells.form
-        self.cells.offer(self.chosen)
+        form, machines = self.cells.form, self.cells.shown()
+        offer(self.chosen, list(machines))
         rows = []
-        for name, place in self.cells.shown().items():
+        for name, place in machines.items():
             speed = self._speed(place)
             address = form.said(place).address
             shown = "" if speed is None else f"{speed.per_second:,.0f}"
@@ -82,12 +78,12 @@ class MachinePart(Part):
 
     def remove(self) -> None:
         """Remove the selected machines."""
-        found = (self.cells.form.at(row["machine"]) for row in self.table.selected)
+        found = map(self.cells.form.at, selected(self.table))
         places = [place for place in found if place is not None]
-        if not places:
+        if places:
+            self.cells.act(lambda: self.cells.form.remove_machines(places))
+        else:
             tell("select machines in the table first", "info")
-            return
-        self.cells.act(lambda: self.cells.form.remove_machines(places))
 
     async def upload(self, event: events.UploadEventArguments) -> None:
         """Take the machines of a list; passwords are not kept."""
@@ -98,17 +94,15 @@ class MachinePart(Part):
 
     def calibrate(self) -> None:
         """Start to measure the selected machines, or all."""
-        names = [row["machine"] for row in self.table.selected] or self.cells.form.names()
-        try:
-            self.watched = self.services.queue.start(CalibrationTask(names))
+        names = selected(self.table) or self.cells.form.names()
+        with errors_shown():
+            self.watched = self.queue.start(CalibrationTask(names))
             self.cells.kept["calibration"] = self.watched.number
-        except InputError as error:
-            tell(error)
 
     def stop(self) -> None:
         """Stop the calibration."""
-        for each in self.services.queue.all(CalibrationTask):
-            self.services.queue.stop(each)
+        for each in self.queue.all(CalibrationTask):
+            self.queue.stop(each)
 
     def _watch(self) -> None:
         """Show the progress of the calibration; when it is done, take its result."""
@@ -117,8 +111,7 @@ class MachinePart(Part):
             return
         where = f" (machine {watched.at})" if watched.at and not watched.is_over else ""
         words = f"Calibration: {watched.state}, {100 * watched.share:.0f} %{where} {watched.error}"
-        if self.progress.text != words:
-            self.progress.text = words
+        self.progress.text = words
         if not watched.is_over:
             return
         self.watched = None
@@ -159,11 +152,10 @@ class MachinePart(Part):
     def _rates(self, column: int) -> None:
         sheet = self.cells.form.sheet
         with ui.element("div").classes("gw-scroll"), ui.element("table").classes("gw"):
-            with table_row("Class", "Real (measured)", "Imposed", "Assumed by the policy"):
-                pass
+            table_row("Class", "Real (measured)", "Imposed", "Assumed by the policy")
             for i, name in enumerate(sheet.classes):
                 with ui.element("tr"):
-                    head(name or str(i + 1))
+                    column_head(name or str(i + 1))
                     with ui.element("td"):
                         self.real.append(ui.label())
                     with ui.element("td"):
@@ -224,10 +216,15 @@ def machine_table(columns: dict[str, str], label: str) -> ui.table:
     return made.props("flat dense").classes("max-w-full")
 
 
+def selected(table: ui.table) -> list[str]:
+    """Return the names of the selected machines."""
+    return [row["machine"] for row in table.selected]
+
+
 def show_rows(table: ui.table, rows: list[dict[str, str]]) -> None:
     """Show machines in a table if they have changed, and keep the selection."""
     if table.rows != rows:
-        names = {row["machine"] for row in table.selected}
+        names = selected(table)
         table.rows = rows
         table.selected = [row for row in rows if row["machine"] in names]
 
@@ -237,13 +234,12 @@ async def read_upload(
 ) -> T | None:
     """Return what ``read`` makes of a text file and its name; show an error if it cannot."""
     found = None
-    try:
-        text = (await event.file.read()).decode("utf-8-sig")
+    with errors_shown():
+        try:
+            text = (await event.file.read()).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{event.file.name} is not a text file; expected UTF-8") from None
         found = await solved(lambda: read(text, event.file.name))
-    except UnicodeDecodeError:
-        tell(f"{event.file.name} is not a text file; expected UTF-8")
-    except InputError as error:
-        tell(error)
     event.sender.reset()  # type: ignore[attr-defined]
     return found
 

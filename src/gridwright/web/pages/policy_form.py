@@ -1,9 +1,6 @@
-"""A form for policies: which, and a field for each parameter that their functions declare."""
-
-from __future__ import annotations
+"""A form that chooses policies and their parameters, and a field for code of one's own."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
@@ -15,19 +12,17 @@ from ..pasted_policy import line_of
 
 
 class PolicyForm:
-    """Policies to choose from, and a field for every parameter of those that are chosen."""
+    """Policies to choose from, and a field for every parameter of the chosen ones."""
 
     def __init__(self, first: list[str], *, central: bool = False, several: bool = True):
-        known = [each for each in policies().values() if each.is_shipped]
         self.known = {
             each.name: describe_policy(each)
-            for each in known
-            if each.kind.is_central or not central
+            for each in policies().values()
+            if each.is_shipped and (each.kind.is_central or not central)
         }
         self.fields: dict[tuple[str, str], Any] = {}
-        options = {name: f"{name} – {each['about']}" for name, each in self.known.items()}
         self.chosen = ui.select(
-            options,
+            {name: f"{name} – {each['about']}" for name, each in self.known.items()},
             label="Policies" if several else "Policy",
             multiple=several,
             value=first if several else first[0],
@@ -40,16 +35,14 @@ class PolicyForm:
         self._lay_out()
 
     def names(self) -> list[str]:
-        """Return the policies with those of their parameters that are not as they were."""
+        """Return the policies with their parameters that differ from the defaults."""
         return [self._named(name) for name in self._chosen()]
 
     def choose(self, policy: str) -> None:
-        """Choose one policy with its parameters; none where it is not one of these."""
+        """Choose one policy with its parameters; choose nothing if the list does not have it."""
         name, *words = policy.split(":")
-        if name not in self.known:
-            self.chosen.value = [] if isinstance(self.chosen.value, list) else None
-            return
-        self.chosen.value = [name] if isinstance(self.chosen.value, list) else name
+        several, known = isinstance(self.chosen.value, list), name in self.known
+        self.chosen.value = [name] * known if several else name if known else None
         for word in words:
             key, _, value = word.partition("=")
             field = self.fields.get((name, key))
@@ -81,33 +74,25 @@ class PolicyForm:
                     ui.expansion(f"Parameters of {name}").props("dense"),
                     ui.row().classes("gap-2 items-end"),
                 ):
-                    for parameter in parameters:
-                        key = name, parameter["name"]
-                        self.fields[key] = _field(name, parameter, self._check(name))
+                    for each in parameters:
+                        self.fields[name, each["name"]] = self._field(name, each)
 
-    def _check(self, name: str) -> Callable[[], str | None]:
-        def check() -> str | None:
+    def _field(self, policy: str, parameter: dict[str, Any]) -> Any:
+        key, kind, default = parameter["name"], parameter["kind"], parameter["default"]
+        if kind == "choice":
+            return ui.select(parameter["choices"], label=key, value=default).classes("w-40")
+        if kind == "boolean":
+            return ui.switch(key, value=default == "true")
+
+        def changed(event: Any) -> None:
+            event.sender.error = None
             try:
-                find(self._named(name))
+                find(self._named(policy))
             except InputError as error:
-                return str(error)
-            return None
+                event.sender.error = str(error)
 
-        return check
-
-
-def _field(policy: str, parameter: dict[str, Any], check: Callable[[], str | None]) -> Any:
-    key, kind, default = parameter["name"], parameter["kind"], parameter["default"]
-    if kind == "choice":
-        return ui.select(parameter["choices"], label=key, value=default).classes("w-40")
-    if kind == "boolean":
-        return ui.switch(key, value=default == "true")
-
-    def changed(event: Any) -> None:
-        event.sender.error = check()
-
-    made = ui.input(key, value=default, on_change=changed).classes("w-40").without_auto_validation()
-    return made.props(f'dense debounce=250 aria-label="{key} of {policy}"')
+        made = ui.input(key, value=default, on_change=changed).without_auto_validation()
+        return made.classes("w-40").props(f'dense debounce=250 aria-label="{key} of {policy}"')
 
 
 def _word(value: Any) -> str:
@@ -138,7 +123,7 @@ if (field) {
 
 
 class CodeField:
-    """Room for code, where code is taken at all."""
+    """A field for code, if the user may run code here."""
 
     def __init__(self, code: str, trusted: bool) -> None:
         self.field: ui.textarea | None = None
@@ -163,11 +148,11 @@ class CodeField:
 
     @property
     def text(self) -> str:
-        """What was pasted."""
+        """The code that was typed or pasted."""
         return "" if self.field is None else str(self.field.value or "")
 
     def show_error(self, error: str) -> bool:
-        """Show an error at its line, which is selected; False: it is about no line."""
+        """Show an error beside the code and select its line; return False if it names no line."""
         if self.field is None:
             return False
         line = line_of(error)

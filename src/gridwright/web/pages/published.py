@@ -1,15 +1,12 @@
 """Published: every printed number beside ours, and whether they agree."""
 
-from __future__ import annotations
-
 from nicegui import ui
 
-from ...model import InputError
 from ...reproduction import Row, Verdict, counted, explanations
 from ..api.background import last_rerun, published
 from ..services import Services
 from ..tasks import TableTask
-from .frame import columns_of, frame, tell
+from .frame import columns_of, errors_shown, frame, tell
 
 EVERY = "all tables"
 MARKS = {
@@ -95,10 +92,8 @@ def published_page(services: Services) -> None:
                 _explain(dialog, name, sections[name].rows[int(number)])
 
         def again() -> None:
-            try:
+            with errors_shown():
                 queue.start(TableTask(str(table.value), scale.value == "quick"))
-            except InputError as error:
-                tell(error)
 
         def stop() -> None:
             rerun = last_rerun(queue, str(table.value))

@@ -1,7 +1,6 @@
 """The page Run: start experiments on real processes, and list the runs."""
 
-from __future__ import annotations
-
+from fastapi import Request
 from nicegui import run as background
 from nicegui import ui
 
@@ -10,13 +9,16 @@ from ...model import InputError
 from ...testbed import Experiment, Overview
 from ..documents import document_of
 from ..fields import fields_of, with_labels
+from ..guard import may_run_code
 from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
 from ..saved import OWN, load_own, own_experiments
 from ..services import Services
 from .frame import (
     Cell,
+    errors_shown,
     figure,
     frame,
+    heading,
     html_table,
     model_input,
     read_input,
@@ -28,12 +30,12 @@ from .live import Live
 from .policy_form import PolicyForm
 
 
-def run_page(services: Services, *, trusted: bool) -> None:
+def run_page(services: Services, request: Request) -> None:
     """Show the form that starts a run, and the runs."""
     with frame("Run"):
         with ui.card().classes("w-full"):
-            Starter(services, trusted=trusted)
-        ui.label("Runs").classes("text-lg").props("role=heading aria-level=2")
+            Starter(services, trusted=may_run_code(request))
+        heading("Runs").classes("text-lg")
         RunList(services, "/run", "No runs yet: choose an experiment and press Start.")
 
 
@@ -92,28 +94,23 @@ class Starter:
     def __init__(self, services: Services, *, trusted: bool) -> None:
         self.services, self.trusted = services, trusted
         own = own_experiments()
+        systems = system_choices()
+        for name in own:
+            systems.pop(f"{OWN}{name}", None)
         choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
-        taken = {f"{OWN}{name}" for name in own}
-        choices |= {
-            f"{SYSTEM}{name}": f"{label} (system)"
-            for name, label in system_choices().items()
-            if name not in taken
-        }
-        self.what = ui.select(
-            choices, label="Experiment or system", value="MGST-1", with_input=True
-        ).classes("w-full max-w-3xl")
+        choices |= {f"{SYSTEM}{name}": f"{label} (system)" for name, label in systems.items()}
+        label = "Experiment or system"
+        self.what = ui.select(choices, label=label, value="MGST-1", with_input=True)
+        self.what.classes("w-full max-w-3xl")
         self.policy = PolicyForm(["lpas_dg"], central=True, several=False)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in FIRST}
-            self.failures = ui.select(
-                {**AS_IT_SAYS, **FIELDS["failures"].choices},
-                label=FIELDS["failures"].label,
-                value="",
-            ).classes("w-52")
-            self.corrections = ui.select(
-                {**AS_IT_SAYS, **BELIEFS}, label="Beliefs", value=""
-            ).classes("w-52")
+            kinds = {**AS_IT_SAYS, **FIELDS["failures"].choices}
+            self.failures = ui.select(kinds, label=FIELDS["failures"].label, value="")
+            self.corrections = ui.select({**AS_IT_SAYS, **BELIEFS}, label="Beliefs", value="")
+            for each in (self.failures, self.corrections):
+                each.classes("w-52")
         with ui.expansion("More").props("dense"), ui.row().classes("gap-2 items-end"):
             self.inputs |= {key: model_input(FIELDS[key]) for key in MORE}
         with ui.row().classes("gap-2 items-center"):
@@ -126,45 +123,36 @@ class Starter:
     async def list_machines(self) -> None:
         """Show the available machines."""
         address = read_input(FIELDS["on"], self.inputs["on"])
-        try:
+        self.there.text = ""
+        with errors_shown():
             if address and not self.trusted:
                 raise InputError(CLUSTERS)
             found = await background.io_bound(available_machines, address) or []
-        except InputError as error:
-            self.there.text = ""
-            tell(error)
-            return
-        names = ", ".join(each.name for each in found) or "none"
-        here = f"{names}, {found[0].processors} processors: a process for each machine"
-        self.there.text = f"{len(found)} workers: {names}" if address else here
+            names = ", ".join(each.name for each in found) or "none"
+            here = f"{names}, {found[0].processors} processors: a process for each machine"
+            self.there.text = f"{len(found)} workers: {names}" if address else here
 
     async def start(self) -> None:
         """Start a run, and show it."""
         try:
             experiment = check_cluster(self._experiment(), self.trusted)
             number = await background.io_bound(self.services.runs.start, experiment)
+            ui.navigate.to(f"/run/{number}")
         except InputError as error:
             tell(with_labels(str(error), Experiment))
-            return
-        ui.navigate.to(f"/run/{number}")
 
     def _fill(self) -> None:
         """Fill the form with what the chosen experiment says."""
         what = str(self.what.value or "")
-        try:
-            if what.startswith(SAVED):
-                found = load_own(what.removeprefix(SAVED))
-            elif what and not what.startswith(SYSTEM):
-                found = Experiment.find(what)
-            else:
-                return
-        except InputError as error:
-            tell(error)
+        if not what or what.startswith(SYSTEM):
             return
-        self.policy.choose(found.policy)
-        for key, made in self.inputs.items():
-            made.value = getattr(found, key)
-        self.failures.value = self.corrections.value = ""
+        with errors_shown():
+            own = what.startswith(SAVED)
+            found = load_own(what.removeprefix(SAVED)) if own else Experiment.find(what)
+            self.policy.choose(found.policy)
+            for key, made in self.inputs.items():
+                made.value = getattr(found, key)
+            self.failures.value = self.corrections.value = ""
 
     def _experiment(self) -> Experiment:
         what, policies = str(self.what.value or ""), self.policy.names()

@@ -1,15 +1,15 @@
 """The page Simulate: policies on one system, with means and intervals so far."""
 
-from __future__ import annotations
-
 from typing import Any
 
+from fastapi import Request
 from nicegui import run as background
 from nicegui import ui
 
 from ...model import InputError
 from ..documents import document_of, plain
 from ..fields import fields_of, validated
+from ..guard import may_run_code
 from ..saved import OWN
 from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
@@ -28,20 +28,14 @@ from .policy_form import CodeField, PolicyForm
 
 FIELDS = fields_of(Wanted)
 NUMBERS = ("horizon", "replications", "seed")
-COLUMNS = (
-    "policy",
-    "replications",
-    "number in system",
-    "response time",
-    "long-run load",
-    "stability",
-)
+MEASURES = ("number in system", "response time", "long-run load")
+COLUMNS = ("policy", "replications", *MEASURES, "stability")
 
 
-def simulate_page(services: Services, *, trusted: bool) -> None:
+def simulate_page(services: Services, request: Request) -> None:
     """Show the page with the latest simulation; only trusted users may run code."""
     with frame("Simulate"):
-        Simulator(services, trusted=trusted)
+        Simulator(services, trusted=may_run_code(request))
 
 
 class Simulator:
@@ -68,9 +62,8 @@ class Simulator:
         ui.timer(0.5, self.show)
 
     def _form(self) -> None:
-        self.system = ui.select(
-            system_choices(), label="System", value="2.B", with_input=True
-        ).classes("w-full max-w-3xl")
+        self.system = ui.select(system_choices(), label="System", value="2.B", with_input=True)
+        self.system.classes("w-full max-w-3xl")
         self.policies = PolicyForm(["mct", "lpas"])
         self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.trusted)
         with ui.row().classes("gap-2 items-end"):
@@ -84,29 +77,21 @@ class Simulator:
         self.code.show_error("")
         try:
             name = self.system.value
-            chosen: Any = name
-            if name is None or str(name).startswith(OWN):
-                chosen = document_of(system_named(name))
-            wanted = validated(
-                Wanted,
-                {
-                    "system": chosen,
-                    "policies": tuple(self.policies.names()),
-                    "code": self.code.text,
-                    **{k: read_input(FIELDS[k], each) for k, each in self.inputs.items()},
-                },
-            )
-            made = await background.io_bound(simulation_of, wanted)
-            begun = None if made is None else self.services.queue.start(made)
+            own = name is None or str(name).startswith(OWN)
+            given = {
+                "system": document_of(system_named(name)) if own else name,
+                "policies": tuple(self.policies.names()),
+                "code": self.code.text,
+                **{key: read_input(FIELDS[key], each) for key, each in self.inputs.items()},
+            }
+            made = await background.io_bound(simulation_of, validated(Wanted, given))
+            if made is not None:  # else the server is shutting down
+                self.shown = self.services.queue.start(made)
+                self.words.clear()
+                self.show()
         except InputError as error:
             if not self.code.show_error(str(error)):
                 tell(error)
-            return
-        if begun is None:  # the server is shutting down
-            return
-        self.shown = begun
-        self.words.clear()
-        self.show()
 
     def stop(self) -> None:
         """Stop the simulation."""

@@ -1,7 +1,5 @@
 """Statistics of runs by class and by machine, and compared with their simulated twins."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 
@@ -13,21 +11,22 @@ from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
 from ..documents import plain
-from ..runs import open_journal, path_of
+from ..runs import path_of
 from ..services import Services
 from ..tasks import report_of
-from .frame import figure, frame, html_table, tell
+from .frame import errors_shown, figure, frame, heading, html_table, read_journal
 from .runs import RunList
 
 MOST_COMPARED = 8
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, heads and rows."""
 FIGURES = ("waiting", "communication", "execution", "notification", "response")
 
 
 def statistics_page(services: Services) -> None:
     """List the runs."""
     with frame("Statistics"):
-        empty = "No runs yet: start one on the page Run."
-        RunList(services, "/statistics", empty)
+        RunList(services, "/statistics", "No runs yet: start one on the page Run.")
         chosen = ui.select([], label="Compare runs", multiple=True).classes("w-96 max-w-full")
         place = ui.column().classes("w-full")
 
@@ -48,12 +47,10 @@ async def _compare(numbers: list[int], place: ui.column) -> None:
     """Compare runs, class by class."""
     found: dict[int, Statistics] = {}
     for number in sorted(numbers)[:MOST_COMPARED]:
-        try:
-            read = await background.io_bound(_statistics, number)
+        with errors_shown():
+            read = await read_journal(number, statistics)
             if read is not None:
                 found[number] = read
-        except InputError as error:
-            tell(error)
     names = dict.fromkeys(name for each in found.values() for name in each.classes)
     rows = [
         [name, *(_response(each.classes.get(name)) for each in found.values())] for name in names
@@ -64,11 +61,6 @@ async def _compare(numbers: list[int], place: ui.column) -> None:
         if found:
             heads = ["class", *(f"run {number}" for number in found)]
             html_table("Mean response (jobs finished)", heads, rows)
-
-
-def _statistics(number: int) -> Statistics:
-    with open_journal(number) as journal:
-        return statistics(journal)
 
 
 def _response(figures: Figures | None) -> str:
@@ -105,9 +97,8 @@ def one_page(services: Services, number: int) -> None:
 
 def _head(found: Overview) -> None:
     began = datetime.fromtimestamp(found.began).isoformat(" ", "seconds")
-    ui.label(f"Run {found.run}: {found.name or found.system} under {found.policy}").classes(
-        "text-lg"
-    )
+    title = f"Run {found.run}: {found.name or found.system} under {found.policy}"
+    ui.label(title).classes("text-lg")
     ui.label(
         f"Began {began}; {found.time_units:.1f} of {found.duration:g} time units of "
         f"{found.time_unit:g} s; {found.state}"
@@ -147,27 +138,21 @@ def _rates(run: Run) -> Table:
     return "Execution rates: desired / actual", ["class", *names], rows
 
 
-Table = tuple[str, list[str], list[list[str]]]
-"""Title, heads and rows."""
-
-
 def show_gap(services: Services, number: int) -> None:
     """Make a button that compares a run with its twin, which takes a while."""
     with ui.card().classes("w-full"):
-        ui.label("Beside its simulated twin").props("role=heading aria-level=2")
+        heading("Beside its simulated twin")
         with ui.column() as place:
             ui.label("The same jobs and failures in virtual time: this takes a moment.")
 
         async def compare() -> None:
             button.disable()
-            try:
+            with errors_shown():
                 found = await background.io_bound(report_of, services.queue, number)
                 if found is not None:
                     place.clear()
                     with place:
                         _show(plain(found))
-            except InputError as error:
-                tell(error)
             button.enable()
 
         button = ui.button("Set beside its twin", on_click=compare)
@@ -180,14 +165,11 @@ def _show(found: dict[str, Any]) -> None:
         return
     responses = [figure(each["mean_response"]) for each in (run, twin)]
     low, high = figure(gap["low"]), figure(gap["high"])
+    steady = f"Small timing changes do not affect the twin ({low})."
     ui.label(
         f"Mean response {responses[0]} time units, {100 * gap['relative']:+.1f} % compared with "
         f"{responses[1]} of the twin. "
-        + (
-            f"Small timing changes do not affect the twin ({low})."
-            if low == high
-            else f"With small timing changes the twin has {low} to {high}."
-        )
+        + (steady if low == high else f"With small timing changes the twin has {low} to {high}.")
     )
     rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
     html_table("Causes of the gap", ["cause", "time units"], rows)

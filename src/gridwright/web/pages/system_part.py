@@ -1,13 +1,12 @@
 """The system as a table: a row for each class, a column for each machine or group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nicegui import ui
 
 from ..sheet import Sheet
 from .cells import Cells, Part, Step
+from .frame import column_head, table_row
 
 WIDEST = 60
 """Columns beyond which a system is edited as a file."""
@@ -63,7 +62,7 @@ class SystemPart(Part):
                         self._cell(label, cells, j, (key, j), shown)
             with table_row("Class", "Arrivals"):
                 for j in columns:
-                    head(f"rate on {sheet.groups[j] or j + 1}")
+                    column_head(f"rate on {sheet.groups[j] or j + 1}")
             for i, rates in enumerate(sheet.rates):
                 number = str(i + 1)
                 with ui.element("tr"):
@@ -84,18 +83,3 @@ class SystemPart(Part):
 
     def _change(self, change: Callable[[Sheet], None]) -> None:
         self.cells.act(lambda: change(self.cells.form.sheet))
-
-
-def head(text: str) -> None:
-    """Make the head of a column."""
-    with ui.element("th").props("scope=col"):
-        ui.label(text)
-
-
-def table_row(*heads: str) -> ui.element:
-    """Make a row of a table that begins with heads."""
-    row = ui.element("tr")
-    with row:
-        for text in heads:
-            head(text)
-    return row

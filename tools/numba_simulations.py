@@ -1,12 +1,13 @@
-"""Print digests of whole simulations of every kind, to compare compilers and versions of Numba.
+"""Print digests of whole simulations of every kind, to compare versions of Numba.
 
-usage: python simulations.py FILE (a policy is written there)
+usage: python tools/numba_simulations.py FILE (a policy is written there)
 """
 
 import hashlib
 import json
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ def fed(digest: Any, value: Any) -> None:
                 fed(digest, np.ascontiguousarray(value[name]))
         else:
             digest.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
+    elif isinstance(value, dict | MappingProxyType):
+        fed(digest, [part for item in value.items() for part in item])
     elif isinstance(value, list | tuple):
         for each in value:
             fed(digest, each)

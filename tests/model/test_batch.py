@@ -62,7 +62,7 @@ def test_measured_times_come_from_a_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("class,time\n", "times.csv: the first line is 'class,time'; expected class,machine,time"),
-        ("class,machine,time\n1,1\n", "times.csv, line 2: 2 values; expected class,machine,time"),
+        ("class,machine,time\n1,1\n", "times.csv, line 2: 2 fields; expected class,machine,time"),
         (
             "class,machine,time\n1,1,x\n",
             "times.csv, line 2: the time is 'x'; expected a number > 0",
