@@ -43,7 +43,7 @@ def adversary(
         )
     finish(
         found.as_json,
-        lambda: _show(found),
+        lambda: _show_adversary(found),
         json=json,
         files={
             save: lambda path: path.write_text(found.system.to_toml(), encoding="utf-8"),
@@ -60,7 +60,7 @@ def _limits(text: str) -> tuple[float, float]:
         raise model.InputError(f"--load {text}: expected a number, or LOW:HIGH") from None
 
 
-def _show(found: experiments.Adversary) -> None:
+def _show_adversary(found: experiments.Adversary) -> None:
     out = console()
     load = percent(allocation.allocate(found.system).load)
     words = escape(found.verdict[0].upper() + found.verdict[1:])

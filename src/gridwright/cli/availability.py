@@ -47,7 +47,7 @@ def availability(
 ) -> None:
     """Measure which share of this computer's CPU is free, and predict it."""
     words: dict[str, dict[str, Any]] = {
-        "weekly": {"weights": _numbers(weights)},
+        "weekly": {"weights": _weights(weights)},
         "recursive": {"c": c},
         "fixed": {} if period is None else {"period": period},
     }
@@ -78,14 +78,14 @@ def availability(
         words["fixed"]["availability"] = _mean(found)
     modes = [predictor(name) for name in prediction.MODES]
     finish(
-        lambda: _as_json(found, modes, history),
-        lambda: _show(found, modes, history),
+        lambda: _availability_json(found, modes, history),
+        lambda: _show_availability(found, modes, history),
         json=json,
         files={plot: lambda path: plots.draw_availability(history.week(intervals), path)},
     )
 
 
-def _numbers(text: str) -> list[float]:
+def _weights(text: str) -> list[float]:
     try:
         return [float(word) for word in listed(text)]
     except ValueError:
@@ -136,7 +136,7 @@ def _coming(
     return list(zip(names, zip(*columns, strict=True), strict=True))
 
 
-def _show(found: Readings, modes: list[prediction.Prediction], history: prediction.History) -> None:
+def _show_availability(found: Readings, modes: list[prediction.Prediction], history: prediction.History) -> None:
     out, intervals = console(), modes[0].intervals
     print(f"{'mean':8}  {_mean(found):8.3f}\n")
     known = history.extent(intervals)
@@ -155,7 +155,7 @@ def _show(found: Readings, modes: list[prediction.Prediction], history: predicti
     show(["expected", *(f">{mode.mode}" for mode in modes)], rows)
 
 
-def _as_json(
+def _availability_json(
     found: Readings, modes: list[prediction.Prediction], history: prediction.History
 ) -> dict[str, Any]:
     coming = _coming(found, modes, history)

@@ -46,7 +46,7 @@ def calibrate(
     header = ["machine", "varied", "value", "repeat", "seconds"]
     finish(
         found.as_json,
-        lambda: _show(found),
+        lambda: _show_calibrations(found),
         json=json,
         files={
             save: lambda path: testbed.write_machines(path, found.listed()),
@@ -56,7 +56,7 @@ def calibrate(
     )
 
 
-def _show(found: testbed.Calibrations) -> None:
+def _show_calibrations(found: testbed.Calibrations) -> None:
     out = console()
     times = counted(found.repeats, "time")
     out.print(f"Jobs of several lengths, each run {times}; means, and lines fitted to them\n")

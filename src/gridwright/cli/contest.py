@@ -73,10 +73,10 @@ def contest(
         )
     finish(
         found.as_json,
-        lambda: _show(found),
+        lambda: _show_contest(found),
         json=json,
         files={
-            csv: lambda path: _write(found, path),
+            csv: lambda path: _write_contest(found, path),
             plot: lambda path: plots.draw_contest(found, path),
         },
     )
@@ -98,7 +98,7 @@ def _matching(pattern: str) -> list[str]:
     return names
 
 
-def _write(found: experiments.Contest, path: Path) -> None:
+def _write_contest(found: experiments.Contest, path: Path) -> None:
     header = ["system", "load", "verdict"]
     for policy in found.policies:
         header += [policy, f"{policy} low", f"{policy} high", f"{policy} stable"]
@@ -111,7 +111,7 @@ def _write(found: experiments.Contest, path: Path) -> None:
     write_rows(path, header, rows)
 
 
-def _show(found: experiments.Contest) -> None:
+def _show_contest(found: experiments.Contest) -> None:
     out = console()
     first = found.bouts[0].comparison.results[0]
     runs = counted(len(first.replications), "replication")

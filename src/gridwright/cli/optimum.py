@@ -32,10 +32,10 @@ def optimum(
             seed,
             progress=lambda doing, done: report("optimum", done, note=doing),
         )
-    finish(found.as_json, lambda: _show(found), json=json)
+    finish(found.as_json, lambda: _show_optimum(found), json=json)
 
 
-def _show(found: experiments.Optimum) -> None:
+def _show_optimum(found: experiments.Optimum) -> None:
     out = console()
     out.print(f"[bold]{escape(found.system.name)}[/bold]: least mean number in system\n")
     rows = (

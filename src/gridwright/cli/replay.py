@@ -130,8 +130,8 @@ def replay(
         return
     found = _replay(scene, names)
     finish(
-        lambda: _as_json(scene, found),
-        lambda: _show(scene, found),
+        lambda: _replays_json(scene, found),
+        lambda: _show_replays(scene, found),
         json=json,
         files={
             csv: lambda path: _write_jobs(found, path),
@@ -222,7 +222,7 @@ def _replay(scene: Scene, names: list[str]) -> list[traces.Replay]:
     return found
 
 
-def _as_json(scene: Scene, found: list[traces.Replay]) -> dict[str, Any]:
+def _replays_json(scene: Scene, found: list[traces.Replay]) -> dict[str, Any]:
     """Return the replays as ``--json`` prints them."""
     words: dict[str, Any] = {
         "trace": scene.system.name,
@@ -257,7 +257,7 @@ def _write_jobs(found: list[traces.Replay], path: Path) -> None:
     write_rows(path, ["policy", "job", "class", "arrived", "machine", "started", "ended"], rows)
 
 
-def _show(scene: Scene, found: list[traces.Replay]) -> None:
+def _show_replays(scene: Scene, found: list[traces.Replay]) -> None:
     """Print the policies side by side, for all jobs and by class."""
     out, system = console(), scene.system
     classes, machines = system.shape

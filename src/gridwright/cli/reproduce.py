@@ -101,7 +101,7 @@ def reproduce(
     counts = reproduction.summary(found)
     finish(
         lambda: {**words, "targets": [each.as_json() for each in found], "summary": counts},
-        lambda: _show(found, scale, seed, seconds, every_cell=bool(tables)),
+        lambda: _show_reproduction(found, scale, seed, seconds, every_cell=bool(tables)),
         json=json,
         files={
             folder: lambda path: _draw(found, path),
@@ -125,7 +125,7 @@ def _draw(found: list[reproduction.Reproduction], folder: Path) -> None:
             plots.draw_reproduction(each, folder / each.picture)
 
 
-def _show(
+def _show_reproduction(
     found: list[reproduction.Reproduction],
     scale: reproduction.Scale,
     seed: int,
@@ -146,7 +146,7 @@ def _show(
         shown = [cell for cell in each.outcomes if every_cell or cell.judgement.verdict in wrong]
         if shown:
             columns = ("system", "policy", "what", ">published", ">ours", "verdict")
-            show(columns, map(_cells, shown))
+            show(columns, map(_outcome_cells, shown))
         if words := reproduction.shortened(each, scale):
             out.print(words)
         counts = {name: count for name, count in reproduction.summary([each]).items() if count}
@@ -155,7 +155,7 @@ def _show(
     out.print(f"\n[bold]In all:[/bold] {reproduction.counted(counts)}; {seconds:.0f} seconds")
 
 
-def _cells(outcome: reproduction.Outcome) -> list[Cell]:
+def _outcome_cells(outcome: reproduction.Outcome) -> list[Cell]:
     verdict, reason = str(outcome.judgement.verdict), outcome.judgement.reason
     words = Text(verdict, COLOURS.get(verdict, "dim"))
     if reason:
