@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,11 +93,8 @@ def _command(verb: str) -> Callable[..., None]:
             answer = grid.request(journal, verb, machine, patience=patience)
         seconds = float(answer) if verb == "ping" else None
         line = VERBS[verb][0].format(machine=machine, milliseconds=1000 * (seconds or 0.0))
-        finish(
-            lambda: {"machine": machine, "did": verb, "answer": answer, "seconds": seconds},
-            lambda: print(line),
-            json=json,
-        )
+        words = {"machine": machine, "did": verb, "answer": answer, "seconds": seconds}
+        finish(lambda: words, lambda: print(line), json=json)
 
     return command
 
@@ -159,16 +157,12 @@ def calibrate(
             progress=lambda machine, done: report("calibrate", done, note=f"machine {machine}"),
         )
     header = ["machine", "varied", "value", "repeat", "seconds"]
-    finish(
-        found.as_json,
-        lambda: _show_calibrations(found),
-        json=json,
-        files={
-            save: lambda path: testbed.write_machines(path, found.listed()),
-            csv: lambda path: write_rows(path, header, found.rows()),
-            plot: lambda path: plots.draw_calibration(found, path),
-        },
-    )
+    files = {
+        save: lambda path: testbed.write_machines(path, found.listed()),
+        csv: lambda path: write_rows(path, header, found.rows()),
+        plot: partial(plots.draw_calibration, found),
+    }
+    finish(found.as_json, partial(_show_calibrations, found), json=json, files=files)
 
 
 def _show_calibrations(found: testbed.Calibrations) -> None:
@@ -257,12 +251,9 @@ def availability(
     if share is None:
         words["fixed"]["availability"] = _mean(found)
     modes = [predictor(name) for name in prediction.MODES]
-    finish(
-        lambda: _availability_json(found, modes, history),
-        lambda: _show_availability(found, modes, history),
-        json=json,
-        files={plot: lambda path: plots.draw_availability(history.week(intervals), path)},
-    )
+    files = {plot: lambda path: plots.draw_availability(history.week(intervals), path)}
+    as_json = partial(_availability_json, found, modes, history)
+    finish(as_json, partial(_show_availability, found, modes, history), json=json, files=files)
 
 
 def _weights(text: str) -> list[float]:

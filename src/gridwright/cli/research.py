@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -81,15 +82,8 @@ def contest(
             store=kept_results() if named else None,
             progress=lambda number, name: report("contest", number / total, note=name),
         )
-    finish(
-        found.as_json,
-        lambda: _show_contest(found),
-        json=json,
-        files={
-            csv: lambda path: _write_contest(found, path),
-            plot: lambda path: plots.draw_contest(found, path),
-        },
-    )
+    files = {csv: partial(_write_contest, found), plot: partial(plots.draw_contest, found)}
+    finish(found.as_json, partial(_show_contest, found), json=json, files=files)
 
 
 def _matching(pattern: str) -> list[str]:
@@ -234,15 +228,8 @@ def adversary(
             seed,
             progress=lambda done, ratio: report("adversary", done, note=f"ratio {ratio:.3f}"),
         )
-    finish(
-        found.as_json,
-        lambda: _show_adversary(found),
-        json=json,
-        files={
-            save: lambda path: path.write_text(found.system.to_toml(), encoding="utf-8"),
-            plot: lambda path: plots.draw_adversary(found, path),
-        },
-    )
+    files = {save: found.system.to_file, plot: partial(plots.draw_adversary, found)}
+    finish(found.as_json, partial(_show_adversary, found), json=json, files=files)
 
 
 def _limits(text: str) -> tuple[float, float]:

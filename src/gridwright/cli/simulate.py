@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import Annotated
@@ -69,16 +70,12 @@ def simulate(
             trace=trace is not None,
             progress=lambda done, runs: report(policy, done, runs),
         )
-    finish(
-        result.as_json,
-        lambda: show_result(result),
-        json=json,
-        files={
-            csv: lambda path: _write_replications((result,), path),
-            trace: lambda path: _write_events(result, path),
-            plot: lambda path: plots.draw_results((result,), path),
-        },
-    )
+    files = {
+        csv: partial(_write_replications, (result,)),
+        trace: partial(_write_events, result),
+        plot: partial(plots.draw_results, (result,)),
+    }
+    finish(result.as_json, partial(show_result, result), json=json, files=files)
 
 
 def compare(
@@ -100,29 +97,16 @@ def compare(
 ) -> None:
     """Compare policies on the same arrivals, and say which differences are beyond noise."""
     check_files(plot=plot, csv=csv)
+    names, length = options.listed(policies), (horizon, replications, seed)
     with progress_bar() as report:
         found = experiments.compare(
-            system,
-            options.listed(policies),
-            horizon,
-            replications,
-            seed,
-            warmup=warmup,
-            threads=threads,
-            on=on,
-            progress=report,
+            system, names, *length, warmup=warmup, threads=threads, on=on, progress=report
         )
     if reference:
         found.improvement(reference)  # an unknown policy is an error before anything is written
-    finish(
-        found.as_json,
-        lambda: show_comparison(found, reference),
-        json=json,
-        files={
-            csv: lambda path: _write_replications(found.results, path),
-            plot: lambda path: plots.draw_results(found.results, path),
-        },
-    )
+    results = found.results
+    files = {csv: partial(_write_replications, results), plot: partial(plots.draw_results, results)}
+    finish(found.as_json, partial(show_comparison, found, reference), json=json, files=files)
 
 
 def _write_replications(results: tuple[experiments.Result, ...], path: Path) -> None:

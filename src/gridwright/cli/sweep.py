@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -59,29 +60,13 @@ def sweep(
             share = (before + done) / (len(points) * len(names))
             report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
 
+        what, length = (system, chosen, vary, points), (horizon, replications, seed)
+        store = kept_results()
         found = experiments.sweep(
-            system,
-            chosen,
-            vary,
-            points,
-            horizon,
-            replications,
-            seed,
-            warmup=warmup,
-            threads=threads,
-            on=on,
-            store=kept_results(),
-            progress=tell,
+            *what, *length, warmup=warmup, threads=threads, on=on, store=store, progress=tell
         )
-    finish(
-        found.as_json,
-        lambda: _show(found),
-        json=json,
-        files={
-            csv: lambda path: _write(found, path),
-            plot: lambda path: plots.draw_sweep(found, path),
-        },
-    )
+    files = {csv: partial(_write, found), plot: partial(plots.draw_sweep, found)}
+    finish(found.as_json, partial(_show, found), json=json, files=files)
 
 
 def values_of(text: str) -> list[float | str]:

@@ -129,20 +129,9 @@ def _chart(found: Queues | None) -> dict[str, Any]:
     return line_chart(series, "time units", "jobs")
 
 
-JOB_COLUMNS = {
-    "number": "id",
-    "attempt": "attempt",
-    "class": "class",
-    "machine": "machine",
-    "submitted": "submitted",
-    "sent": "sent",
-    "started": "started",
-    "ended": "done",
-    "stage": "status",
-    "timed_out": "timed out",
-    "lost": "lost",
-    "error": "error",
-}
+JOB_COLUMNS = ["number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"]
+JOB_COLUMNS += ["stage", "timed_out", "lost", "error"]
+JOB_LABELS = {"number": "id", "ended": "done", "stage": "status", "timed_out": "timed out"}
 STAGES = ("", "waiting", "queued", "sent", "finished", "failed", "cancelled")
 TIMES = ("submitted", "sent", "started", "ended")
 
@@ -160,7 +149,7 @@ class Jobs:
             self.machine = ui.input("Machine").props("dense debounce=250 clearable")
             self.task_class = ui.input("Class").props("dense debounce=250 clearable")
         self.table = ui.table(
-            columns=columns_of(JOB_COLUMNS, sortable=True),
+            columns=columns_of(JOB_COLUMNS, JOB_LABELS, sortable=True),
             rows=[],
             row_key="number",
             pagination={"rowsPerPage": 10, "page": 1, "rowsNumber": 0, "sortBy": "number"},
@@ -203,16 +192,8 @@ class Jobs:
             self.table.pagination = {**turned, "rowsNumber": page.total}
 
 
-MACHINE_COLUMNS = {
-    "name": "name",
-    "state": "state",
-    "since": "since",
-    "running": "running",
-    "finished": "finished",
-    "lost": "lost",
-    "measured": "CPU there",
-    "predicted": "CPU expected",
-}
+MACHINE_COLUMNS = ("name", "state", "since", "running", "finished", "lost", "measured", "predicted")
+MACHINE_LABELS = {"measured": "CPU there", "predicted": "CPU expected"}
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill")
 
 
@@ -222,7 +203,9 @@ class Machines:
     def __init__(self, number: int) -> None:
         self.number = number
         heading("Machines")
-        self.table = ui.table(columns=columns_of(MACHINE_COLUMNS), rows=[], row_key="name")
+        self.table = ui.table(
+            columns=columns_of(MACHINE_COLUMNS, MACHINE_LABELS), rows=[], row_key="name"
+        )
         self.table.props('flat dense no-data-label="The machines are starting."')
         self.table.style("max-height: 24rem")
         with ui.row().classes("gap-2 items-end"):
