@@ -7,16 +7,7 @@ from typing import Any
 from nicegui import events, ui
 from nicegui import run as background
 
-from ...grid import (
-    MachineState,
-    Queues,
-    away_times,
-    event_page,
-    job_page,
-    machine_states,
-    queues,
-    request,
-)
+from ... import grid
 from ...grid.event import Entry
 from ...grid.journal import Journal
 from ..services import Services
@@ -95,13 +86,13 @@ class Live:
         await self.show()
 
 
-def _look(journal: Journal) -> tuple[list[MachineState], Queues, list[Entry], Any, Any]:
+def _look(journal: Journal) -> tuple[list[grid.MachineState], grid.Queues, list[Entry], Any, Any]:
     return (
-        machine_states(journal),
-        queues(journal),
-        event_page(journal, limit=12, readings=False),
+        grid.machine_states(journal),
+        grid.queues(journal),
+        grid.event_page(journal, limit=12, readings=False),
         journal.told("faults").get("faults", []),
-        away_times(journal),
+        grid.away_times(journal),
     )
 
 
@@ -115,7 +106,7 @@ def _line(entry: Entry) -> str:
     return "  ".join([*words, str(entry.fields["number"]) if is_plan else entry.detail[:80]])
 
 
-def _chart(found: Queues | None) -> dict[str, Any]:
+def _chart(found: grid.Queues | None) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     if found is None:
         return line_chart(series, "time units", "jobs")
@@ -182,7 +173,7 @@ class Jobs:
             "descending": bool(turned.get("descending")),
             **{key: str(field.value or "") for key, field in fields.items()},
         }
-        page = await read_journal(self.number, lambda journal: job_page(journal, **wanted))
+        page = await read_journal(self.number, lambda journal: grid.job_page(journal, **wanted))
         if page is None or turned is not self.table.pagination:
             return  # another page was asked for meanwhile
         rows = [{**job, **{key: figure(job[key], ".3f") for key in TIMES}} for job in page.jobs]
@@ -224,7 +215,7 @@ class Machines:
 
         return ui.button(label, on_click=operate).props("outline dense")
 
-    def show(self, found: list[MachineState], trace: str) -> None:
+    def show(self, found: list[grid.MachineState], trace: str) -> None:
         """Show the states of the machines, and their failures."""
         rows = [
             {
@@ -251,7 +242,7 @@ class Machines:
 
         with errors_shown():
             answer = await read_journal(
-                self.number, lambda journal: request(journal, verb, machine, words)
+                self.number, lambda journal: grid.request(journal, verb, machine, words)
             )
             said = f"{1000 * float(answer):.1f} ms" if verb == "ping" and answer else answer
             tell(f"machine {machine}: {verb}, {said}", "positive")
