@@ -65,8 +65,8 @@ def sweep(
         found = experiments.sweep(
             *what, *length, warmup=warmup, threads=threads, on=on, store=store, progress=tell
         )
-    files = {csv: partial(_write, found), plot: partial(plots.draw_sweep, found)}
-    finish(found.as_json, partial(_show, found), json=json, files=files)
+    files = {csv: partial(_write_sweep, found), plot: partial(plots.draw_sweep, found)}
+    finish(found.as_json, partial(_show_sweep, found), json=json, files=files)
 
 
 def values_of(text: str) -> list[float | str]:
@@ -98,7 +98,7 @@ def _number(word: str) -> float | str:
         return word
 
 
-def _write(found: experiments.Sweep, path: Path) -> None:
+def _write_sweep(found: experiments.Sweep, path: Path) -> None:
     header = [found.vary, "policy", "stable", "long_run_load"]
     criteria = found.points[0].results[0].criteria
     keys = ("value", "policy", "stable", "long_run_load")
@@ -110,7 +110,7 @@ def _write(found: experiments.Sweep, path: Path) -> None:
     write_rows(path, header, rows)
 
 
-def _show(found: experiments.Sweep) -> None:
+def _show_sweep(found: experiments.Sweep) -> None:
     out = console()
     first = found.points[0].results[0]
     metric = first.criteria[-1]
