@@ -61,9 +61,11 @@ def compare(address: str, policy: str, journal: Path) -> None:
         ours, theirs = [], []
         with Grid(policy, on=DaskExecutor(address), journal=journal) as grid:
             for seed in (1, 2, 3):
-                ours.append(
-                    run(lambda kind, *a: grid.submit(work, *a, task_class=kind), place, seed)
-                )
+
+                def managed(kind: str, *arguments: Any) -> Any:
+                    return grid.options(task_class=kind).submit(work, *arguments)
+
+                ours.append(run(managed, place, seed))
 
                 def bare(kind: str, *arguments: Any) -> Any:
                     return client.submit(

@@ -33,7 +33,7 @@ def submissions(folder: Path) -> None:
                 for k in range(ROUND):
                     grid.submit(abs, k)
                 between = perf_counter()
-                grid.map(abs, range(ROUND))
+                grid.submit_all(abs, range(ROUND))
                 singly.append(ROUND / (between - begin))
                 together.append(ROUND / (perf_counter() - between))
                 grid.status()  # whose answer comes after what was handed over
@@ -55,7 +55,7 @@ def main() -> None:
             ours, theirs = [], []
             for _ in range(4):
                 begin = perf_counter()
-                for future in grid.map(abs, range(ROUND)):
+                for future in grid.submit_all(abs, range(ROUND)):
                     future.result()
                 between = perf_counter()
                 for other in [pool.submit(abs, k) for k in range(ROUND)]:
@@ -71,7 +71,7 @@ def main() -> None:
         with Grid("fcfs", MACHINES, journal=Path(folder) / "many.sqlite") as grid:
             begin = perf_counter()
             for _ in range(MANY // ROUND):
-                for future in grid.map(abs, range(ROUND)):
+                for future in grid.submit_all(abs, range(ROUND)):
                     future.result()
                 sizes.append(own.memory_info().rss / 2**20)
             seconds = perf_counter() - begin

@@ -55,7 +55,7 @@ def death(path: Path) -> None:
     executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
     with Grid("mct", on=executor, journal=path) as grid:
         grid.pause("b")
-        grid.map(abs, range(QUEUED))
+        grid.submit_all(abs, range(QUEUED))
         grid.resume("b")
         turns, began = Turns(grid), perf_counter()
         grid.kill("a")
@@ -72,7 +72,8 @@ def planner(path: Path) -> None:
     with Grid("pas_dg", 4, journal=path) as grid:
         turns, began = Turns(grid), perf_counter()
         futures = [
-            grid.submit(abs, k, task_class=f"class {k % CLASSES}") for k in range(5 * CLASSES)
+            grid.options(task_class=f"class {k % CLASSES}").submit(abs, k)
+            for k in range(5 * CLASSES)
         ]
         for future in futures:
             future.result()
@@ -88,7 +89,7 @@ def at_once(path: Path) -> None:
     with Grid("fcfs", 2, journal=path, durable=False) as grid:
         grid.submit(abs, 1).result()
         turns, before, began = Turns(grid), own.memory_info().rss, perf_counter()
-        futures = grid.map(abs, range(MANY))
+        futures = grid.submit_all(abs, range(MANY))
         sent, done = perf_counter() - began, 0
         while grid.status()["classes"]["1"]["arrived"] < MANY:
             sleep(0.05)

@@ -12,8 +12,8 @@ def digits(n):
 
 if __name__ == "__main__":
     with gw.Grid("pas_dg", machines=2, journal=":memory:") as grid:
-        small = grid.map(digits, range(10), task_class="small")
-        large = grid.map(digits, [1000, 1500], task_class="large")
+        small = grid.options(task_class="small").submit_all(digits, range(10))
+        large = grid.options(task_class="large").submit_all(digits, [1000, 1500])
         print([each.result() for each in small])
         print([each.result() for each in large])
         figures = grid.statistics()

@@ -1,4 +1,4 @@
-"""A browser, for what is looked at in one; and Ctrl-C, for what is stopped by it."""
+"""A browser, Ctrl-C, the mark of slow tests and their order."""
 
 import os
 import shutil
@@ -21,11 +21,31 @@ SLOW = {"browser", "server", "cluster", "dask"}
 """Fixtures that take seconds to start."""
 
 
+LONGEST = (
+    "docs/how-to/add-a-policy.md",
+    "compiler/test_target.py::test_simulations",
+    "test_commands.py::test_demo",
+    "docs/decentralised.md",
+    "docs/test_site.py",
+    "grid/test_soak.py",
+    "test_notebooks.py::test_a_notebook_runs",
+    "test_reproduction_commands.py::test_figures_and_the_page",
+    "docs/test_blocks.py",
+    "experiments/test_cluster.py",
+)
+"""Tests that take longest. They come first, so that none of them runs alone at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow whatever needs a browser, a server or a Dask cluster."""
+    """Mark as slow whatever needs a browser, a server or a Dask cluster; put the longest first."""
     for item in items:
         if SLOW.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    return next((k for k, each in enumerate(LONGEST) if each in item.nodeid), len(LONGEST))
 
 
 @pytest.fixture(scope="module")  # Playwright's loop is in the way of other tests' loops

@@ -153,7 +153,9 @@ def client(options: argparse.Namespace) -> None:
             time.sleep(max(options.begin + k * options.pace - time.time(), 0))
             more = SlowToUnpickle() if kind == "slow to unpickle" else None
             tried.write(f"{k}\n")
-            future = grid.submit(job, kind, k, str(folder / "runs"), seconds, more, task_class=kind)
+            future = grid.options(task_class=kind).submit(
+                job, kind, k, str(folder / "runs"), seconds, more
+            )
             said.write(f"{k} {future.number}\n")
             pending.add(future)
             if len(pending) > 1000:
@@ -175,7 +177,7 @@ def grid_of(options: argparse.Namespace, folder: Path) -> Grid:
         rates=np.ones((len(KINDS), options.machines)),
         corrections=False,
         journal=folder / "journal.sqlite",
-        timeout=TIMEOUT,
+        timeout_factor=TIMEOUT,
         on_timeout=options.action,
         **more,
     )

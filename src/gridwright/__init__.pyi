@@ -17,7 +17,11 @@ from .experiments import optimum as optimum
 from .experiments import random_systems as random_systems
 from .experiments import simulate as simulate
 from .experiments import sweep as sweep
+from .grid import Client as Client
 from .grid import Grid as Grid
+from .grid import JobFuture as JobFuture
+from .grid import connect as connect
+from .grid import here as here
 from .model import Deterministic as Deterministic
 from .model import Distribution as Distribution
 from .model import Erlang as Erlang

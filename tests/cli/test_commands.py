@@ -71,6 +71,7 @@ def test_allocate_json_has_the_contracts_keys(capsys: pytest.CaptureFixture[str]
     assert found["routing"] == [pytest.approx([1, 0]), pytest.approx([1 / 16, 15 / 16])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVABLE)
 def test_allocate_every_system(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     entry = find(name)

@@ -30,7 +30,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     conduct(experiment, path=paths["run"]).close()
     executor = FakeExecutor(["a", "b"], lambda job, *_: 0.0 if job < 30 else 1000.0)
     with Grid("mct", on=executor, journal=paths["grid"]) as grid:
-        for future in grid.map(abs, range(60))[:30]:
+        for future in grid.submit_all(abs, range(60))[:30]:
             future.cancel()
         grid.close()  # the others stay in the journal
     return paths
@@ -148,7 +148,7 @@ def test_a_copy_without_its_log_says_that_it_may_be_old(
     path, copy = tmp_path / "j.sqlite", tmp_path / "copy.sqlite"
     executor = FakeExecutor(["a"], lambda *_: 1000.0)
     with Grid("fcfs", on=executor, journal=path) as grid:
-        grid.map(abs, range(20))
+        grid.submit_all(abs, range(20))
         shutil.copy(path, copy)
         Journal(path).close()
         assert caplog.text == "", "a grid is writing it"

@@ -77,6 +77,7 @@ def test_contest(two: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert found["standings"][0]["policy"] == "pas"
 
 
+@pytest.mark.slow
 def test_adversary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved, picture = tmp_path / "worst.toml", tmp_path / "worst.png"
     files = ("--save", str(saved), "--plot", str(picture))

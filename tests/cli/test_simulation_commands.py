@@ -58,6 +58,7 @@ def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> No
     assert figures() != figures("--seed", "2")
 
 
+@pytest.mark.slow
 def test_progress_and_results_go_to_different_places(gridwright: Run) -> None:
     done = gridwright("simulate", "2.B", "--policy", "lpas", *SHORT, "--json")
     assert done.returncode == 0
@@ -322,6 +323,7 @@ def test_ctrl_c_stops_at_once() -> None:
     assert time.monotonic() - began < 10  # a second or so; more only on a machine that is very busy
 
 
+@pytest.mark.slow
 def test_a_file_edited_elsewhere_still_runs(gridwright: Run, tmp_path: Path) -> None:
     text = (
         "from gridwright import push\n\n\n@push\ndef first(task_class, view):\n"

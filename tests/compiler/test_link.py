@@ -150,6 +150,7 @@ def test_recursion_and_closures_are_refused() -> None:
         link(outer)
 
 
+@pytest.mark.slow
 def test_a_changed_constant_of_another_file_is_seen(tmp_path: Path) -> None:
     folder, cache = tmp_path / "code", tmp_path / "cache"
     folder.mkdir()
@@ -225,6 +226,7 @@ for choose in ({}):
 """
 
 
+@pytest.mark.slow
 def test_code_from_the_cache_is_not_mixed_with_code_compiled_now(tmp_path: Path) -> None:
     folder, cache = tmp_path / "code", tmp_path / "cache"
     folder.mkdir()
@@ -235,6 +237,7 @@ def test_code_from_the_cache_is_not_mixed_with_code_compiled_now(tmp_path: Path)
     assert run(folder, cache, BOTH.format("two, one")).split() == [two, one]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_not_blamed_on_the_policy(tmp_path: Path) -> None:
     mine = "from gridwright import push\n@push\ndef mine(task_class, view):\n    return 0\n"
     (tmp_path / "mine.py").write_text(mine)

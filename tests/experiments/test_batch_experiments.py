@@ -24,28 +24,30 @@ MODES = {  # of 20 trials, half widths about 30 to 50
 SMALL: dict[str, Any] = {"arrivals": [0.5, 0.5], "rates": [[1, 0.5], [0.4, 0.9]]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", MODES, ids=str)
 def test_smith(setting: tuple[str, int, str]) -> None:
     """MOC is best in every setting, the whole order holds at factor 2, and means agree."""
     discard, factor, full = setting
     system = SMITH.replace(deadlines={"factor": factor, "discard": discard})
     names = [name if name in ("moc", "mect") else f"{name}:full={full}" for name in ORDER]
-    found = compare(system, names, replications=20, seed=7)
+    found = compare(system, names, replications=10, seed=7)
     assert found.winner == "moc"
     means = [result.figure("on_time").mean for result in found.results]
     if factor == 2:
         assert means == sorted(means, reverse=True)
     for result, known in zip(found.results, MODES[setting], strict=True):
         own = result.figure("on_time")
-        spread = np.std(result.values("on_time"), ddof=1) / np.sqrt(20)
+        spread = np.std(result.values("on_time"), ddof=1) / np.sqrt(10)
         assert abs(own.mean - known) < 4 * np.sqrt(2) * spread, str(result.policy)
 
 
+@pytest.mark.slow
 def test_the_text_of_moc_fits_worse() -> None:
     """By the joint probability MOC discards more, and at factor 2 is no better than MM."""
     system = SMITH.replace(deadlines={"factor": 2, "discard": "both"})
     joint, marginal, mm = (
-        simulate(system, policy, replications=20, seed=7)
+        simulate(system, policy, replications=10, seed=7)
         for policy in ("moc:joint=true", "moc", "mm")
     )
     assert difference(joint, marginal, "on_time").winner == "moc"
@@ -84,7 +86,7 @@ def test_kept_results_are_the_same(tmp_path: Any) -> None:
 
 def test_queue_limits() -> None:
     system = SMITH.replace(deadlines={"factor": 2, "discard": "both"})
-    found = sweep(system, ["mm"], "queue_limit", [1, 2, 4, 8], replications=4)
+    found = sweep(system, ["mm"], "queue_limit", [1, 2, 4, 8], replications=2)
     on_time = [point.results[0].figure("on_time").mean for point in found.points]
     assert on_time == sorted(on_time, reverse=True)  # what waits centrally can still be chosen
     with pytest.raises(InputError, match=r"queue_limit is 0; expected a number ≥ 1"):
@@ -93,16 +95,17 @@ def test_queue_limits() -> None:
         sweep(system, ["mm"], "queue_limit", [1.5], replications=2)
 
 
+@pytest.mark.slow
 def test_wrong_beliefs() -> None:
     system = SMITH.replace(deadlines={"factor": 2, "discard": "batch"})
-    found = sweep(system, ["moc"], "assumed.scale", [0.5, 1, 2], replications=4)
+    found = sweep(system, ["moc"], "assumed.scale", [0.5, 1, 2], replications=2)
     low, right, high = (point.results[0].figure("on_time").mean for point in found.points)
     assert low < right < high  # who fears the worst sheds load that would have been late
-    shifted = sweep(system, ["moc"], "assumed.shift", [-40, 0], replications=4)
+    shifted = sweep(system, ["moc"], "assumed.shift", [-40, 0], replications=2)
     assert shifted.points[0].results[0].figure("on_time").mean < right
     assert shifted.points[1].results[0].figure("on_time").mean == right
     words = sweep(
-        system, ["moc"], "assumed.execution", ["deterministic", "exponential"], replications=4
+        system, ["moc"], "assumed.execution", ["deterministic", "exponential"], replications=2
     )
     assert words.points[1].results[0].figure("on_time").mean < 0.8 * right
     with pytest.raises(InputError, match="no distribution 'expo'"):

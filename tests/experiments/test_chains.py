@@ -186,11 +186,12 @@ def soonest(job, stage, view):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "soonest.py"
     file.write_text(OWN)
-    found = compare("Wisnesky:16", [str(file), "chain_mct"], replications=20)
+    found = compare("Wisnesky:16", [str(file), "chain_mct"], replications=5)
     assert found.winner == "soonest"
     file.write_text(OWN.replace("return best", "return 99"))
     with pytest.raises(InputError, match="every answer is impossible; expected a machine"):
-        simulate("Wisnesky:16", str(file), 100, 1)
+        simulate(SYSTEM, str(file), 100, 1)

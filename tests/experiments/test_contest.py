@@ -10,6 +10,7 @@ from gridwright.experiments.contest import Bout
 from gridwright.statistics import Stability
 
 
+@pytest.mark.slow
 def test_random_systems_are_as_promised_and_the_same_again() -> None:
     drawn = list(random_systems(200))
     loads = [allocate(system).load for system in drawn]
@@ -53,6 +54,7 @@ def test_a_contest_needs_a_system() -> None:
         contest([], ["pas", "mct"])
 
 
+@pytest.mark.slow
 def test_the_adversary_finds_what_is_known() -> None:
     # mct is bad where machines are specialised and busy, lpas where they are alike
     found = adversary("mct", ["lpas"], 2, 2, load=(0.8, 0.9), steps=40)

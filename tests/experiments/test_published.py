@@ -29,15 +29,17 @@ CHAPTER_3 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell", CHAPTER_2, ids=lambda c: f"{c['system']}-{c['policy']}-{c.get('kbar', '')}"
 )
 def test_mean_numbers_of_table_2_1(cell: dict[str, Any]) -> None:
     policy = OURS[str(cell["policy"])] + (f":k={cell['kbar']}" if "kbar" in cell else "")
-    found = simulate(str(cell["system"]), policy, replications=30)
+    found = simulate(str(cell["system"]), policy, replications=10)
     assert found.mean_number.overlaps(cell["lo"], cell["hi"]), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cell"), CHAPTER_3, ids=[f"{n}-{c['policy']}-{c['table']}" for n, c in CHAPTER_3]
 )
@@ -47,7 +49,7 @@ def test_mean_responses_of_chapter_3(name: str, cell: dict[str, Any]) -> None:
         assert cell["status"] in ("unstable", "blank")
         assert simulate(name, policy, 3000, 4).stable is False
         return
-    found = simulate(name, policy, 8000, 10).mean_response
+    found = simulate(name, policy, 4000, 6).mean_response
     printed = cell["value"]
     slack = 0.005 + printed * cell.get("rel_acc_pct", 0) / 100
     assert found.overlaps(printed - slack, printed + slack), found

@@ -66,6 +66,7 @@ KINDS = {
     "batch": ("waiting", "assign(waiting, view, 0, 0, int(np.argmax(view.machines.free)))"),
 }
 """What a policy of a kind is asked about, and an answer."""
+TEMPLATE = {"name": "a", "rate": 0.2, "times": [[2, 3]], "latency": 30}
 
 
 def said_by_the_command(file: Path, *options: str) -> str:
@@ -133,7 +134,7 @@ def test_a_planner_cannot_change_the_engine() -> None:
     [
         ("pull", load("2.B"), 100.0, 300.0),
         ("peer", System(arrivals=[[0.5, 0.5]], rates=[[1.0, 1.0]]), 300.0, 600.0),
-        ("chain", load("Wisnesky:16"), 1100.0, 1500.0),
+        ("chain", System(templates=[TEMPLATE]), 1100.0, 1500.0),
         ("batch", System(arrivals=[1.0], rates=[[0.6, 0.6]]), 300.0, 600.0),
     ],
 )

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind
 def test_results_come_back(policy: str, cluster: Cluster, tmp_path: Path) -> None:
     with Grid(policy, on=cluster.address, journal=tmp_path / "j.sqlite") as grid:
         assert grid.mapper.executor.machines == ["1", "2"]
-        futures = grid.map(pow, range(20), [2] * 20, task_class="square")
+        futures = grid.options(task_class="square").submit_all(pow, range(20), [2] * 20)
         assert [each.result(WAIT) for each in futures] == [k * k for k in range(20)]
         large = grid.submit(lambda size: b"x" * size, 5_000_000)
         assert len(large.result(WAIT)) == 5_000_000
@@ -198,7 +198,7 @@ def test_who_has_no_credential_is_refused(credential: dict[str, str], tmp_path: 
             executor = DaskExecutor(address, security=credential)
             assert executor.machines == ["1", "x"]
             with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
-                assert [each.result(WAIT) for each in grid.map(abs, [-1, -2])] == [1, 2]
+                assert [each.result(WAIT) for each in grid.submit_all(abs, [-1, -2])] == [1, 2]
         with pytest.raises(InputError, match="asks for TLS: give security"):
             DaskExecutor(address)
         with pytest.raises(InputError, match="no Dask scheduler answers at tcp://"):

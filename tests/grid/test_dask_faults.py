@@ -67,7 +67,7 @@ def test_a_machine_that_is_killed_loses_its_job_and_comes_back(
 def test_a_job_on_a_worker_that_freezes_is_stopped_and_runs_elsewhere(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout": 2, "corrections": False}
+    options: dict[str, Any] = {"rates": [[2.0, 2.0]], "timeout_factor": 2, "corrections": False}
     options["on_timeout"] = "resubmit"
     executor, mark = DaskExecutor(cluster.address), tmp_path / "began"
     function = cloudpickle.loads(cloudpickle.dumps(first_time_for_ever))
@@ -99,7 +99,7 @@ def test_poison_jobs_are_given_up_and_others_are_served(cluster: Cluster, tmp_pa
     executor = DaskExecutor(cluster.address)
     with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite", retries=1) as grid:
         poison = [grid.submit(os._exit, 7) for _ in range(2)]
-        innocents = grid.map(abs, range(20))
+        innocents = grid.submit_all(abs, range(20))
         assert [each.result(WAIT) for each in innocents] == list(range(20))
         for each in poison:
             with pytest.raises(JobLostError, match=r"after 2 attempts: .*status 7 on machine"):
@@ -137,7 +137,7 @@ def test_a_scheduler_that_dies_takes_all_machines_with_it_until_it_is_back(tmp_p
         running("--local", "2", "--port", "0") as first,
         Grid("fcfs", on=DaskExecutor(first.address), journal=path) as grid,
     ):
-        futures = grid.map(note, range(30))
+        futures = grid.submit_all(note, range(30))
         until(lambda: sum(each.done() for each in futures) > 5)
         first.end(signal.SIGKILL)
         until(lambda: not any(m["up"] for m in grid.status()["machines"].values()))

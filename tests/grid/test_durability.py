@@ -27,7 +27,7 @@ executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)
 grid = Grid("fcfs", on=executor, journal=path, durable=how != "quick")
 if how == "map":
     for start in range(0, jobs, 50):
-        for future in grid.map(abs, range(50)):
+        for future in grid.submit_all(abs, range(50)):
             print(future.number, flush=True)
 else:
     for k in range(jobs):
@@ -103,7 +103,7 @@ def test_a_job_that_is_not_waited_for_can_be_cancelled_at_once(tmp_path: Path) -
     path = tmp_path / "j.sqlite"
     executor = FakeExecutor(["a"], lambda *_: 1000.0)
     with Grid("fcfs", on=executor, journal=path, durable=False) as grid:
-        futures = grid.map(abs, range(300))
+        futures = grid.submit_all(abs, range(300))
         assert futures[-1].cancel()
         assert futures[0].cancel()
         grid.close()

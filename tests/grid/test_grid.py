@@ -52,8 +52,8 @@ def no_process_stays_behind() -> Iterator[None]:
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct", "pas"])
 def test_results_come_back(policy: str, tmp_path: Path) -> None:
     with Grid(policy, machines=2, journal=tmp_path / "j.sqlite") as grid:
-        futures = grid.map(pow, range(20), [2] * 20, task_class="square")
-        futures += grid.map(lambda a, b: a + b, "abc", "xyz", task_class="join")
+        futures = grid.options(task_class="square").submit_all(pow, range(20), [2] * 20)
+        futures += grid.options(task_class="join").submit_all(lambda a, b: a + b, "abc", "xyz")
         assert [each.result(WAIT) for each in futures] == [k * k for k in range(20)] + [
             "ax",
             "by",
@@ -62,7 +62,11 @@ def test_results_come_back(policy: str, tmp_path: Path) -> None:
         assert len({grid.submit(os.getpid).result(WAIT) for _ in range(8)}) <= 2
     kept = journalled(tmp_path / "j.sqlite")
     assert {each.job.stage for each in kept.values()} == {Stage.finished}
-    assert Counter(each.task_class for each in kept.values()) == {"square": 20, "join": 3, "1": 8}
+    assert Counter(each.task_class for each in kept.values()) == {
+        "square": 20,
+        "join": 3,
+        "getpid": 8,
+    }
     assert all(each.job.submitted <= each.job.sent <= each.job.started for each in kept.values())
     assert all(each.job.started <= each.job.ended for each in kept.values())
 
@@ -180,7 +184,7 @@ def test_policies_see_the_time_since_the_grid_began(tmp_path: Path) -> None:
 
 
 def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[1.0]], "timeout": 3}
+    options: dict[str, Any] = {"rates": [[1.0]], "timeout_factor": 3}
     with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", **options) as grid:
         future = grid.submit(time.sleep, 1000)
         with pytest.raises(JobLostError, match="more than 3 times what was expected on machine 1"):
@@ -191,7 +195,7 @@ def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:
 
 
 def test_a_job_that_takes_too_long_may_be_waited_for(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[10.0]], "timeout": 2, "on_timeout": "wait"}
+    options: dict[str, Any] = {"rates": [[10.0]], "timeout_factor": 2, "on_timeout": "wait"}
     with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", **options) as grid:
         grid.submit(time.sleep, 0.5).result(WAIT)
         assert grid.statistics().overall.timed_out == 1
@@ -228,7 +232,7 @@ def work(k):
     return k
 
 grid = Grid("fcfs", machines=2, journal=sys.argv[1])
-futures = grid.map(work, range(9), task_class="late")
+futures = grid.options(task_class="late").submit_all(work, range(9))
 for future in futures[:5]:
     future.result()
 print("half-way", flush=True)
@@ -398,10 +402,10 @@ def test_a_class_that_nobody_can_run_waits_and_says_so(tmp_path: Path) -> None:
     options: dict[str, Any] = {"classes": ["a", "b"], "rates": [[1, 1], [0, 1]]}
     with Grid("fcfs", machines=2, journal=path, **options) as grid:
         grid.pause("2")
-        future = grid.submit(abs, -1, task_class="b")
+        future = grid.options(task_class="b").submit(abs, -1)
         until(lambda: grid.status()["classes"]["b"]["waiting"] == 1)
         assert grid.status()["classes"]["b"]["machines"] == 0
-        assert grid.submit(abs, -2, task_class="a").result(WAIT) == 2
+        assert grid.options(task_class="a").submit(abs, -2).result(WAIT) == 2
         assert not future.done()
         grid.resume("2")
         assert future.result(WAIT) == 1
@@ -429,7 +433,7 @@ def test_operators_step_in(tmp_path: Path) -> None:
         with pytest.raises(GridTimeoutError, match=f"machine {other} does not answer"):
             grid.ping(other)
         waits = grid.submit(abs, -1)
-        until(lambda: grid.status()["classes"]["1"]["waiting"] == 1)
+        until(lambda: grid.status()["classes"]["abs"]["waiting"] == 1)
         grid.resume(other)
         assert waits.result(WAIT) == 1
         grid.impose(other, 0.5, 1000)

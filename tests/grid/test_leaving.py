@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind
 
 def test_leaving_waits_for_all_that_was_submitted(tmp_path: Path) -> None:
     with Grid("fcfs", machines=2, journal=tmp_path / "j.sqlite") as grid:
-        futures = [*grid.map(abs, range(20)), grid.submit(time.sleep, 0.3)]
+        futures = [*grid.submit_all(abs, range(20)), grid.submit(time.sleep, 0.3)]
     assert [each.result(0) for each in futures] == [*range(20), None]
     assert {each.job.stage for each in journalled(tmp_path / "j.sqlite").values()} == {
         Stage.finished
@@ -108,7 +108,7 @@ def test_leaving_says_what_it_waits_for(tmp_path: Path, caplog: pytest.LogCaptur
     options: dict[str, Any] = {"classes": ["a", "b"], "rates": [[1, 1], [0, 1]]}
     grid = Grid("fcfs", machines=2, journal=tmp_path / "j.sqlite", **options)
     grid.pause("2")
-    future = grid.submit(abs, -1, task_class="b")
+    future = grid.options(task_class="b").submit(abs, -1)
     leaving = Thread(target=grid.shutdown)
     with caplog.at_level(logging.WARNING):
         leaving.start()
@@ -153,10 +153,10 @@ def test_an_interrupt_ends_the_waiting(tmp_path: Path) -> None:
 def test_a_grid_has_the_classes_that_were_named(tmp_path: Path) -> None:
     with Grid("pas_dg", machines=1, journal=tmp_path / "j.sqlite") as grid:
         assert grid.status()["classes"] == {}
-        grid.submit(abs, -1, task_class="small").result(WAIT)
+        grid.options(task_class="small").submit(abs, -1).result(WAIT)
         assert list(grid.status()["classes"]) == ["small"]
         grid.submit(abs, -1).result(WAIT)
-        assert list(grid.status()["classes"]) == ["small", "1"]
+        assert list(grid.status()["classes"]) == ["small", "abs"]
     with Grid("mct", machines=1, classes=["a"], journal=tmp_path / "k.sqlite") as grid:
         grid.submit(abs, -1).result(WAIT)
         assert list(grid.status()["classes"]) == ["a"]
@@ -168,7 +168,7 @@ def test_what_is_no_function_is_refused_with_advice(tmp_path: Path) -> None:
             grid.submit("ls -l 'my file'")  # type: ignore[arg-type]
         assert str(error.value) == (
             "submit takes a function and its arguments, not the text \"ls -l 'my file'\"; "
-            "for a command: submit(subprocess.run, ['ls', '-l', 'my file'])"
+            "for a command: run(\"ls -l 'my file'\")"
         )
         with pytest.raises(InputError, match="its arguments; int cannot be called"):
             grid.submit(5)  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ def cluster() -> Iterator[Cluster]:
 def test_everything_listens_on_loopback(cluster: Cluster, tmp_path: Path) -> None:
     with running("--on", cluster.address, "--name", "x") as joined:
         with Grid("fcfs", on=DaskExecutor(cluster.address), journal=tmp_path / "j") as grid:
-            assert [each.result(WAIT) for each in grid.map(abs, [-1, -2, -3])] == [1, 2, 3]
+            assert [each.result(WAIT) for each in grid.submit_all(abs, [-1, -2, -3])] == [1, 2, 3]
             hosts = [listening(each) for each in (cluster, joined)]
         assert hosts == [{"127.0.0.1"}, {"127.0.0.1"}]
 

@@ -43,6 +43,7 @@ class Silent(FakeExecutor):
         """Run nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fcfs", "mct", "pas_dg"])
 @settings(max_examples=60, deadline=None)
 @given(

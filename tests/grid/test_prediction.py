@@ -226,6 +226,7 @@ for k in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_several_agents_and_a_kill_leave_it_whole(tmp_path: Path) -> None:
     path = tmp_path / "h.sqlite"
     command = [sys.executable, "-c", WRITER, str(path)]

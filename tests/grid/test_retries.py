@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind
 def test_poison_jobs_are_given_up_and_others_are_served(policy: str, tmp_path: Path) -> None:
     with Grid(policy, machines=2, journal=tmp_path / "j.sqlite") as grid:
         poison = [grid.submit(os._exit, 7) for _ in range(2)]
-        innocents = grid.map(abs, range(30))
+        innocents = grid.submit_all(abs, range(30))
         assert [each.result(WAIT) for each in innocents] == list(range(30))
         for each in poison:
             with pytest.raises(JobLostError, match=r"after 3 attempts: .*status 7 on machine"):
@@ -103,7 +103,7 @@ def test_a_machine_that_is_taken_away_does_not_count_against_its_job(tmp_path: P
 
 @pytest.mark.parametrize("then", ["resubmit", "duplicate", "fail"])
 def test_an_endless_job_leaves_every_machine_to_others(then: str, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout": 2, "corrections": False}
+    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout_factor": 2, "corrections": False}
     path = tmp_path / "j.sqlite"
     with Grid("fcfs", machines=2, journal=path, on_timeout=then, retries=1, **options) as grid:
         future = grid.submit(time.sleep, 1000)
@@ -112,15 +112,15 @@ def test_an_endless_job_leaves_every_machine_to_others(then: str, tmp_path: Path
             future.result(WAIT)
         until(lambda: all_up(grid))
         assert [each.state for each in machine_states(grid.journal)] == ["up", "up"]
-        assert [f.result(WAIT) for f in grid.map(abs, range(4))] == [0, 1, 2, 3]
+        assert [f.result(WAIT) for f in grid.submit_all(abs, range(4))] == [0, 1, 2, 3]
 
 
 def test_endless_jobs_and_their_copies_do_not_keep_all_machines(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout": 2, "corrections": False}
+    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout_factor": 2, "corrections": False}
     path = tmp_path / "j.sqlite"
     with Grid("fcfs", machines=2, journal=path, on_timeout="duplicate", **options) as grid:
         endless = [grid.submit(time.sleep, 1000) for _ in range(2)]
-        assert [f.result(WAIT) for f in grid.map(abs, range(4))] == [0, 1, 2, 3]
+        assert [f.result(WAIT) for f in grid.submit_all(abs, range(4))] == [0, 1, 2, 3]
         for each in endless:
             with pytest.raises(JobLostError, match="after 3 attempts"):
                 each.result(WAIT)
@@ -138,14 +138,14 @@ def test_an_endless_copy_is_stopped_when_the_other_answers(tmp_path: Path) -> No
             time.sleep(0.01)
         return "first"
 
-    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout": 2, "corrections": False}
+    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout_factor": 2, "corrections": False}
     path = tmp_path / "j.sqlite"
     options |= {"on_timeout": "duplicate", "retries": 5}
     with Grid("fcfs", machines=2, journal=path, **options) as grid:
         future = grid.submit(once_there_are_two)
         assert future.result(WAIT) == "first"
         until(lambda: all_up(grid))
-        assert [f.result(WAIT) for f in grid.map(abs, range(4))] == [0, 1, 2, 3]
+        assert [f.result(WAIT) for f in grid.submit_all(abs, range(4))] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "pas_dg", "mct"])
@@ -162,12 +162,16 @@ def test_a_copy_that_times_out_before_its_start_poisons_no_rate(
         def __reduce__(self) -> Any:
             return slowly, ()
 
-    options: dict[str, Any] = {"rates": [[10.0, 10.0]], "timeout": 2, "on_timeout": "duplicate"}
+    options: dict[str, Any] = {
+        "rates": [[10.0, 10.0]],
+        "timeout_factor": 2,
+        "on_timeout": "duplicate",
+    }
     path = tmp_path / "j.sqlite"
     with Grid(policy, machines=2, journal=path, **options) as grid:
         assert grid.submit(str, Slow()).result(WAIT) == "read"
         assert grid.status()["timed_out"] > 0
-        assert [f.result(WAIT) for f in grid.map(abs, range(6))] == list(range(6))
+        assert [f.result(WAIT) for f in grid.submit_all(abs, range(6))] == list(range(6))
         assert np.isfinite(grid.status()["rates"]).all()
         found = grid.statistics()
         assert np.isfinite(found.rates[found.executed > 0]).all()

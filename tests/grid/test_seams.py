@@ -81,8 +81,8 @@ def test_a_policy_that_takes_no_further_class_refuses_the_job(tmp_path: Path) ->
     with Grid(find(f"{file}:weight=2 3"), **options) as grid:
         for _ in range(2):
             with pytest.raises(InputError, match="weight"):
-                grid.submit(pow, 2, 3, task_class="b")
-        assert grid.submit(pow, 2, 3, task_class="a").result(WAIT) == 8
+                grid.options(task_class="b").submit(pow, 2, 3)
+        assert grid.options(task_class="a").submit(pow, 2, 3).result(WAIT) == 8
         assert list(grid.status()["classes"]) == ["a"]
 
 
@@ -94,7 +94,7 @@ def test_a_request_that_is_given_up_holds_nothing_up(tmp_path: Path) -> None:
         with locked(path):
             asked = grid._in_loop(lambda: grid.mapper.call(lambda now: [], Entry(0.0, "asked")))
             assert asked.cancel()
-            futures = grid.map(abs, range(100))
+            futures = grid.submit_all(abs, range(100))
         assert [each.result(WAIT) for each in futures] == list(range(100))
 
 
@@ -144,7 +144,7 @@ def test_to_close_a_grid_ends_a_shutdown_in_another_thread(tmp_path: Path) -> No
 
 
 def test_a_job_that_ended_in_time_has_ended_though_the_grid_was_held_up(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"rates": [[2.0]], "timeout": 2.0, "corrections": False}
+    options: dict[str, Any] = {"rates": [[2.0]], "timeout_factor": 2, "corrections": False}
     with Grid("fcfs", machines=1, journal=tmp_path / "j", **options) as grid:
         for _ in range(3):
             future = grid.submit(time.sleep, 0.3)  # it may take 1 s
@@ -171,7 +171,7 @@ def test_jobs_on_their_way_are_dropped_too(tmp_path: Path) -> None:
     path = tmp_path / "j"
     grid = Grid("fcfs", on=endless(), journal=path, durable=False)
     futures = [grid.submit(abs, -1)]
-    until(lambda: grid.status()["classes"]["1"]["arrived"] == 1)
+    until(lambda: grid.status()["classes"]["abs"]["arrived"] == 1)
     with locked(path):
         futures += [grid.submit(abs, k) for k in range(299)]
         until(lambda: grid.mapper._unwritten is not None)
@@ -187,7 +187,7 @@ def test_jobs_on_their_way_are_dropped_too(tmp_path: Path) -> None:
 
 def test_a_time_limit_of_milliseconds_holds(tmp_path: Path) -> None:
     executor = LocalExecutor(["only"])
-    options: dict[str, Any] = {"rates": [[1000.0]], "timeout": 2.0, "corrections": False}
+    options: dict[str, Any] = {"rates": [[1000.0]], "timeout_factor": 2, "corrections": False}
     with Grid("fcfs", on=executor, journal=tmp_path / "j", retries=0, **options) as grid:
         future = grid.submit(time.sleep, 1000)
         future.exception(WAIT)
@@ -214,7 +214,7 @@ def test_many_cancel_one_job(tmp_path: Path) -> None:
     grid.submit(abs, -1)
     with ThreadPoolExecutor(4) as threads:
         with locked(path):
-            futures = grid.map(abs, range(20))
+            futures = grid.submit_all(abs, range(20))
             until(lambda: grid.mapper._unwritten is not None)
             asked = [threads.submit(futures[-1].cancel) for _ in range(4)]
             until(lambda: len(grid.mapper._inbox) == 4)

@@ -133,7 +133,7 @@ def test_submissions_let_other_words_pass(tmp_path: Path, monkeypatch: pytest.Mo
             write(entries, jobs, submitted, *rest)
 
         monkeypatch.setattr(grid.journal, "write", noted)
-        grid.map(abs, range(JOBS))
+        grid.submit_all(abs, range(JOBS))
         until(lambda: grid.statistics().overall.finished == JOBS)
         kinds = [entry.kind for entry in grid.journal.events("submitted", "finished")]
     assert max(sizes) == 1
@@ -147,7 +147,7 @@ def test_what_is_moved_is_written_a_little_at_a_time(
     path = tmp_path / "j"
     with Grid("mct", on=quiet(), journal=path) as grid:
         grid.pause("b")
-        grid.map(abs, range(JOBS))
+        grid.submit_all(abs, range(JOBS))
         sizes: list[int] = []
         write = grid.journal.write
 
@@ -179,7 +179,7 @@ def test_large_plans_are_made_beside_the_event_loop(
 
     monkeypatch.setattr(Policy, "plan", noted)
     with Grid("pas_dg", machines=2, journal=tmp_path / "j") as grid:
-        futures = [grid.submit(abs, -k, task_class=f"class {k % 24}") for k in range(48)]
+        futures = [grid.options(task_class=f"class {k % 24}").submit(abs, -k) for k in range(48)]
         assert [each.result(WAIT) for each in futures] == list(range(48))
         plan = grid.mapper.book.plan
         until(lambda: not grid.mapper.book.stale)
@@ -203,7 +203,7 @@ def test_calls_wait_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with Grid("fcfs", machines=2, journal=tmp_path / "j") as grid:
         grid.pause("1")
         grid.pause("2")
-        futures = grid.map(pow, range(100), [2] * 100)
+        futures = grid.submit_all(pow, range(100), [2] * 100)
         assert sum(map(len, grid.mapper.works.at_hand.values())) <= 1000
         grid.resume("1")
         grid.resume("2")
@@ -223,7 +223,7 @@ def test_a_waiting_job_takes_a_kilobyte_beside_its_future_and_its_call(
         try:
             others = [JobFuture(number, grid.cancel, grid._answers) for number in range(jobs)]
             future = tracemalloc.get_traced_memory()[0] / jobs
-            futures = grid.map(abs, range(jobs))
+            futures = grid.submit_all(abs, range(jobs))
             gc.collect()
             whole = tracemalloc.get_traced_memory()[0] / jobs - future
         finally:

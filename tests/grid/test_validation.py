@@ -59,7 +59,7 @@ def test_a_class_without_a_proper_name_is_refused(tmp_path: Path) -> None:
         Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid,
         pytest.raises(InputError, match=r"task_class is '.udc80', which is not valid Unicode"),
     ):
-        grid.submit(abs, -1, task_class="\udc80")
+        grid.options(task_class="\udc80").submit(abs, -1)
 
 
 @pytest.mark.parametrize("old", [{"executor": "local"}, {"executor": LocalExecutor(1)}])

@@ -136,6 +136,7 @@ DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k"}
 CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(set(CENTRAL) - DRAWS))
 def test_the_two_worlds_are_one(policy: str) -> None:
     """A grid on the fake executor sends the jobs of a simulation where, and when, that did."""

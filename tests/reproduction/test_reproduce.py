@@ -61,6 +61,7 @@ def test_words_agree_and_wrong_ones_differ(laboratory: Laboratory) -> None:
     assert {o.judgement.verdict for o in wrong.outcomes} == {Verdict.differs}
 
 
+@pytest.mark.slow
 def test_a_blank_stands_for_much_worse(laboratory: Laboratory) -> None:
     blank = part("3.2", status="blank", arrival="alpha1", case=3)
     (found,) = reproduce(blank, laboratory=laboratory)
@@ -86,6 +87,7 @@ def test_kept_results_are_not_simulated_again(
         reproduce(target, laboratory=more)
 
 
+@pytest.mark.slow
 def test_targets_and_names_may_be_mixed() -> None:
     found = reproduce(choose(["LP"])[0], "K:7.3", "K:7.4")
     assert [each.target.name for each in found] == ["LP", "K:7.3", "K:7.4"]

@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gridwright.plots import draw_reproduction
 from gridwright.reproduction import Laboratory, reproduce, runs_of, targets
 from gridwright.reproduction.data import label
@@ -26,6 +28,7 @@ def test_the_whole_grid() -> None:
     assert len(runs_of([target])) == len(target.cells)
 
 
+@pytest.mark.slow
 def test_verdicts_are_computed(tmp_path: Path) -> None:
     cells = [
         cell

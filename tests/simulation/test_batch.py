@@ -78,6 +78,7 @@ def test_policies_meet_the_same_arrivals_and_works() -> None:
         assert works == pytest.approx(found[0][1], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discard", ["never", "batch", "both"])
 @pytest.mark.parametrize("policy", ["mm", "moc", "mect"])
 def test_the_books_balance(policy: str, discard: str) -> None:

@@ -46,6 +46,7 @@ def conducted(path: Path, pauses: tuple[tuple[float, float], ...], **words: Any)
     return journal
 
 
+@pytest.mark.slow
 def test_a_pause_changes_nothing(tmp_path: Path) -> None:
     """Long and short pauses, one right after the other, with failures and time-outs."""
     words = {"timeout": 3.0, "detection": "timeout", "seed": 5}

@@ -71,6 +71,7 @@ def test_a_trace_of_jobs_reads_maps_and_replays(name: str, tmp_path: Path) -> No
     assert read_jobs(tmp_path / f"part.{ending}.gz") == part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "days", "availability"),
     [

@@ -214,6 +214,7 @@ def _over(api: Any, number: int) -> Any:
 SMALL = {"arrivals": [2, 3], "rates": [[8, 3], [4, 10]]}
 
 
+@pytest.mark.slow
 def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     assert api.get("/runs") == []
     assert "MGST-1" in api.get("/experiments")
@@ -283,6 +284,7 @@ def test_an_experiment_of_ones_own(api: Any, tmp_path: Path) -> None:
         assert "no experiment" in api.post("/runs", {"own": name}, 422)["detail"]
 
 
+@pytest.mark.slow
 def test_a_cluster(api: Any) -> None:
     """The workers of a Dask scheduler are listed, and run jobs."""
     words = [sys.executable, "-m", "gridwright", "workers", "--local", "2", "--port", "0", "--json"]

@@ -15,7 +15,7 @@ import typer
 from typer.exceptions import TyperException
 
 from .. import __version__
-from . import machines, research, runs, traces, workers
+from . import grid, machines, research, runs, traces, workers
 from .allocate import allocate
 from .demo import demo
 from .old_spellings import translate
@@ -35,6 +35,7 @@ app = typer.Typer(
 COMMANDS: list[Callable[..., None]] = [demo, simulate, compare, sweep, allocate, systems]
 COMMANDS += [policies, run_experiment, ui]
 GROUPS = {
+    "grid": grid.app,
     "runs": runs.app,
     "machines": machines.app,
     "traces": traces.app,

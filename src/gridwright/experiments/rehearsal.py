@@ -64,18 +64,17 @@ class _Rehearsal:
     def interpret(self) -> Replication:
         """Run the policy in plain Python; refuse it if its answers are wrong."""
         policy = self.policy
-        with _overheard(policy) as no_answers:
-            try:
-                run, again = (
-                    self.run(policy, self.horizon, trace=True, interpreted=True) for _ in range(2)
-                )
-            except InputError:
-                raise
-            except Exception as error:
-                where = line_of(error, policy)
-                if where is not None or not no_answers:
-                    where = where or f"policy {policy.name}"
-                    raise InputError(f"{where}: {type(error).__name__}: {error}") from None
+        try:
+            with _overheard(policy) as no_answers:
+                run = self.run(policy, self.horizon, trace=True, interpreted=True)
+            again = self.run(policy, self.horizon, trace=True, interpreted=True)
+        except InputError:
+            raise
+        except Exception as error:
+            where = line_of(error, policy)
+            if where is not None or not no_answers:
+                where = where or f"policy {policy.name}"
+                raise InputError(f"{where}: {type(error).__name__}: {error}") from None
         if no_answers:
             line, said = no_answers[0]
             where = _where(policy, [line])

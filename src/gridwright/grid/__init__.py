@@ -2,18 +2,21 @@
 
 from ..model import JobFailedError
 from .book import Book
+from .client import Client, connect
 from .future import JobFuture
 from .grid import Grid
 from .job import Cancel, Send, Stage
 from .journal import Journal
 from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, queues, statistics
 from .mapper import Mapper
+from .progress import here
 from .remote import MachineState, away_times, find_running, machine_states, request
 from .settings import Corrections, Settings, corrections_of
 
 __all__ = [
     "Book",
     "Cancel",
+    "Client",
     "Corrections",
     "Grid",
     "JobFailedError",
@@ -28,9 +31,11 @@ __all__ = [
     "Stage",
     "Statistics",
     "away_times",
+    "connect",
     "corrections_of",
     "event_page",
     "find_running",
+    "here",
     "job_page",
     "machine_states",
     "queues",

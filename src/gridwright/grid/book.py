@@ -8,36 +8,79 @@ every event says when it happened.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from ..allocation import groups_of
 from ..model import InputError
-from .job import Cancel, Copy, Instruction, Job, Stage
+from .job import PLAIN, Cancel, Copy, Instruction, Job, Options, Stage
 from .state import SLOWEST, Floats, GridState
+
+NOTHING: Mapping[int, Stage] = MappingProxyType({})
 
 
 class Book(GridState):
     """The state of a grid and its transitions."""
 
-    def submit(self, now: float, number: int, task_class: int) -> list[Instruction]:
-        """Add a new job."""
+    def submit(
+        self,
+        now: float,
+        number: int,
+        task_class: int,
+        options: Options = PLAIN,
+        *,
+        key: str | None = None,
+        needs: Mapping[int, Stage] = NOTHING,
+        pinned: int = -1,
+    ) -> list[Instruction]:
+        """Add a new job. ``needs`` are the jobs whose results it needs, and their stages."""
         if number in self.jobs:
             raise InputError(f"job {number} was submitted before")
-        job = self.jobs[number] = Job(number, task_class, now)
+        job = self.jobs[number] = Job(number, task_class, now, options=options, key=key)
+        job.needs, job.pinned = tuple(needs), pinned
         self.now = now
-        self.classes[task_class].arrived += 1
-        self.put(job)
-        self.mechanism.placed(task_class)
+        if self._block(job, needs):
+            self.changed[number] = job
+        else:
+            self._arrive(job)
         return self._answer()
 
-    def adopt(self, job: Job, task_class: int) -> None:
+    def _block(self, job: Job, needs: Mapping[int, Stage]) -> bool:
+        """Let a job wait for others to end; return False if all of them have finished."""
+        for number, stage in needs.items():
+            if stage.is_final and stage != Stage.finished:
+                self.fallen.append((job, number))
+                self._close(job, stage)
+                return True
+        unfinished = [number for number, stage in needs.items() if not stage.is_final]
+        job.missing = len(unfinished)
+        for number in unfinished:
+            self.dependents.setdefault(number, []).append(job)
+        if unfinished:
+            job.stage = Stage.blocked
+            self.blocked.add(job.number)
+        return bool(unfinished)
+
+    def _arrive(self, job: Job) -> None:
+        self.blocked.discard(job.number)
+        self.classes[job.task_class].arrived += 1
+        self.put(job)
+        if job.pinned < 0:
+            self.mechanism.placed(job.task_class)
+        elif self.start_own(job.pinned):
+            self.mechanism.gone(job.pinned)
+
+    def adopt(self, job: Job, task_class: int, needs: Mapping[int, Stage] = NOTHING) -> None:
         """Add a job that an earlier grid left unfinished: it waits since its submission.
 
         A job that has used up some of its retries waits behind the others.
         """
         job.task_class = task_class
+        if self._block(job, needs):
+            self.jobs[job.number] = job
+            return
         if job.causes and self.retries is not None:
             job.since = self.now
         self.jobs[job.number] = job
@@ -236,13 +279,21 @@ class Book(GridState):
         """Return the queues of machines that take no jobs; return False if some are left."""
         for machine in list(self.returning):
             own = self.own[machine]
-            while own:
+            pinned: list[Job] = []
+            is_spent = False
+            while own and not is_spent:
                 job = own.popleft()
                 self._leave_machine(job)
+                if job.pinned >= 0:
+                    pinned.append(job)
+                else:
+                    self.put(job)
+                    is_spent = self.enough()
+            for job in pinned:  # they stay
                 self.put(job)
-                if self.enough():
-                    self.unfinished = True
-                    return False
+            if is_spent:
+                self.unfinished = True
+                return False
             del self.returning[machine]
         return True
 
@@ -258,7 +309,8 @@ class Book(GridState):
         job.causes = (*job.causes, why) if self.retries is not None else (why,)
 
     def _is_spent(self, job: Job) -> bool:
-        return self.retries is not None and len(job.causes) > self.retries
+        most = self.retries if job.options.retries is None else job.options.retries
+        return most is not None and len(job.causes) > most
 
     def _retry(self, job: Job) -> None:
         """Let a job wait again, behind the others of its class if retries have a limit."""
@@ -385,6 +437,12 @@ class Book(GridState):
         return self._answer()
 
     def _answer(self) -> list[Instruction]:
+        while self.ready and not self.unfinished:
+            job = self.ready.popleft()
+            if job.stage == Stage.blocked:
+                self._arrive(job)
+                self.unblocked.append(job)
+                self.unfinished = bool(self.ready) and self.enough()
         while self.pending:
             self.pending = False
             if self.policy.planner is not None and self.plans_beside():

@@ -12,6 +12,8 @@ from threading import Condition, Lock, Semaphore, Thread, get_ident, local
 from typing import Any
 
 from ..model import JobFailedError
+from .job import Stage
+from .journal_queries import Found
 from .worker import cut
 
 LOGGER = logging.getLogger(__name__)
@@ -23,19 +25,46 @@ ADDING = Lock()
 Callback = Callable[[Future[Any]], Any]
 
 
-class JobFuture(Future[Any]):
-    """The future of a job; ``number`` is the number of the job in the journal."""
+class FutureInArgumentsError(TypeError):
+    """Raised when the future of a job is pickled."""
 
-    def __init__(self, number: int, take_back: Callable[[int], bool], answers: Answers) -> None:
+
+class JobFuture(Future[Any]):
+    """The future of a job.
+
+    ``number`` is the number of the job in the journal, ``key`` its key or an empty text, and
+    ``machine`` the name of the machine that has started it, empty before.
+    """
+
+    def __init__(
+        self, number: int, take_back: Callable[[int], bool], answers: Answers, key: str = ""
+    ) -> None:
         super().__init__()
-        self.number, self._take_back, self._answers = number, take_back, answers
+        self.number, self.key, self._take_back, self._answers = number, key, take_back, answers
         self._calls: tuple[Callback, ...] | None = ()
         """Callbacks to call when it is done; None after they were handed over."""
         self._is_cancelled = False
+        self.machine = ""
+        self.is_raw = False
+        """Whether its result stays pickled."""
+
+    def __reduce__(self) -> Any:
+        raise FutureInArgumentsError("a job's future can only travel as an argument of a job")
+
+    def is_of(self, answers: Answers) -> bool:
+        """Tell whether it is a future of the grid with these answers."""
+        return self._answers is answers
+
+    def running(self) -> bool:
+        """Tell whether a machine has started the job."""
+        return bool(self.machine) and not self.done()
 
     def cancel(self) -> bool:
         """Cancel the job, whether it waits or runs; return False if it has ended."""
-        return not self.done() and self._take_back(self.number) and self.mark_cancelled()
+        taken = not self.done() and self._take_back(self.number)
+        if taken:
+            self.mark_cancelled()
+        return taken
 
     def mark_cancelled(self) -> bool:
         """Mark the future as cancelled; return False if it is already."""
@@ -84,7 +113,7 @@ class Answers:
 
     def settle(self, future: JobFuture, result: bytes, error: Exception | None) -> None:
         """Settle a future in the thread of results, unless it is settled already."""
-        self._pool.submit(_settle, future, result, error)
+        self._pool.submit(settle, future, result, error)
 
     def cancelled(self, future: JobFuture) -> None:
         """Mark the future of a cancelled job."""
@@ -191,6 +220,10 @@ class Raw:
         """Take the error of a job without a result."""
         self.answers.settle(self.future, b"", error)
 
+    def cancel(self) -> None:
+        """Note that the job was cancelled."""
+        self.answers.cancelled(self.future)
+
 
 MISLEADING = (StopIteration, StopAsyncIteration, CancelledError)
 """Exceptions that mean something else to Python when a future raises them."""
@@ -224,11 +257,14 @@ class RemoteError(JobFailedError):
         return JobFailedError(str(self))
 
 
-def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
-    result = None
-    if isinstance(error, RemoteError):
+def settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
+    """Give a future its pickled result, or an error."""
+    result: Any = raw if future.is_raw else None
+    if future.is_raw:
+        pass  # it is passed on as it is
+    elif isinstance(error, RemoteError):
         error = error.original()
-    if error is None:
+    elif error is None:
         try:
             result = pickle.loads(raw)
         except BaseException as wrong:  # SystemExit too: unpickling runs the user's code
@@ -238,6 +274,19 @@ def _settle(future: JobFuture, raw: bytes, error: Exception | None) -> None:
             future.set_exception(error)
         else:
             future.set_result(result)
+
+
+def ended_future(found: Found, answers: Answers, *, is_raw: bool = False) -> JobFuture:
+    """Return the future of a job in the journal that has ended."""
+    future = JobFuture(found.number, lambda number: False, answers, found.key)
+    future.machine, future.is_raw = found.machine, is_raw
+    if found.stage == Stage.cancelled:
+        future.mark_cancelled()
+    else:
+        failed = found.stage == Stage.failed
+        error = RemoteError(found.error.rstrip(), found.result) if failed else None
+        settle(future, found.result, error)
+    return future
 
 
 def _words(error: BaseException) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from datetime import datetime
@@ -23,14 +23,16 @@ from ..policies import find as find_policy
 from . import validation
 from .event import Entry
 from .executors import Executor
-from .future import Answers, JobFuture, Raw
-from .job import Stage
+from .future import Answers, JobFuture, Raw, ended_future
+from .job import Options, Stage
 from .journal import Journal
-from .journal_queries import Statistics, statistics
+from .journal_queries import find_job, finished_jobs
 from .mapper import Mapper
-from .operators import Operators
+from .operators import OperatedGrid, Operators
 from .ownership import home
+from .progress import show_progress
 from .settings import Corrections, Settings, corrections_of
+from .submitter import CHUNK, Call, Chosen, Sent, Submitter
 from .turn import Receipt, Submission, patiently
 
 LOGGER = logging.getLogger(__name__)
@@ -44,12 +46,12 @@ LAST = 1.0
 """Seconds to wait for callbacks when a grid is closed."""
 BLOCK = 10_000
 """How many job numbers a grid that is not durable reserves at a time."""
-CHUNK = 1000
-"""How many jobs `map` submits together, and `shutdown` cancels together."""
 
 
-class Grid:
+class Grid(OperatedGrid, Submitter):
     """Run functions on several machines; a policy decides where.
+
+    A grid is a ``concurrent.futures.Executor``.
 
     Parameters
     ----------
@@ -62,8 +64,9 @@ class Grid:
         Where jobs run: by default in processes of this computer; at ``tcp://HOST:PORT`` or
         ``tls://HOST:PORT``, on the workers of that Dask scheduler; or an executor of your own.
     classes
-        Names of the task classes. New names in ``submit`` are added. A job without a class belongs
-        to the first of these, or to ``1`` if there are none.
+        Names of the task classes; new names are added. The class of a job is, unless its options
+        name one, the name of its function. If ``classes`` or ``rates`` are given and that name is
+        not among them, it is the first of them.
     rates
         Initial execution rates [class, machine]; by default all are equal. Measured rates replace
         them.
@@ -71,8 +74,10 @@ class Grid:
         The file that stores jobs and events. An existing journal is continued: jobs that have not
         ended run again.
     timeout
-        A job times out when it takes this many times its expected duration; 0: never. Each
-        time-out doubles the limit of that job.
+        Seconds that an attempt of a job may take, for all jobs or by class; 0: without limit.
+    timeout_factor
+        A job also times out when it takes this many times its expected duration; 0: never. Each
+        time-out doubles this limit of the job.
     on_timeout
         What to do then. ``fail``: stop the job, which fails; if it has not started, try it again.
         ``resubmit``: stop it and try it again. ``duplicate``: let it run, start a copy elsewhere,
@@ -99,6 +104,9 @@ class Grid:
     1024
     """
 
+    _is_raw = False
+    """Whether results stay pickled, because they are for other processes."""
+
     def __init__(
         self,
         policy: Policy | str = "pas_dg",
@@ -108,7 +116,8 @@ class Grid:
         classes: Sequence[str] = (),
         rates: Any = None,
         journal: str | Path | None = None,
-        timeout: float = 0.0,
+        timeout: float | Mapping[str, float] = 0.0,
+        timeout_factor: float = 0.0,
         on_timeout: str = "fail",
         retries: int = 2,
         corrections: Corrections | bool = True,
@@ -122,8 +131,11 @@ class Grid:
         if type(retries) is not int or retries < 0:
             raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
         names = validation.names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
+        by_class = dict(timeout) if isinstance(timeout, Mapping) else {}
         settings = Settings(
-            timeout=timeout,
+            timeout=timeout_factor,
+            seconds=0.0 if isinstance(timeout, Mapping) else timeout,
+            class_seconds=by_class,
             on_timeout=on_timeout,
             corrections=corrections_of(corrections),
             guessed=rates is None,
@@ -138,7 +150,11 @@ class Grid:
         self._numbers = Lock()
         self._next = self._reserved = 0
         self._answers = Answers()
-        self._unnamed = names[0] if names else UNNAMED
+        self._named = names
+        """The classes that were given: jobs of other functions belong to the first."""
+        self._keys: dict[str, JobFuture] = {}
+        """The futures of jobs with keys that have not ended."""
+        self._keying = Lock()
         self._pending: dict[int, JobFuture] = {}
         """The futures of jobs that have not ended."""
         self._ended = Condition()
@@ -159,6 +175,7 @@ class Grid:
                 clock=time.monotonic,
                 zero=zero,
             )
+            self.mapper.begun = self._begun
             self.unfinished = self._adopt()
             """The futures of jobs that an earlier grid left unfinished, by number."""
         except BaseException:
@@ -177,37 +194,32 @@ class Grid:
             self.close()
             raise
 
-    def submit(
-        self, function: Callable[..., Any], /, *args: Any, task_class: str = "", **kwargs: Any
-    ) -> JobFuture:
-        """Submit a call; return the future of its result.
+    def result(self, job: str | int, timeout: float | None = None) -> Any:
+        """Return the result of a job, by its key or number, also of an earlier grid's job.
 
-        A durable grid returns when the job is in the journal.
+        Wait for it at most ``timeout`` seconds if it has not ended; raise its error if it failed.
         """
-        work = self._pack(task_class, function, args, kwargs)
-        futures, receipt = self._hand_over(task_class, [work])
-        if receipt is not None:
-            receipt.wait()
-        return futures[0]
+        return self.future(job).result(timeout)
 
-    def map(
-        self, function: Callable[..., Any], *iterables: Iterable[Any], task_class: str = ""
-    ) -> list[JobFuture]:
-        """Submit a call for each set of arguments, as Python's ``map`` forms them.
+    def future(self, job: str | int) -> JobFuture:
+        """Return the future of a job, by its key or number, also of an earlier grid's job."""
+        while True:  # until it is pending, or its end is in the journal
+            known = self._keys.get(job) if isinstance(job, str) else self._pending.get(job)
+            if known is not None:
+                return known
+            found = self._in_loop(lambda: find_job(self.journal, job))
+            if found is None:
+                what = f"key {job!r}" if isinstance(job, str) else f"number {job}"
+                raise InputError(f"{self.journal.path} has no job with {what}")
+            if found.stage.is_final:
+                return ended_future(found, self._answers, is_raw=self._is_raw)
 
-        A durable grid returns when all jobs are in the journal.
+    def progress(self, file: Any = None) -> None:
+        """Show a bar until all jobs have ended: done, running and waiting jobs, rate, time left.
+
+        It is written to the standard error, or to a file.
         """
-        futures: list[JobFuture] = []
-        receipts: list[Receipt] = []
-        calls = zip(*iterables, strict=False)
-        while some := list(islice(calls, CHUNK)):
-            works = [self._pack(task_class, function, args, {}) for args in some]
-            sent, receipt = self._hand_over(task_class, works)
-            futures += sent
-            receipts += [] if receipt is None else [receipt]
-        for receipt in receipts:
-            receipt.wait()
-        return futures
+        show_progress(self.status, lambda: not self._pending, file)
 
     def cancel(self, number: int) -> bool:
         """Cancel a job that waits or runs; return False if it has ended."""
@@ -219,47 +231,6 @@ class Grid:
     def _take_back(self, number: int) -> bool:
         entry = Entry(self.mapper.now(), "cancelled", number)
         return self._tell(lambda now: self.mapper.withdraw(now, number), entry)
-
-    def pause(self, machine: str) -> bool:
-        """Give a machine no more jobs; its running job continues."""
-        return bool(self._wait_for(self.operators.pause(machine)))
-
-    def resume(self, machine: str) -> bool:
-        """Give a machine jobs again; start it if it was killed."""
-        return bool(self._wait_for(self.operators.resume(machine)))
-
-    def drain(self, machine: str) -> None:
-        """Give a machine no more jobs, and wait until its running job has ended."""
-        self._wait_for(self.operators.drain(machine))
-        self._answers.give()
-
-    def ping(self, machine: str) -> float:
-        """Return the seconds that a machine takes to answer."""
-        return float(self._wait_for(self.operators.ping(machine)))
-
-    def kill(self, machine: str) -> None:
-        """Kill a machine, even in the middle of a job, until it is resumed."""
-        self._wait_for(self.operators.kill(machine))
-
-    def fail(self, machine: str, for_: float) -> None:
-        """Take a machine away for some seconds: it loses its job, which runs again."""
-        self._wait_for(self.operators.fail(machine, for_))
-
-    def impose(self, machine: str, availability: float, period: float) -> None:
-        """Set the CPU availability that is assumed of a machine, for some seconds."""
-        self._wait_for(self.operators.impose(machine, availability, period))
-
-    def predict(self, machine: str, prediction: Any) -> None:
-        """Change how a machine's CPU availability is predicted: the name of a mode, or a table."""
-        self._wait_for(self.operators.predict(machine, prediction))
-
-    def statistics(self) -> Statistics:
-        """Return statistics of the jobs so far: waiting times, delays, responses, rates."""
-        return self._in_loop(lambda: statistics(self.journal))
-
-    def status(self) -> dict[str, Any]:
-        """Return the present state: queues, machines, assumed rates, counts."""
-        return self._in_loop(self.operators.status)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more jobs, and close the grid when all jobs have ended.
@@ -351,33 +322,55 @@ class Grid:
                 continue
             if job.stage == Stage.sent:
                 job.lost += 1
-            future = futures[job.number] = self._future(job.number)
+            future = futures[job.number] = self._future(job.number, job.key or "")
             number = self.mapper.class_of(kept.task_class)
             raw = Raw(self._answers, future)
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
-    def _pack(self, task_class: str, function: Callable[..., Any], args: Any, kwargs: Any) -> bytes:
-        """Check and pickle a call."""
+    def _owns(self, future: JobFuture) -> bool:
+        return future.is_of(self._answers)
+
+    def _send(self, name: str, calls: Sequence[Call], chosen: Chosen) -> Sent:
+        """Hand calls to the loop, but those whose keys are known."""
         self._check_open()
         if self._leaving:
             raise GridClosedError("the grid is shut down: it takes no more jobs")
-        if task_class:
-            validation.check_name(task_class, "task_class")
-        return validation.pickled(function, args, kwargs)
+        validation.check_machine(chosen.machine, self.mapper.executor.machines)
+        if not any(call.key for call in calls):
+            return self._hand_over(name, calls, chosen)
+        with self._keying:  # one thread at a time looks for keys and adds them
+            known = self._known({call.key for call in calls})
+            fresh = {call.key: call for call in calls if call.key not in known}
+            sent = self._hand_over(name, list(fresh.values()), chosen)
+            known |= dict(zip(fresh, sent.futures, strict=True))
+        return Sent([known[call.key] for call in calls], sent.wait)
 
-    def _hand_over(
-        self, task_class: str, works: Sequence[bytes]
-    ) -> tuple[list[JobFuture], Receipt | None]:
-        """Hand jobs to the loop; return their futures, and a receipt if the grid is durable."""
-        waits = self._durable and get_ident() != self._thread.ident
-        receipt = Receipt(len(works)) if waits else None
-        numbers = [self._number() for _ in works]
+    def _known(self, keys: set[str]) -> dict[str, JobFuture]:
+        """Return the futures of jobs with these keys that have finished or have not ended."""
+        known = {key: self._keys[key] for key in keys if key in self._keys}
+        rest = sorted(keys - set(known))
+        for found in self._in_loop(lambda: finished_jobs(self.journal, rest)):
+            known[found.key] = ended_future(found, self._answers, is_raw=self._is_raw)
+        return known
+
+    def _hand_over(self, name: str, calls: Sequence[Call], chosen: Chosen) -> Sent:
+        """Hand calls to the loop."""
+        waits = self._durable and get_ident() != self._thread.ident and bool(calls)
+        receipt = Receipt(len(calls)) if waits else None
+        numbers = [self._number() for _ in calls]
+        task_class = chosen.task_class or name
+        if not chosen.task_class and self._named and name not in self._named:
+            task_class = self._named[0]
         with self._door:
             self._check_open()
-            futures = [self._future(number) for number in numbers]
-            self._loop.call_soon_threadsafe(self._take, task_class, works, futures, receipt)
-        return futures, receipt
+            keys = [call.key for call in calls]
+            futures = [self._future(*each) for each in zip(numbers, keys, strict=True)]
+            options = chosen.of_job()
+            self._loop.call_soon_threadsafe(
+                self._take, task_class, calls, options, futures, receipt
+            )
+        return Sent(futures, (lambda: None) if receipt is None else receipt.wait)
 
     def _number(self) -> int:
         """Return the number of a new job.
@@ -396,32 +389,42 @@ class Grid:
     def _take(
         self,
         name: str,
-        works: Sequence[bytes],
+        calls: Sequence[Call],
+        options: Options,
         futures: Sequence[JobFuture],
         receipt: Receipt | None,
     ) -> None:
         """Give jobs to the mapper, in the thread of the loop."""
         try:
-            task_class = self.mapper.class_of(name or self._unnamed)
+            task_class = self.mapper.class_of(name)
         except InputError as error:  # the policy takes no more classes
             for future in futures:
                 self._answers.settle(future, b"", InputError(*error.args))
             if receipt is not None:
                 receipt.refuse(error)
             return
-        for work, future in zip(works, futures, strict=True):
-            answer = Raw(self._answers, future)
-            self.mapper.hear(Submission(future.number, task_class, work, answer, receipt))
+        for call, future in zip(calls, futures, strict=True):
+            raw = (future.number, task_class, call.work, Raw(self._answers, future), receipt)
+            self.mapper.hear(Submission(*raw, options, call.key or None, call.needs))
 
-    def _future(self, number: int) -> JobFuture:
+    def _future(self, number: int, key: str) -> JobFuture:
         """Make the future of a job, which is pending until it has ended."""
-        future = self._pending[number] = JobFuture(number, self._take_back, self._answers)
+        future = self._pending[number] = JobFuture(number, self._take_back, self._answers, key)
+        future.is_raw = self._is_raw
+        if key:
+            self._keys[key] = future
         Future.add_done_callback(future, self._has_ended)
         return future
+
+    def _begun(self, number: int, machine: str) -> None:
+        if (future := self._pending.get(number)) is not None:
+            future.machine = machine
 
     def _has_ended(self, future: Future[Any]) -> None:
         assert isinstance(future, JobFuture)
         del self._pending[future.number]
+        if future.key:
+            del self._keys[future.key]
         if not self._pending:
             with self._ended:
                 self._ended.notify_all()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Stage(StrEnum):
     """Where a job is. The last three stages are final."""
 
+    blocked = "blocked"  # until the jobs whose results it needs have ended
     waiting = "waiting"  # centrally, for a machine
     queued = "queued"  # at a machine, behind others
     sent = "sent"  # to a machine, which may have started it
@@ -22,6 +23,29 @@ class Stage(StrEnum):
     def is_final(self) -> bool:
         """Whether a job stays in this stage."""
         return self in (Stage.finished, Stage.failed, Stage.cancelled)
+
+
+class Options(NamedTuple):
+    """How one job is treated; None: as the grid treats its jobs."""
+
+    priority: int = 0
+    """Jobs of a higher priority go first."""
+    retries: int | None = None
+    timeout: float | None = None
+    """Seconds that an attempt may take."""
+    machine: str = ""
+    """The only machine that may run it."""
+    client: str = ""
+    """Who submitted it: clients take turns."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what differs from the defaults."""
+        return {name: value for name, value in self._asdict().items() if value != DEFAULTS[name]}
+
+
+DEFAULTS = Options()._asdict()
+PLAIN = Options()
+"""The options of a job without any."""
 
 
 class Copy(NamedTuple):
@@ -69,6 +93,15 @@ class Job:
     """Since when it waits, which is its place among the jobs of its class."""
     copies: dict[int, Copy] = field(default_factory=dict)
     """Earlier attempts that may still answer first."""
+    options: Options = PLAIN
+    key: str | None = None
+    """The name under which its result is kept."""
+    needs: tuple[int, ...] = ()
+    """The jobs whose results are among its arguments."""
+    missing: int = 0
+    """How many of them have not ended."""
+    pinned: int = -1
+    """The number of the only machine that may run it."""
 
     def __post_init__(self) -> None:
         self.since = self.submitted

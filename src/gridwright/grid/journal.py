@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from ..model import InputError
 from .event import UNUSUAL, USUAL, Entry
-from .job import Job, Stage
+from .job import PLAIN, Job, Options, Stage
 from .ownership import Ownership
 
-VERSION = 4
+VERSION = 5
 IN_MEMORY = Path(":memory:")
 """The path of a journal in memory, which is lost when it is closed."""
 BUSY = 5000
@@ -32,6 +32,7 @@ SCHEMA = f"""
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE job (
     number INTEGER PRIMARY KEY, class TEXT NOT NULL, submitted REAL NOT NULL, work BLOB,
+    key TEXT, options TEXT, needs TEXT,
     stage TEXT NOT NULL, machine TEXT, attempt INTEGER NOT NULL,
     {", ".join(f"{name} REAL" for name in TIMES)},
     lost INTEGER NOT NULL, timed_out INTEGER NOT NULL, deaths INTEGER NOT NULL, causes TEXT,
@@ -39,6 +40,7 @@ CREATE TABLE job (
 CREATE TABLE event (
     time REAL NOT NULL, kind TEXT NOT NULL, job INTEGER, attempt INTEGER, machine TEXT,
     fields TEXT);
+CREATE INDEX keyed ON job (key) WHERE key IS NOT NULL;
 CREATE INDEX unusual ON event (kind) WHERE {UNUSUAL};
 CREATE TABLE decision (
     time REAL NOT NULL, asked TEXT NOT NULL, candidates TEXT NOT NULL, choice TEXT, plan INTEGER);
@@ -229,7 +231,11 @@ class Journal:
         for job, task_class, machine in jobs:
             row = _standing(job, machine)
             if job.number in works:
-                new.append((job.number, task_class, job.submitted, works[job.number], *row))
+                options = json.dumps(said) if (said := job.options.as_json()) else None
+                needs = json.dumps(job.needs) if job.needs else None
+                about = (job.key, options, needs)
+                head = (job.number, task_class, job.submitted, works[job.number])
+                new.append((*head, *about, *row))
             else:
                 known.append((*row, job.number))
         answers = [(result, error, number) for number, result, error in results]
@@ -247,7 +253,7 @@ class Journal:
     def jobs(self, *, contents: bool = True) -> Iterator[Kept]:
         """Return all jobs in the order of submission; their calls and results only if wanted."""
         blobs = "work, result, error" if contents else "NULL, NULL, error"
-        words = f"number, class, submitted, {', '.join(STANDING)}, {blobs}"
+        words = f"number, class, submitted, {', '.join(STANDING)}, key, options, needs, {blobs}"
         for row in self._rows(f"SELECT {words} FROM job ORDER BY number"):
             number, name, submitted, stage, machine, attempt = row[:6]
             if stage not in Stage.__members__:
@@ -257,13 +263,23 @@ class Journal:
                 setattr(job, key, float("nan") if time is None else time)
             job.lost, job.timed_out, job.deaths = row[14:17]
             job.causes = tuple(json.loads(row[17])) if row[17] else ()
-            yield Kept(job, name, machine or "", row[18] or b"", row[19] or b"", row[20] or "")
+            job.key = row[18]
+            job.options = Options(**json.loads(row[19])) if row[19] else PLAIN
+            job.needs = tuple(json.loads(row[20])) if row[20] else ()
+            yield Kept(job, name, machine or "", row[21] or b"", row[22] or b"", row[23] or "")
 
     def work(self, number: int) -> bytes:
         """Return the pickled call of a job."""
         found = self.select("work FROM job WHERE number=?", (number,))
         if not found or not isinstance(found[0][0], bytes):
             raise InputError(f"{self.path} is damaged: the call of job {number} is missing")
+        return found[0][0]
+
+    def result(self, number: int) -> bytes:
+        """Return the pickled result of a job that has finished."""
+        found = self.select("result FROM job WHERE number=? AND stage='finished'", (number,))
+        if not found or not isinstance(found[0][0], bytes):
+            raise InputError(f"{self.path} is damaged: the result of job {number} is missing")
         return found[0][0]
 
     def table(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -417,7 +433,9 @@ SOUND = {
         "typeof(work) = 'blob'",
         _TIME.format("submitted"),
         *((_MAYBE + _TIME).format(name) for name in TIMES),
-        *((_MAYBE + _TEXT).format(name) for name in ("machine", "error")),
+        *((_MAYBE + _TEXT).format(name) for name in ("machine", "error", "key")),
+        "options IS NULL OR (json_valid(options) AND json_type(options) = 'object')",
+        "needs IS NULL OR (json_valid(needs) AND json_type(needs) = 'array')",
         "result IS NULL OR typeof(result) = 'blob'",
         "causes IS NULL OR (json_valid(causes) AND json_type(causes) = 'array')",
     ],
@@ -450,7 +468,7 @@ TOLD: dict[str, Any] = {
 }
 """The types of the keys of a description."""
 
-INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (4 + len(STANDING)))}, NULL, NULL)"
+INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (7 + len(STANDING)))}, NULL, NULL)"
 UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE number=?"
 
 

@@ -1,10 +1,11 @@
-"""Queries of a journal: pages of jobs and events, queue lengths, statistics of the jobs.
+"""Queries of a journal: pages of jobs and events, queue lengths, statistics, results by key.
 
 The database selects and adds up, because a journal may have a hundred thousand jobs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,3 +264,41 @@ def _figures(groups: list[_Group], until: float) -> Figures:
         **means,
         arrival_rate=arrived / until if until > 0 else float("nan"),
     )
+
+
+class Found(NamedTuple):
+    """A job in the journal, as somebody who wants its result sees it."""
+
+    number: int
+    key: str
+    stage: Stage
+    machine: str
+    result: bytes
+    error: str
+
+
+FOUND = "number, key, stage, machine, result, error"
+MOST_KEYS = 500
+"""How many keys one query looks for."""
+
+
+def find_job(journal: Journal, job: str | int) -> Found | None:
+    """Return the newest job with a key, or the job with a number, if there is one."""
+    which = "key" if isinstance(job, str) else "number"
+    words = f"{FOUND} FROM job WHERE {which}=? ORDER BY number DESC LIMIT 1"
+    return next((_found(row) for row in journal.select(words, (job,))), None)
+
+
+def finished_jobs(journal: Journal, keys: Sequence[str]) -> list[Found]:
+    """Return the finished jobs with some keys."""
+    found = []
+    for k in range(0, len(keys), MOST_KEYS):
+        some = keys[k : k + MOST_KEYS]
+        which = f"key IN ({', '.join('?' * len(some))}) AND stage = 'finished'"
+        found += [_found(row) for row in journal.select(f"{FOUND} FROM job WHERE {which}", some)]
+    return found
+
+
+def _found(row: Sequence[Any]) -> Found:
+    number, key, stage, machine, result, error = row
+    return Found(number, key or "", Stage(stage), machine or "", result or b"", error or "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import GridClosedError, InputError, JobLostError, JournalError
+from ..model import GridClosedError, InputError, JournalError
 from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
@@ -28,10 +28,11 @@ from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, 
 from .future import RemoteError
 from .job import Cancel, Instruction, Job, Stage
 from .journal import IN_MEMORY, Journal
+from .losses import note_losses, note_stuck
 from .settings import Settings
 from .time_limit import Overdue, TimeLimits
 from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
-from .worker import cut
+from .worker import LARGEST, cut, with_results
 
 INSTANT = 1e-6
 """Seconds that count as no time."""
@@ -84,8 +85,12 @@ class Mapper:
         self.works = Calls(journal)
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
         """Turns a submitted call into the one that is sent to a machine."""
+        self.begun: Callable[[int, str], None] = lambda number, machine: None
+        """Called when a machine has started a job."""
         self.limits = TimeLimits(self)
         self.late_answers = self.deaths = self.given_up = 0
+        self.ended: Counter[Stage] = Counter()
+        """How many jobs have ended, by their last stage."""
         self.stuck: set[int] = set()
         """Classes with waiting jobs that no machine can run now."""
         self.broken: str = ""
@@ -182,7 +187,8 @@ class Mapper:
 
     def adopt(self, job: Job, task_class: int, submission: Submission) -> None:
         """Add a job that an earlier grid left unfinished, with its submission time."""
-        self.book.adopt(job, task_class)
+        job.pinned = self.machine_of(job.options.machine)
+        self.book.adopt(job, task_class, {each: self.stage_of(each) for each in job.needs})
         self.futures[job.number] = submission.future
         self.works.keep(job.number, submission.work)
 
@@ -199,7 +205,7 @@ class Mapper:
         """Tell whether a job has not ended, and no machine runs it."""
         if (job := self.book.jobs.get(number)) is None:
             return number in self._on_their_way
-        return job.stage in (Stage.waiting, Stage.queued)
+        return job.stage in (Stage.blocked, Stage.waiting, Stage.queued)
 
     def class_of(self, name: str) -> int:
         """Return the number of a class of jobs; add the class if it is new."""
@@ -255,12 +261,12 @@ class Mapper:
         """Take from the book what the turn has to write."""
         turn.take_changed(self.book, most=math.inf if self.journal.path == IN_MEMORY else ROWS)
         turn.decisions, self.book.decisions = self.book.decisions, []
-        self._note_losses(turn)
+        note_losses(self, turn)
         if self.book.policy.planner is not None and self._planned != self.book.plans:
             self._planned = self.book.plans
             fields = {"number": self.book.plans, "shares": self.book.plan.round(4).tolist()}
             turn.note(Entry(self.now(), "plan", fields=fields))
-        self._note_stuck(turn)
+        note_stuck(self, turn)
 
     def _finish_turn(self) -> None:
         """Write the turn, then act; if the journal cannot be written, try again later."""
@@ -301,6 +307,7 @@ class Mapper:
             self._carry_out(instruction)
         for job in turn.changed:
             if job.stage.is_final:  # the journal has it: forget it
+                self.ended[job.stage] += 1
                 self.works.drop(job.number)
                 self.book.jobs.pop(job.number, None)
                 self.futures.pop(job.number, None)
@@ -310,21 +317,13 @@ class Mapper:
     def _enter(self, word: _Word, turn: Turn) -> None:
         now, book = self.now(), self.book
         match word:
-            case Submission(number, task_class, work):
-                self.futures[number] = word.future
-                self.works.keep(number, work)
-                self._on_their_way.discard(number)
-                turn.submitted.append((number, work))
-                turn.note(Entry(now, "submitted", number))
-                turn.out += book.submit(now, number, task_class)
-                turn.add(self.beliefs.arrived(task_class, now))
-                if number in self._withdrawn:
-                    self._withdrawn.discard(number)
-                    turn.out += book.cancel(now, number) or []
+            case Submission():
+                self._submitted(word, turn)
             case Started(machine, number, attempt, at) if math.isfinite(at):
                 book.started(self.at(at), number, attempt)
                 name = self.executor.machines[machine]
                 turn.note(Entry(self.at(at), "started", number, attempt, name))
+                self.begun(number, name)
             case Ended():
                 self._ended(word, turn)
             case Overdue():
@@ -356,6 +355,35 @@ class Mapper:
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
 
+    def _submitted(self, word: Submission, turn: Turn) -> None:
+        number, now = word.number, self.now()
+        self.futures[number] = word.future
+        self.works.keep(number, word.work)
+        self._on_their_way.discard(number)
+        turn.submitted.append((number, word.work))
+        turn.note(Entry(now, "submitted", number))
+        pinned = self.machine_of(word.options.machine)
+        needs = {each: self.stage_of(each) for each in word.needs}
+        turn.out += self.book.submit(
+            now, number, word.task_class, word.options, key=word.key, needs=needs, pinned=pinned
+        )
+        if self.book.jobs[number].stage != Stage.blocked:
+            turn.add(self.beliefs.arrived(word.task_class, now))
+        if number in self._withdrawn:
+            self._withdrawn.discard(number)
+            turn.out += self.book.cancel(now, number) or []
+
+    def stage_of(self, number: int) -> Stage:
+        """Return the stage of a job that was submitted before."""
+        if (job := self.book.jobs.get(number)) is not None:
+            return job.stage
+        found = self.journal.select("stage FROM job WHERE number=?", (number,))
+        return Stage(found[0][0]) if found else Stage.cancelled
+
+    def machine_of(self, name: str) -> int:
+        """Return the number of a machine, or −1 if no name is given."""
+        return self.executor.machines.index(name) if name else -1
+
     def _ended(self, word: Ended, turn: Turn) -> None:
         machine, number, attempt, at, result, error = word
         now, name, error = self.now(), self.executor.machines[machine], cut(error)
@@ -371,40 +399,12 @@ class Mapper:
             turn.results.append((number, result, error))
             turn.out += said
             wrong = RemoteError(error.rstrip(), result) if error else None
-            turn.done.append(lambda: self._settle(number, result, wrong))
+            turn.done.append(lambda: self.settle(number, result, wrong))
             if not error:
                 turn.add(self.beliefs.ended(job, now))
         if not self.book.machines[machine].up:  # it counted as down, but it answers
             turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
-
-    def _note_losses(self, turn: Turn) -> None:
-        """Note jobs that were lost with a machine, and jobs without retries left."""
-        book, now, names = self.book, self.now(), self.executor.machines
-        losses, book.losses = book.losses, []
-        for number, attempt, machine in losses:
-            turn.note(Entry(now, "lost", number, attempt, names[machine]))
-        given_up, book.given_up = book.given_up, []
-        for job, machine in given_up:
-            error, number = JobLostError(job.why_given_up()), job.number
-            self.given_up += 1
-            turn.note(Entry(now, "failed", number, job.attempt, names[machine]))
-            turn.results.append((number, b"", str(error)))
-            turn.done.append(partial(self._settle, number, b"", error))
-        released, book.released = book.released, []
-        for machine in released:
-            turn.note(Entry(now, "up", machine=names[machine]))
-
-    def _note_stuck(self, turn: Turn) -> None:
-        """Note once that no machine can run a class that has waiting jobs."""
-        able = self.book.able()
-        for i, name in enumerate(self.classes):
-            stuck = not able[i] and bool(self.book.waiting[i])
-            if stuck and i not in self.stuck:
-                self.stuck.add(i)
-                turn.note(Entry(self.now(), "nobody", fields={"task_class": name}))
-            elif not stuck:
-                self.stuck.discard(i)
 
     def _carry_out(self, word: Instruction) -> None:
         if self.broken:
@@ -418,6 +418,12 @@ class Mapper:
             return  # it was cancelled in the same turn
         try:
             work = self.prepare(job, self.works.get(word.job))
+            if job.needs:
+                work = with_results(work, {each: self.journal.result(each) for each in job.needs})
+            if len(work) > LARGEST:
+                why = f"its arguments have {len(work):,} bytes; expected at most {LARGEST:,}"
+                self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
+                return
         except InputError as error:  # the journal cannot be read
             self._break_journal(str(error))
             return
@@ -425,7 +431,7 @@ class Mapper:
         if self._loop is not None:
             self.limits.start(self._loop, word, job)
 
-    def _settle(self, number: int, result: bytes, error: Exception | None) -> None:
+    def settle(self, number: int, result: bytes, error: Exception | None) -> None:
         """Deliver the result of a job."""
         future = self.futures.get(number)
         if future is not None and not future.done():
@@ -433,6 +439,11 @@ class Mapper:
                 future.set_exception(error)
             else:
                 future.set_result(result)
+
+    def end_cancelled(self, number: int) -> None:
+        """Tell whoever waits for a job that it was cancelled."""
+        if (future := self.futures.get(number)) is not None:
+            future.cancel()
 
     def _break(self, why: str, kind: type[Exception] = InputError) -> None:
         """Stop for good: no job may start that the journal does not have."""

@@ -47,7 +47,7 @@ class Pull:
 
     def freed(self, machine: int) -> None:
         """Ask on behalf of a machine that has become idle."""
-        if not self.book.can_take(machine):
+        if not self.book.can_take(machine) or self.book.start_own(machine):
             return
         if self.in_turn:
             self.idle[machine] = None
@@ -107,7 +107,9 @@ class Pull:
         if not possible:
             return False
         book.asked += 1
-        choice = int(book.policy.decide(machine, book.view(), *book.arguments))
+        level = max(book.waiting[i].level() for i in possible)
+        possible = [i for i in possible if book.waiting[i].level() == level]
+        choice = book.ask(machine, level)
         book.decisions.append(Decision(book.now, machine, tuple(possible), choice, book.plans))
         if choice < 0:
             return False
@@ -150,8 +152,8 @@ class Push:
         book, self.is_offering = self.book, False
         left = {i for i, queue in enumerate(book.waiting) if queue} - self.held
         while left:
-            i = min(left, key=lambda k: (book.classes[k].oldest, k))
-            j = int(book.policy.decide(i, book.view(), *book.arguments))
+            i = min(left, key=lambda k: (-book.waiting[k].level(), book.classes[k].oldest, k))
+            j = book.ask(i, book.waiting[i].level())
             possible = book.takers(i)
             book.decisions.append(Decision(book.now, i, possible, j, book.plans))
             if j in possible:
@@ -172,9 +174,7 @@ class Push:
     def freed(self, machine: int) -> None:
         """Start the next job of the machine's queue, and offer waiting jobs."""
         book = self.book
-        is_free = book.running[machine] is None and book.can_take(machine)
-        if is_free and book.own[machine]:
-            book.send(book.own[machine].popleft())
+        book.start_own(machine)
         if not book.pending:
             self.placed(-1)
 

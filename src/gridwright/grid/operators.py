@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from ..model import GridTimeoutError, InputError, did_you_mean
 from .event import Entry
+from .future import Answers
+from .job import Stage
+from .journal import Journal
+from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .prediction import Prediction
+from .progress import Status
 from .turn import patiently
 
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
@@ -30,13 +36,13 @@ class Operators:
         """Further requests to this grid as a whole, by name."""
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Return the present state: queues, machines, assumed rates, counts."""
         mapper, book, able = self.mapper, self.book, self.book.able()
         copies = {machine: job for machine, (job, _) in book.held.items()}
         jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
         running = [None if job is None else job.number for job in jobs]
-        return {
+        now = {
             "policy": str(book.policy),
             "classes": {
                 name: {
@@ -63,7 +69,11 @@ class Operators:
             "timed_out": mapper.limits.exceeded,
             "given_up": mapper.given_up,  # jobs without retries left
             "broken": mapper.broken,
+            "held_up": self.held_up(),
+            "blocked": len(book.blocked),
+            "ended": {str(stage): mapper.ended[stage] for stage in Stage if stage.is_final},
         }
+        return Status(now)
 
     def held_up(self) -> str:
         """Say why waiting jobs do not run, or return an empty text."""
@@ -233,6 +243,67 @@ class Operators:
     ) -> bool:
         entry = Entry(self.mapper.now(), kind, machine=machine, fields=fields)
         return await asyncio.wrap_future(self.mapper.call(what, entry))
+
+
+class OperatedGrid(ABC):
+    """A grid with the actions of operators as methods that wait until they are done."""
+
+    operators: Operators
+    journal: Journal
+    _answers: Answers
+
+    @abstractmethod
+    def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """Run something in the grid's event loop, and wait for it."""
+
+    @abstractmethod
+    def _in_loop(self, function: Callable[[], Any]) -> Any:
+        """Call a function in the thread of the grid's event loop."""
+
+    def pause(self, machine: str) -> bool:
+        """Give a machine no more jobs; its running job continues."""
+        return bool(self._wait_for(self.operators.pause(machine)))
+
+    def resume(self, machine: str) -> bool:
+        """Give a machine jobs again; start it if it was killed."""
+        return bool(self._wait_for(self.operators.resume(machine)))
+
+    def drain(self, machine: str) -> None:
+        """Give a machine no more jobs, and wait until its running job has ended."""
+        self._wait_for(self.operators.drain(machine))
+        self._answers.give()
+
+    def ping(self, machine: str) -> float:
+        """Return the seconds that a machine takes to answer."""
+        return float(self._wait_for(self.operators.ping(machine)))
+
+    def kill(self, machine: str) -> None:
+        """Kill a machine, even in the middle of a job, until it is resumed."""
+        self._wait_for(self.operators.kill(machine))
+
+    def fail(self, machine: str, for_: float) -> None:
+        """Take a machine away for some seconds: it loses its job, which runs again."""
+        self._wait_for(self.operators.fail(machine, for_))
+
+    def impose(self, machine: str, availability: float, period: float) -> None:
+        """Set the CPU availability that is assumed of a machine, for some seconds."""
+        self._wait_for(self.operators.impose(machine, availability, period))
+
+    def predict(self, machine: str, prediction: Any) -> None:
+        """Change how a machine's CPU availability is predicted: the name of a mode, or a table."""
+        self._wait_for(self.operators.predict(machine, prediction))
+
+    def statistics(self) -> Statistics:
+        """Return statistics of the jobs so far: waiting times, delays, responses, rates."""
+        return self._in_loop(lambda: statistics(self.journal))
+
+    def status(self) -> Status:
+        """Return the present state: queues, machines, assumed rates, counts.
+
+        It is a dictionary; printed, it says the same in words.
+        """
+        found: Status = self._in_loop(self.operators.status)
+        return found
 
 
 def _values(request: Any) -> list[Any]:

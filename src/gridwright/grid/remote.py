@@ -44,7 +44,8 @@ def find_running(which: str | None = None) -> list[Journal]:
         if not paths[0].is_file():
             raise InputError(f"there is no run {which}; 'gridwright runs' lists those that are")
     else:
-        paths = [Path(which)]
+        served = home() / "grids" / f"{which}.sqlite"
+        paths = [served if "/" not in which and served.is_file() else Path(which)]
     found = []
     for path in paths:
         try:

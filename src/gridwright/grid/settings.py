@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -111,6 +112,10 @@ class Settings:
 
     timeout: float = 0.0
     """A job times out when it takes this many times its expected duration; 0: never."""
+    seconds: float = 0.0
+    """A job times out when an attempt takes this many seconds; 0: never."""
+    class_seconds: Mapping[str, float] = field(default_factory=dict)
+    """The same for the jobs of some classes."""
     on_timeout: str = "resubmit"
     corrections: Corrections = field(default_factory=Corrections)
     guessed: bool = False
@@ -126,7 +131,13 @@ class Settings:
     def __post_init__(self) -> None:
         if self.on_timeout not in ON_TIMEOUT:
             raise InputError(f"on_timeout is {self.on_timeout!r}; expected {', '.join(ON_TIMEOUT)}")
-        for what, value in (("timeout", self.timeout), ("resolution", self.resolution)):
+        limits = [(f"timeout of class {name}", s) for name, s in self.class_seconds.items()]
+        for what, value in (
+            ("timeout_factor", self.timeout),
+            ("timeout", self.seconds),
+            *limits,
+            ("resolution", self.resolution),
+        ):
             if not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise InputError(f"{what} is {value!r}; expected a number, 0 or more")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -22,50 +23,97 @@ SLOWEST = 1e-100
 
 
 class Line:
-    """A queue of jobs. A job that ends while it waits is skipped when its turn comes."""
+    """A queue of jobs: the highest priority first, clients in turn, then as long as they wait.
 
-    __slots__ = ("_gone", "_heap", "_next")
+    A job that ends while it waits is skipped when its turn comes.
+    """
+
+    __slots__ = ("_gone", "_heaps", "_next", "_taken", "levels")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Job]] = []
-        self._gone = 0
-        self._next = 0
+        self._heaps: dict[str, list[tuple[int, float, int, Job]]] = {}
+        """The jobs of each client that has any."""
+        self._taken: dict[str, int] = {}
+        """How many jobs of these clients were taken since they wait; a new one begins with the
+        least count of the others."""
+        self._gone = self._next = 0
+        self.levels: Counter[int] = Counter()
+        """How many jobs there are of each priority."""
 
     def __len__(self) -> int:
-        return len(self._heap) - self._gone
+        return self.levels.total()
 
     def __iter__(self) -> Iterator[Job]:
-        return (job for _, _, job in sorted(self._heap) if not job.stage.is_final)
+        every = sorted(each for heap in self._heaps.values() for each in heap)
+        return (job for *_, job in every if not job.stage.is_final)
 
     def append(self, job: Job) -> None:
-        """Add a job at the end."""
+        """Add a job behind those of its priority."""
         self._next += 1
-        heappush(self._heap, (0.0, self._next, job))
+        self._push("", job, 0.0, self._next)
 
     def insert(self, job: Job) -> None:
-        """Add a job in the order of ``since``."""
-        heappush(self._heap, (job.since, job.number, job))
+        """Add a job among those of its priority and client, in the order of ``since``."""
+        self._push(job.options.client, job, job.since, job.number)
+
+    def _push(self, client: str, job: Job, time: float, number: int) -> None:
+        if client not in self._heaps:
+            self._heaps[client] = []
+            self._taken[client] = min(self._taken.values(), default=0)
+        self.levels[job.options.priority] += 1
+        heappush(self._heaps[client], (-job.options.priority, time, number, job))
 
     def first(self) -> Job:
         """Return the first job."""
-        while self._gone and self._heap[0][2].stage.is_final:
-            heappop(self._heap)
-            self._gone -= 1
-        return self._heap[0][2]
+        return self._heaps[self._first_client()][0][3]
+
+    def level(self) -> int:
+        """Return the priority of the first job."""
+        return self.first().options.priority
 
     def popleft(self) -> Job:
         """Remove the first job and return it."""
-        job = self.first()
-        heappop(self._heap)
+        client = self._first_client()
+        job = heappop(self._heaps[client])[3]
+        self._taken[client] += 1
+        self._tidy(client)
+        self._forget(job)
         return job
 
-    def drop(self) -> None:
+    def drop(self, job: Job) -> None:
         """Note that a job of the queue has ended."""
+        self._forget(job)
         self._gone += 1
-        if 2 * self._gone > len(self._heap):
-            self._heap = [each for each in self._heap if not each[2].stage.is_final]
-            heapify(self._heap)
+        if self._gone > len(self):
+            for client, heap in list(self._heaps.items()):
+                self._heaps[client] = [each for each in heap if not each[3].stage.is_final]
+                heapify(self._heaps[client])
+                self._tidy(client)
             self._gone = 0
+
+    def _first_client(self) -> str:
+        if self._gone:
+            for client in list(self._heaps):
+                self._tidy(client)
+        if len(self._heaps) == 1:
+            return next(iter(self._heaps))
+        return min(
+            self._heaps, key=lambda c: (self._heaps[c][0][0], self._taken[c], self._heaps[c])
+        )
+
+    def _tidy(self, client: str) -> None:
+        """Remove ended jobs from the front of a client's jobs, and a client without jobs."""
+        heap = self._heaps[client]
+        while heap and heap[0][3].stage.is_final:
+            heappop(heap)
+            self._gone -= 1
+        if not heap:
+            del self._heaps[client], self._taken[client]
+
+    def _forget(self, job: Job) -> None:
+        self.levels[job.options.priority] -= 1
+        if not self.levels[job.options.priority]:
+            del self.levels[job.options.priority]
 
 
 class GridState:
@@ -110,6 +158,17 @@ class GridState:
         """Decisions of the policy, until the driver takes them."""
         self.losses: list[tuple[int, int, int]] = []
         """Job, attempt and machine of jobs that were lost with it, until the driver takes them."""
+        self.dependents: dict[int, list[Job]] = {}
+        """The blocked jobs that need the result of a job, by its number."""
+        self.blocked: set[int] = set()
+        """The numbers of blocked jobs."""
+        self.ready: deque[Job] = deque()
+        """Jobs that are no longer blocked, and do not wait for a machine yet."""
+        self.unblocked: list[Job] = []
+        """Jobs that have come to wait since, until the driver takes them."""
+        self.fallen: list[tuple[Job, int]] = []
+        """Jobs that ended because they need the result of another, and the number of that one,
+        until the driver takes them."""
         self.given_up: list[tuple[Job, int]] = []
         """Jobs without retries left, and their last machine, until the driver takes them."""
         self.held: dict[int, tuple[Job, int]] = {}
@@ -230,30 +289,61 @@ class GridState:
         """Tell whether a machine is up and takes jobs."""
         return bool(self.machines[machine].up) and not bool(self.closed[machine])
 
+    def ask(self, subject: int, level: int) -> int:
+        """Ask the policy about a machine or a class; it sees the waiting jobs of one priority."""
+        others = [
+            i
+            for i, queue in enumerate(self.waiting)
+            if queue and (len(queue.levels) > 1 or level not in queue.levels)
+        ]
+        for i in others:
+            seen, is_shown = self.classes[i], self.waiting[i].level() == level
+            seen.waiting = self.waiting[i].levels[level] if is_shown else 0
+            seen.oldest = seen.oldest if is_shown else np.inf
+        answer = int(self.policy.decide(subject, self.view(), *self.arguments))
+        for i in others:
+            self._count(i)
+        return answer
+
     def put(self, job: Job) -> None:
-        """Put a job into the queue of its class, in the order of ``since``."""
+        """Put a job into the queue of its class, in the order of ``since``, or of its machine."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
         self.moved[job.number] = job
-        self.waiting[job.task_class].insert(job)
-        self._count(job.task_class)
+        if job.pinned >= 0:
+            self._assign(job, job.pinned)
+            job.stage = Stage.queued
+            self.own[job.pinned].append(job)
+        else:
+            self.waiting[job.task_class].insert(job)
+            self._count(job.task_class)
 
     def give(self, task_class: int, machine: int) -> None:
         """Give the first job of a class to a machine: to run now, or into its queue."""
         job = self.waiting[task_class].popleft()
         self._count(task_class)
-        m = self.machines[machine]
-        rate = self.rate[task_class, machine]
-        job.machine, job.assigned = machine, self.now
-        job.expected = 1.0 / rate if rate > 0.0 else 0.0
-        m.backlog += 1
-        m.work += job.expected
-        self.assigned[task_class, machine] += 1
+        self._assign(job, machine)
         if self.running[machine] is None:
             self.send(job)
         else:
             job.stage = Stage.queued
             self.moved[job.number] = job
             self.own[machine].append(job)
+
+    def start_own(self, machine: int) -> bool:
+        """Start the first job of a machine's own queue, if it is free and has one."""
+        is_free = self.running[machine] is None and self.can_take(machine)
+        if is_free and self.own[machine]:
+            self.send(self.own[machine].popleft())
+        return self.running[machine] is not None
+
+    def _assign(self, job: Job, machine: int) -> None:
+        m, task_class = self.machines[machine], job.task_class
+        rate = self.rate[task_class, machine]
+        job.machine, job.assigned = machine, self.now
+        job.expected = 1.0 / rate if rate > 0.0 else 0.0
+        m.backlog += 1
+        m.work += job.expected
+        self.assigned[task_class, machine] += 1
 
     def send(self, job: Job) -> None:
         """Start a job on its machine."""
@@ -302,13 +392,15 @@ class GridState:
 
     def _take_back(self, job: Job, stage: Stage) -> None:
         """End a job in whatever queue or machine it is."""
-        if job.stage == Stage.waiting:
+        if job.stage == Stage.blocked:
             self._close(job, stage)
-            self.waiting[job.task_class].drop()
+        elif job.stage == Stage.waiting:
+            self._close(job, stage)
+            self.waiting[job.task_class].drop(job)
             self._count(job.task_class)
         elif job.stage == Stage.queued:
             self._close(job, stage)
-            self.own[job.machine].drop()
+            self.own[job.machine].drop(job)
             self._leave_machine(job)
         else:
             self.out.append(Cancel(job.number, job.machine, job.attempt))
@@ -328,5 +420,21 @@ class GridState:
         m.work = m.work - job.expected if m.backlog > 0 else 0.0
 
     def _close(self, job: Job, stage: Stage) -> None:
-        job.stage, job.ended = stage, self.now
-        self.changed[job.number] = job
+        """End a job, and with it those that need its result, unless it has finished."""
+        ending = [job]
+        while ending:
+            job = ending.pop()
+            job.stage, job.ended = stage, self.now
+            self.changed[job.number] = job
+            self.blocked.discard(job.number)
+            for each in self.dependents.pop(job.number, ()):
+                if each.stage != Stage.blocked:
+                    continue  # it was cancelled
+                if stage != Stage.finished:
+                    each.stage = stage
+                    self.fallen.append((each, job.number))
+                    ending.append(each)
+                else:
+                    each.missing -= 1
+                    if not each.missing:
+                        self.ready.append(each)

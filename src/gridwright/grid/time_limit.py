@@ -42,10 +42,9 @@ class TimeLimits:
 
     def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
         """Start the timer of a job that was sent, if jobs have a time limit."""
-        if self.mapper.settings.timeout > 0:
-            limit = self._limit(job)
-            if limit > 0:  # otherwise its expected duration is unknown
-                self._wait(loop, limit * self.mapper.unit, sent, limit)
+        limit = self._limit(job)
+        if limit < math.inf:
+            self._wait(loop, limit * self.mapper.unit, sent, limit)
 
     def stop(self, number: int, attempt: int) -> None:
         """Stop the timer of an attempt."""
@@ -66,8 +65,10 @@ class TimeLimits:
             turn.out += book.copy_timed_out(now, sent.job, sent.attempt) or []
             return
         name = mapper.executor.machines[sent.machine]
+        seconds = self._seconds(book.jobs[sent.job]) if sent.job in book.jobs else math.inf
         times = f"{mapper.settings.timeout:g} times what was expected"
-        why = f"it took more than {times} on machine {name}"
+        limit = f"{seconds:g} s" if seconds < math.inf else times
+        why = f"it took more than {limit} on machine {name}"
         said = book.timed_out(now, sent.job, sent.attempt, then=then, why=why)
         if said is None:  # it has ended meanwhile
             return
@@ -85,11 +86,24 @@ class TimeLimits:
             self._timers[sent.job, sent.attempt] = loop.call_later(seconds, mapper.hear, word)
 
     def _limit(self, job: Job) -> float:
-        """Return how long a job may take.
+        """Return how long a job may take, in time units.
 
-        Every time-out doubles it, so that a job that is long everywhere ends at some time.
+        Every time-out doubles a limit that depends on the expected duration, so that a job that
+        is long everywhere ends at some time.
         """
-        return self.mapper.settings.timeout * job.expected * 2.0 ** min(job.timed_out, DOUBLINGS)
+        limit = self._seconds(job) / self.mapper.unit
+        times = self.mapper.settings.timeout * 2.0 ** min(job.timed_out, DOUBLINGS)
+        if times > 0 and job.expected > 0:  # otherwise its expected duration is unknown
+            limit = min(limit, times * job.expected)
+        return limit
+
+    def _seconds(self, job: Job) -> float:
+        """Return the limit of a job in seconds: its own, its class's or the grid's."""
+        settings = self.mapper.settings
+        if (own := job.options.timeout) is None:
+            name = self.mapper.classes[job.task_class]
+            own = settings.class_seconds.get(name, settings.seconds)
+        return own or math.inf
 
     def _wait(
         self, loop: asyncio.AbstractEventLoop, seconds: float, sent: Send, limit: float

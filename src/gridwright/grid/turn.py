@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .book import Book
 from .event import Entry
-from .job import Decision, Instruction, Job
+from .job import PLAIN, Decision, Instruction, Job, Options
 from .journal import IN_MEMORY, Journal
 
 BREATH = 0.01
@@ -80,6 +80,9 @@ class Answer(Protocol):
     def set_exception(self, error: Exception, /) -> None:
         """Take the error of a job without a result."""
 
+    def cancel(self) -> Any:
+        """Note that the job was cancelled."""
+
 
 class Submission(NamedTuple):
     """A job that is to be added to the book."""
@@ -90,6 +93,10 @@ class Submission(NamedTuple):
     future: Answer
     receipt: Receipt | None = None
     """Told when the job is in the journal."""
+    options: Options = PLAIN
+    key: str | None = None
+    needs: tuple[int, ...] = ()
+    """The jobs whose results are among its arguments."""
 
 
 class Turn:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError
+from ..model import InputError, did_you_mean
+from . import command
 from .executors import Executor
 from .executors.local import LocalExecutor
+from .future import FutureInArgumentsError, JobFuture
 from .state import SLOWEST
 from .worker import LARGEST
 
@@ -85,8 +88,14 @@ def names_of(names: Sequence[str], what: str) -> list[str]:
     return list(names)
 
 
-def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
-    """Pickle a call in the form that workers unpickle."""
+def pickled(
+    function: Any, args: Any, kwargs: Any, owns: Callable[[JobFuture], bool]
+) -> tuple[bytes, tuple[int, ...]]:
+    """Pickle a call in the form that workers unpickle.
+
+    Also return the numbers of the jobs whose futures are among the arguments; ``owns`` tells
+    whether a future is of this grid.
+    """
     try:
         import cloudpickle
     except ImportError:
@@ -98,20 +107,42 @@ def pickled(function: Any, args: Any, kwargs: Any) -> bytes:
             words = function.split()
         raise InputError(
             f"submit takes a function and its arguments, not the text {function!r}; "
-            f"for a command: submit(subprocess.run, {words!r})"
+            f"for a command: run({shlex.join(words)!r})"
         )
     if not callable(function):
         raise InputError(
             f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
         )
+    needs: dict[int, None] = {}
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        """Writes the number of a job in place of its future."""
+
+        def persistent_id(self, each: Any) -> int | None:
+            if not isinstance(each, JobFuture):
+                return None
+            if not owns(each):
+                raise InputError(f"job {each.number} is of another grid; give its result instead")
+            needs[each.number] = None
+            return each.number
+
+    command.travels_by_value()
+    call = (function, args, kwargs)
     try:
-        work = bytes(cloudpickle.dumps((function, args, kwargs)))
+        try:
+            work = bytes(cloudpickle.dumps(call))
+        except FutureInArgumentsError:
+            written = io.BytesIO()
+            Pickler(written).dump(call)
+            work = written.getvalue()
+    except InputError:
+        raise
     except Exception as error:
         name = getattr(function, "__name__", function)
         raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
     if len(work) > LARGEST:
         raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
-    return work
+    return work, tuple(needs)
 
 
 def check_name(name: str, what: str) -> None:
@@ -124,6 +155,13 @@ def check_name(name: str, what: str) -> None:
         name.encode()
     except UnicodeEncodeError:
         raise InputError(f"{what} is {name!r}, which is not valid Unicode") from None
+
+
+def check_machine(name: str, machines: Sequence[str]) -> None:
+    """Check that a grid has the machine that a job is meant for, if it is meant for one."""
+    if name and name not in machines:
+        hint = did_you_mean(name, machines) or f"; there are {', '.join(machines)}"
+        raise InputError(f"no machine {name!r}{hint}")
 
 
 def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.float64]:

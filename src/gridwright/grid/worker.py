@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import io
 import math
 import os
 import pickle
@@ -29,7 +30,7 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LARGEST = 1 << 28
 """The most bytes of a pickled call or result."""
@@ -219,6 +220,22 @@ def tell(line: socket.socket, mark: bytes, message: Frame) -> None:
         os._exit(1)
 
 
+class _WithResults(pickle.Unpickler):
+    """Unpickles a call whose arguments include results of other jobs."""
+
+    def __init__(self, work: bytes, results: dict[int, bytes]) -> None:
+        super().__init__(io.BytesIO(work))
+        self.results = results
+
+    def persistent_load(self, number: int) -> Any:
+        return pickle.loads(self.results[number])
+
+
+def with_results(work: bytes, results: dict[int, bytes]) -> bytes:
+    """Join a pickled call and the pickled results of other jobs among its arguments."""
+    return pickle.dumps((work, results))
+
+
 def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
     """Run a pickled call; return its pickled result, or its pickled exception and the traceback.
 
@@ -227,7 +244,10 @@ def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
     import cloudpickle
 
     try:
-        function, arguments, keywords = pickle.loads(work)
+        loaded = pickle.loads(work)
+        if len(loaded) == 2:
+            loaded = _WithResults(*loaded).load()
+        function, arguments, keywords = loaded
     except BaseException as error:
         begin()
         return b"", explain(error)

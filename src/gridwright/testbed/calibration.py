@@ -113,7 +113,7 @@ class _Bench:
     def run(self, calls: dict[int, Call]) -> dict[int, float]:
         """Run a call on each machine; return the seconds that the journal says."""
         futures = {
-            j: self.grid.submit(function, *args, task_class=self.names[j], **kwargs)
+            j: self.grid.options(task_class=self.names[j]).submit(function, *args, **kwargs)
             for j, (function, args, kwargs) in calls.items()
         }
         for j, future in futures.items():

@@ -161,7 +161,7 @@ class LocalExecutor:
     async def _spawn(self, machine: _Machine, pause: float, *, first: bool) -> None:
         """Start a process after a pause; if that fails, try again, or raise if it is the first."""
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
-        process = None
+        name, process = self.machines[machine.number], None
         while process is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -169,7 +169,7 @@ class LocalExecutor:
             if self.closing:
                 return
             try:
-                process = machine.process = await Process.start(hear, gone)
+                process = machine.process = await Process.start(name, hear, gone)
             except OSError:
                 if first:
                     raise

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Any, Self
 
 from .. import worker
+from ..progress import MACHINE
 from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineError, Frame
 from .protocol import Ended, Started
 
@@ -79,9 +80,9 @@ class Process:
 
     @classmethod
     async def start(
-        cls, hear: Callable[..., None], gone: Callable[[str, bool], Awaitable[None]]
+        cls, name: str, hear: Callable[..., None], gone: Callable[[str, bool], Awaitable[None]]
     ) -> Self:
-        """Start a process and listen to it; raise OSError if it cannot be started."""
+        """Start a process of a machine and listen to it; raise OSError if it cannot be started."""
         mark, path = secrets.token_bytes(8), os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
         with theirs, contextlib.ExitStack() as unless_started:
@@ -93,7 +94,7 @@ class Process:
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path, MARK: mark.hex()},
+                env={**os.environ, "PYTHONPATH": path, MARK: mark.hex(), MACHINE: name},
                 process_group=0,  # Ctrl-C is only for us; we end it
             )
             unless_started.pop_all()

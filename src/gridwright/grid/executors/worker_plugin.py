@@ -191,6 +191,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         """Start a process after a pause; try again until it starts; return whether it is ready."""
         hear, gone = partial(self._hear, machine), partial(self._gone, machine)
         machine.starting, process = True, None
+        name = f"{self.worker.name}/{machine.number + 1}" if self.slots > 1 else self.worker.name
         while process is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -199,7 +200,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 machine.starting = False
                 return False
             with suppress(OSError):
-                process = machine.process = await Process.start(hear, gone)
+                process = machine.process = await Process.start(name, hear, gone)
             pause = machine.pauses.longest
         await process.ready
         if machine.process is not process:

@@ -1,0 +1,266 @@
+"""``gridwright grid``: serve a grid, and use one that is served."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import Json, listed, option, policy_option
+from .output import StoppedError, console, finish, print_json, show
+
+if TYPE_CHECKING:
+    from ..grid import Client
+
+app = typer.Typer(help="Serve a grid, submit commands to it, and look at its jobs.")
+
+Where = Annotated[
+    str, option("Name of a grid that is served on this computer, or tls://HOST:PORT.", "GRID")
+]
+Jobs = Annotated[list[str], typer.Argument(metavar="JOB…", help="Numbers or keys of jobs.")]
+NAME = "grid"
+"""The name of a grid that is given none."""
+
+
+@app.command()
+def serve(
+    name: Annotated[str, option("Name by which clients find the grid.", "NAME")] = NAME,
+    policy: Annotated[str, policy_option("Policy that decides where jobs run.")] = "pas_dg",
+    machines: Annotated[
+        str | None, option("How many machines, or their names separated by commas.", "N|NAMES")
+    ] = None,
+    on: Annotated[
+        str | None, option("Dask scheduler whose workers run the jobs; by default local processes.")
+    ] = None,
+    host: Annotated[str, option("Address to listen on; others than loopback need TLS.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, option("Port to listen on; 0: a free one.")] = 0,
+    tls_cert: Annotated[str, option("File of the certificate of this server.")] = "",
+    tls_key: Annotated[str, option("File of the key to the certificate.")] = "",
+    timeout: Annotated[float, option("Seconds that an attempt may take; 0: without limit.")] = 0.0,
+    retries: Annotated[int, option("How often a job is tried again after its process died.")] = 2,
+    json: Json = False,
+) -> None:
+    """Run a grid as a service, until Ctrl-C.
+
+    Jobs and results are kept under its name: a grid that was stopped or killed goes on with them.
+    """
+    import signal
+    from threading import Event
+
+    from ..grid.ownership import home
+    from ..grid.service import ServedGrid, wait_for_end
+    from ..grid.service import serve as open_service
+    from ..grid.validation import check_name
+    from ..model import GridError, InputError
+
+    check_name(name, "--name")
+    if "/" in name or name.startswith("."):
+        raise InputError(f"--name is {name!r}; expected a name without '/'")
+    if not 0 <= port <= 65535:
+        raise InputError(f"--port is {port}; expected 0 to 65535")
+    chosen = None if machines is None else int(machines) if machines.isdigit() else listed(machines)
+    journal = home() / "grids" / f"{name}.sqlite"
+    stop = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    grid = ServedGrid(policy, chosen, on=on, journal=journal, timeout=timeout, retries=retries)
+    try:
+        service = open_service(grid, name, host, port, tls_cert, tls_key)
+        place = service.place
+        words = {"name": name, "address": place.address, "token": place.token}
+        lines = [
+            f"grid {name} at {place.address}; Ctrl-C stops it",
+            f"here: gw.connect({name!r}), or 'gridwright grid submit --on {name} -- COMMAND'",
+            f"elsewhere: gw.connect({place.address!r}, token={place.token!r})",
+        ]
+        print_json({**words, "journal": str(journal)}) if json else print("\n".join(lines))
+        sys.stdout.flush()  # scripts wait for this line
+        try:
+            wait_for_end(stop, lambda: grid.mapper.broken)
+        except KeyboardInterrupt:
+            raise StoppedError(
+                "stopped; jobs that have not ended go on with the next start"
+            ) from None
+        finally:
+            service.close()
+        if grid.mapper.broken:
+            raise GridError(f"the grid has stopped: {grid.mapper.broken}")
+    finally:
+        grid.close()
+
+
+@app.command()
+def submit(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND…", help="A command.")],
+    on: Where = NAME,
+    key: Annotated[str | None, option("Run it only if no job with this key has finished.")] = None,
+    task_class: Annotated[
+        str | None, option("Class of the job; by default its program.", "NAME", "--class")
+    ] = None,
+    priority: Annotated[int, option("Jobs of a higher priority start first.")] = 0,
+    timeout: Annotated[float | None, option("Seconds that an attempt may take.")] = None,
+    retries: Annotated[int | None, option("How often it is tried again.")] = None,
+    machine: Annotated[str | None, option("The only machine that may run it.")] = None,
+    cwd: Annotated[Path | None, option("Folder to run it in; by default this one.")] = None,
+    env: Annotated[list[str] | None, option("Environment variable, NAME=VALUE; repeat.")] = None,
+    wait: Annotated[bool, option("Wait for it, and print what it writes.")] = False,
+    json: Json = False,
+) -> None:
+    """Submit a command to a grid; print the number of the job.
+
+    With --wait the exit status is that of the command.
+    """
+    import subprocess
+
+    from ..model import InputError
+
+    wrong = [each for each in env or () if "=" not in each]
+    if wrong:
+        raise InputError(f"--env is {wrong[0]!r}; expected NAME=VALUE")
+    variables = dict(each.split("=", 1) for each in env or ())
+    line = command[0] if len(command) == 1 else shlex.join(command)
+    with _connected(on) as grid:
+        chosen = grid.options(
+            task_class=task_class,
+            retries=retries,
+            timeout=timeout,
+            priority=priority,
+            key=key,
+            machine=machine,
+        )
+        future = chosen.run_line(line, cwd=cwd or Path.cwd(), env=variables)
+        if not wait:
+            grid.close()
+            finish(
+                lambda: {"job": future.number, "key": key},
+                lambda: print(f"job {future.number}"),
+                json=json,
+            )
+            return
+        try:
+            found: Any = future.result()
+        except subprocess.CalledProcessError as error:
+            found = error
+        words = {
+            "job": future.number,
+            "key": key,
+            "machine": future.machine,
+            "status": found.returncode,
+            "stdout": found.stdout,
+            "stderr": found.stderr,
+        }
+
+        def write() -> None:
+            sys.stdout.write(found.stdout)
+            sys.stderr.write(found.stderr)
+
+        finish(lambda: words, write, json=json)
+        if found.returncode:
+            raise typer.Exit(found.returncode if found.returncode > 0 else 1)
+
+
+@app.command()
+def status(on: Where = NAME, json: Json = False) -> None:
+    """Show the state of a grid: jobs, machines, classes."""
+    from ..grid.progress import table_of
+
+    with _connected(on) as grid:
+        now = grid.status()
+    finish(lambda: now, lambda: console().print(table_of(now)), json=json)
+
+
+@app.command()
+def top(on: Where = NAME) -> None:
+    """Show the state of a grid live, until Ctrl-C; once if the output is not a terminal."""
+    from time import sleep
+
+    from rich.live import Live
+
+    from ..grid.progress import INTERVAL, table_of
+
+    with _connected(on) as grid, Live(table_of(grid.status()), console=console()) as screen:
+        try:
+            while sys.stdout.isatty():
+                sleep(INTERVAL)
+                screen.update(table_of(grid.status()))
+        except KeyboardInterrupt:
+            return
+
+
+@app.command()
+def jobs(
+    on: Where = NAME,
+    stage: Annotated[
+        str, option("Only jobs that are blocked, waiting, queued, sent, finished, failed, …")
+    ] = "",
+    limit: Annotated[int, option("How many of the newest jobs to list.")] = 20,
+    json: Json = False,
+) -> None:
+    """List the newest jobs of a grid."""
+    with _connected(on) as grid:
+        page = grid.jobs(limit=limit, stage=stage, sort="number", descending=True)
+    columns = (">job", "key", "class", "stage", "machine", "client", ">attempts", "error")
+    rows = []
+    for each in page["jobs"]:
+        error = (each["error"] or "").strip().splitlines()[-1:] or [""]
+        about = (each["key"], each["class"], each["stage"], each["machine"], each["client"])
+        words = [str(word or "") for word in about]
+        rows.append((str(each["number"]), *words, str(each["attempt"]), *error))
+    finish(lambda: page, lambda: show(columns, rows), json=json)
+
+
+@app.command()
+def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
+    """Print the results of jobs, by number or key; wait for those that have not ended."""
+    import subprocess
+
+    found = []
+    with _connected(on) as grid:
+        for job in jobs:
+            try:
+                result = grid.result(_number(job))
+            except subprocess.CalledProcessError as error:
+                result = error
+            found.append(result)
+    texts = [each.stdout if hasattr(each, "stdout") else f"{each!r}\n" for each in found]
+    finish(
+        lambda: {"results": [{"job": j, "result": t} for j, t in zip(jobs, texts, strict=True)]},
+        lambda: print(*texts, sep="", end=""),
+        json=json,
+    )
+
+
+@app.command()
+def cancel(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
+    """Cancel jobs that wait or run."""
+    with _connected(on) as grid:
+        did = {job: grid.cancel(grid.future(_number(job)).number) for job in jobs}
+    words = [f"{job} is cancelled" if done else f"{job} had ended" for job, done in did.items()]
+    finish(lambda: {"cancelled": did}, lambda: print("\n".join(words)), json=json)
+
+
+@app.command()
+def machines(on: Where = NAME, json: Json = False) -> None:
+    """List the machines of a grid; 'gridwright machines' controls those of this computer."""
+    with _connected(on) as grid:
+        found = grid.machine_states()
+    rows = []
+    for each in found:
+        doing = "" if each["running"] is None else f"job {each['running']}"
+        rows.append((each["name"], each["state"], doing, str(each["finished"]), str(each["lost"])))
+    columns = ("machine", "state", "running", ">finished", ">lost")
+    finish(lambda: {"machines": found}, lambda: show(columns, rows), json=json)
+
+
+def _number(job: str) -> str | int:
+    return int(job) if job.isdigit() else job
+
+
+def _connected(on: str) -> Client:
+    from ..grid import connect
+
+    return connect(on, client="", patience=5.0)

@@ -1,0 +1,96 @@
+"""Show how far a grid is: its state in words, a bar, and a live screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any
+
+INTERVAL = 0.25
+"""Seconds between two looks at a grid."""
+MACHINE = "GRIDWRIGHT_MACHINE"
+"""The environment variable with the name of the machine, in the processes that run jobs."""
+
+
+def here() -> str | None:
+    """Return the name of the machine that runs this job; None outside of a job."""
+    return os.environ.get(MACHINE)
+
+
+class Status(dict[str, Any]):
+    """The state of a grid as a table; as a text, in words."""
+
+    @property
+    def waiting(self) -> int:
+        """The jobs that wait for a machine, or in the queue of one."""
+        queued = sum(each["queued"] for each in self["machines"].values())
+        return int(queued + sum(each["waiting"] for each in self["classes"].values()))
+
+    @property
+    def running(self) -> int:
+        """The jobs that run."""
+        return sum(each["running"] is not None for each in self["machines"].values())
+
+    @property
+    def done(self) -> int:
+        """The jobs that have ended since the grid was opened."""
+        return sum(self["ended"].values())
+
+    def __str__(self) -> str:
+        machines, ended = self["machines"], self["ended"].items()
+        up = sum(each["up"] for each in machines.values())
+        words = [
+            f"{self.running} running, {self.waiting} waiting, {self['blocked']} waiting for others",
+            ", ".join(f"{number} {stage}" for stage, number in ended),
+            f"{up} of {len(machines)} machines up, policy {self['policy']}",
+        ]
+        troubles = {"deaths": "processes died", "timed_out": "time-outs", "given_up": "given up"}
+        words += [f"{self[name]} {what}" for name, what in troubles.items() if self[name]]
+        words += [f"stopped: {self['broken']}"] if self["broken"] else []
+        words += [self["held_up"]] if self["held_up"] else []
+        return "\n".join(words)
+
+
+def table_of(status: Status) -> Any:
+    """Return the state of a grid as a table of its machines and classes for a terminal."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    machines = Table("machine", "state", "running", "queued", box=None)
+    for name, each in status["machines"].items():
+        state = "down" if not each["up"] else "paused" if each["paused"] else "up"
+        running = "" if each["running"] is None else f"job {each['running']}"
+        machines.add_row(Text(name), state, running, str(each["queued"]))
+    classes = Table("class", "waiting", "arrived", "machines that can run it", box=None)
+    for name, each in status["classes"].items():
+        row = (each["waiting"], each["arrived"], each["machines"])
+        classes.add_row(Text(name), *map(str, row))
+    return Group(Text(str(status)), "", machines, "", classes)
+
+
+def show_progress(status: Callable[[], Status], is_done: Callable[[], bool], file: Any) -> None:
+    """Show a bar until all jobs have ended: done, running and waiting jobs, rate, time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    began, first = monotonic(), status()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, console=Console(file=file, stderr=file is None), transient=False
+    ) as bar:
+        task = bar.add_task("", total=None)
+        while True:
+            over, now = is_done(), status()
+            done = now.done - first.done
+            left = now.running + now.waiting + now["blocked"]
+            rate = done / max(monotonic() - began, 1e-9)
+            waits = [f"{k} {v['waiting']}" for k, v in now["classes"].items() if v["waiting"]]
+            shown = f" ({', '.join(waits[:3])}{', …' if len(waits) > 3 else ''})" if waits else ""
+            time_left = f", {left / rate:.0f} s left" if rate > 0 and left else ""
+            words = f"{now.running} running, {now.waiting} waiting{shown}, {rate:.1f}/s{time_left}"
+            bar.update(task, completed=done, total=done + left, description=words)
+            if over:
+                return
+            sleep(INTERVAL)

@@ -1,0 +1,273 @@
+"""A grid that other processes use: its server."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import ssl
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any
+
+from ..model import GridwrightError, InputError
+from .future import JobFuture
+from .grid import Grid
+from .journal_queries import job_page
+from .messages import (
+    MOST_GREETING,
+    Message,
+    Place,
+    is_loopback,
+    known_place,
+    receive,
+    split,
+    told_error,
+)
+from .remote import machine_states
+from .submitter import Call, Chosen
+
+GREETING = 10.0
+"""Seconds in which a client must show its token."""
+
+
+class ServedGrid(Grid):
+    """A grid whose results stay pickled: they are for other processes."""
+
+    _is_raw = True
+
+
+class Service:
+    """Serves a grid on a socket, in a thread of its own."""
+
+    def __init__(
+        self, grid: ServedGrid, place: Place, tls: ssl.SSLContext | None, *, any_port: bool = False
+    ) -> None:
+        self.grid, self.place = grid, place
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="gridwright service", daemon=True)
+        self._thread.start()
+        try:
+            self._server = self._wait(self._listen(tls, any_port=any_port))
+        except BaseException:
+            self._stop()
+            raise
+        port = self._server.sockets[0].getsockname()[1]
+        self.place = Place(place.host, port, place.token, place.is_tls, place.ca_file)
+        self._clients: set[_Client] = set()
+
+    async def _listen(self, tls: ssl.SSLContext | None, *, any_port: bool) -> asyncio.Server:
+        for port in (self.place.port, 0) if any_port and self.place.port else (self.place.port,):
+            try:
+                return await asyncio.start_server(self._meet, self.place.host, port, ssl=tls)
+            except OSError as error:
+                wrong = error
+        raise InputError(f"cannot listen on {self.place.address}: {wrong.strerror or wrong}")
+
+    def close(self) -> None:
+        """Stop listening and close the connections; the grid goes on."""
+        self._wait(self._close())
+        self._stop()
+
+    async def _close(self) -> None:
+        self._server.close()
+        for client in list(self._clients):
+            client.writer.close()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _wait(self, what: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(what, self._loop).result()
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection until it ends."""
+        try:
+            async with asyncio.timeout(GREETING):
+                greeting = (await receive(reader, MOST_GREETING)).words
+            if not hmac.compare_digest(
+                str(greeting.get("token", "")).encode(), self.place.token.encode()
+            ):
+                writer.write(Message({"refused": "the token is wrong"}).pack())
+                await writer.drain()
+                return
+            client = _Client(self.grid, writer, str(greeting.get("client", ""))[:200])
+            client.send({"welcome": True, "machines": self.grid.mapper.executor.machines})
+            self._clients.add(client)
+            try:
+                while True:
+                    await client.answer(await receive(reader))
+            finally:
+                self._clients.discard(client)
+        except (ConnectionError, TimeoutError, ssl.SSLError):
+            pass
+        finally:
+            writer.close()
+            with suppress(Exception):
+                await writer.wait_closed()
+
+
+class _Client:
+    """A connection of a client whose token was right."""
+
+    def __init__(self, grid: ServedGrid, writer: asyncio.StreamWriter, name: str) -> None:
+        self.grid, self.writer, self.name = grid, writer, name
+        self._loop = asyncio.get_running_loop()
+
+    def send(self, words: dict[str, Any], content: bytes = b"") -> None:
+        if not self.writer.is_closing():
+            self.writer.write(Message(words, content).pack())
+
+    async def answer(self, message: Message) -> None:
+        """Do what a message asks for, and answer."""
+        number, verb = message.words.get("id"), str(message.words.get("verb"))
+        try:
+            if verb not in VERBS:
+                raise InputError(f"a served grid cannot {verb[:50]!r}")
+            found = await asyncio.to_thread(VERBS[verb], self, message)
+        except (GridwrightError, KeyError, TypeError, ValueError) as error:
+            if not isinstance(error, GridwrightError):
+                error = InputError(f"the grid does not understand this {verb}: {error!r}")
+            told, content = told_error(error)
+            self.send({"id": number, **told}, content)
+        else:
+            futures = found.pop("watched", ())
+            self.send({"id": number, "answer": found})
+            for future in futures:
+                future.add_done_callback(self._ended)
+        await self.writer.drain()
+
+    def _ended(self, done: Any) -> None:
+        with suppress(RuntimeError):  # the service is closed
+            self._loop.call_soon_threadsafe(self._tell, done)
+
+    def _tell(self, done: JobFuture) -> None:
+        """Tell the client how a job has ended."""
+        words: dict[str, Any] = {"ended": done.number, "machine": done.machine}
+        try:
+            content = done.result()
+        except CancelledError:
+            self.send({**words, "stage": "cancelled"})
+        except BaseException as error:
+            told, content = told_error(error)
+            self.send({**words, "stage": "failed", **told}, content)
+        else:
+            self.send({**words, "stage": "finished"}, content)
+
+    # what clients ask for, in a thread
+
+    def submit(self, message: Message) -> dict[str, Any]:
+        words = message.words
+        works = split(message.content, [int(size) for size, _, _ in words["calls"]])
+        calls = [
+            Call(work, tuple(map(int, needs)), str(key))
+            for work, (_, key, needs) in zip(works, words["calls"], strict=True)
+        ]
+        chosen = Chosen(**words["options"], client=self.name)
+        sent = self.grid._send(str(words["name"]), calls, chosen)
+        sent.wait()
+        return {"jobs": [each.number for each in sent.futures], "watched": sent.futures}
+
+    def watch(self, message: Message) -> dict[str, Any]:
+        """Tell of the ends of some jobs, by number or key."""
+        futures = [self.grid.future(each) for each in message.words["jobs"]]
+        return {"jobs": [each.number for each in futures], "watched": futures}
+
+    def cancel(self, message: Message) -> dict[str, Any]:
+        return {"cancelled": [self.grid.cancel(int(each)) for each in message.words["jobs"]]}
+
+    def status(self, message: Message) -> dict[str, Any]:
+        return self.grid.status()
+
+    def machines(self, message: Message) -> dict[str, Any]:
+        states = self.grid._in_loop(lambda: machine_states(self.grid.journal))
+        return {"machines": [each._asdict() for each in states]}
+
+    def jobs(self, message: Message) -> dict[str, Any]:
+        """Return a page of jobs."""
+        asked: dict[str, Any] = message.words["page"]
+        journal = self.grid.journal
+        page = self.grid._in_loop(lambda: job_page(journal, **asked))
+        numbers = [each["number"] for each in page.jobs]
+        which = f"FROM job WHERE number IN ({', '.join('?' * len(numbers))})"
+        words = f"number, key, json_extract(options, '$.client') {which}"
+        rows = self.grid._in_loop(lambda: journal.select(words, numbers))
+        about = {number: {"key": key or "", "client": name or ""} for number, key, name in rows}
+        return {
+            "total": page.total,
+            "jobs": [{**each, **about[each["number"]]} for each in page.jobs],
+        }
+
+    def operate(self, message: Message) -> dict[str, Any]:
+        """Do something to a machine."""
+        verb, machine = message.words["do"], message.words["machine"]
+        if verb not in ("pause", "resume", "drain", "kill", "ping"):
+            raise InputError(f"a client cannot {verb!r} a machine")
+        return {"did": getattr(self.grid, verb)(machine)}
+
+
+VERBS: dict[str, Callable[[_Client, Message], dict[str, Any]]] = {
+    each.__name__: each
+    for each in (
+        _Client.submit,
+        _Client.watch,
+        _Client.cancel,
+        _Client.status,
+        _Client.machines,
+        _Client.jobs,
+        _Client.operate,
+    )
+}
+
+
+def serve(
+    grid: ServedGrid,
+    name: str,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    cert: str = "",
+    key: str = "",
+) -> Service:
+    """Serve a grid under a name; clients of this user find it with `connect`.
+
+    A name that was served before keeps its token, and its port if that is free.
+    """
+    if bool(cert) != bool(key):
+        raise InputError("TLS needs both a certificate and its key")
+    if not cert and not is_loopback(host):
+        raise InputError(
+            f"{host} can be reached by others, who could run anything here: "
+            "give a certificate and its key for TLS, or stay on 127.0.0.1"
+        )
+    tls = None
+    if cert:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            tls.load_cert_chain(cert, key)
+        except (OSError, ssl.SSLError) as error:
+            raise InputError(f"{cert} and {key} are no certificate and key: {error}") from None
+    known = known_place(name)
+    token = known.token if known is not None else secrets.token_urlsafe(24)
+    kept = known.port if known is not None and not port and known.host == host else 0
+    place = Place(host, port or kept, token, bool(cert), cert)
+    service = Service(grid, place, tls, any_port=not port)
+    try:
+        service.place.write(name)
+    except OSError as error:
+        service.close()
+        raise InputError(f"the place of grid {name} cannot be written: {error}") from None
+    return service
+
+
+def wait_for_end(stop: Event, broken: Callable[[], str]) -> None:
+    """Wait until a service is told to stop, or its grid has stopped by itself."""
+    while not stop.wait(0.5) and not broken():
+        pass

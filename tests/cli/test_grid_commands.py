@@ -1,0 +1,108 @@
+"""``gridwright grid``: a grid as a service, used from any shell."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+COMMAND = [sys.executable, "-m", "gridwright"]
+WAIT = 60
+
+
+def grid(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "grid", *words], capture_output=True, text=True, timeout=WAIT, check=False
+    )
+
+
+def said(*words: str) -> Any:
+    found = grid(words[0], "--json", *words[1:])
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+@pytest.fixture
+def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    command = [*COMMAND, "grid", "serve", "--name", "farm", "--machines", "a,b", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0
+
+
+def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
+    on = ("--on", "farm")
+    assert farm["name"] == "farm"
+    first = said("submit", *on, "--key", "hello", "--", "echo", "it's me")
+    assert first == {"job": 0, "key": "hello"}
+    assert grid("results", *on, "hello").stdout == "it's me\n"
+    again = grid("submit", *on, "--key", "hello", "--wait", "--", "echo", "other")
+    assert (again.returncode, again.stdout) == (0, "it's me\n")  # it was not run again
+    wrong = grid("submit", *on, "--wait", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (wrong.returncode, wrong.stdout, wrong.stderr) == (3, "out\n", "err\n")
+    options = ("--machine", "b", "--priority", "2", "--class", "mine", "--env", "WORD=x y")
+    found = said(
+        "submit", *on, *options, "--cwd", str(tmp_path), "--wait", "--", 'echo "$WORD $PWD"'
+    )
+    assert (found["stdout"], found["machine"], found["status"]) == (f"x y {tmp_path}\n", "b", 0)
+    endless = said("submit", *on, "--", "sleep", "1000")["job"]
+    assert grid("cancel", *on, str(endless)).stdout == f"{endless} is cancelled\n"
+    assert grid("cancel", *on, str(endless)).stdout == f"{endless} had ended\n"
+    jobs = {each["number"]: each for each in said("jobs", *on)["jobs"]}
+    assert (jobs[0]["key"], jobs[0]["class"], jobs[endless]["stage"]) == (
+        "hello",
+        "echo",
+        "cancelled",
+    )
+    assert "hello" in grid("jobs", *on).stdout
+    state = said("status", *on)
+    assert set(state["machines"]) == {"a", "b"}
+    assert state["ended"] == {"finished": 2, "failed": 1, "cancelled": 1}
+    assert "2 of 2 machines up" in grid("status", *on).stdout
+    assert [each["name"] for each in said("machines", *on)["machines"]] == ["a", "b"]
+    listed = subprocess.run(
+        [*COMMAND, "machines", "list", "--run", "farm"], capture_output=True, text=True, check=True
+    )
+    assert "up" in listed.stdout
+    assert "1 cancelled" in grid("top", *on).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("status",), "no grid 'grid' is served on this computer"),
+        (("status", "--on", "tcp://192.0.2.1:9"), "would send the token for all to read"),
+        (("status", "--on", "ftp://x:9"), "expected tcp://HOST:PORT or tls://HOST:PORT"),
+        (("status", "--on", "tls://127.0.0.1:9"), "an address needs the token"),
+        (("serve", "--name", "a/b"), "expected a name without '/'"),
+        (("serve", "--machines", "0"), "machines is 0"),
+        (("serve", "--host", "0.0.0.0"), "0.0.0.0 can be reached by others"),
+        (("serve", "--tls-cert", "x"), "TLS needs both a certificate and its key"),
+        (("serve", "--port", "99999"), "expected 0 to 65535"),
+        (("serve", "--timeout", "-1"), "timeout is -1"),
+        (("serve", "--retries", "-1"), "retries is -1"),
+        (("submit", "--env", "WORD", "--", "true"), "expected NAME=VALUE"),
+    ],
+)
+def test_mistakes(
+    words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    found = grid(*words)
+    assert found.returncode == 2
+    assert message in " ".join(found.stderr.split())
+    assert "Traceback" not in found.stderr
+
+
+def test_one_name_is_served_once(farm: Any) -> None:
+    found = grid("serve", "--name", "farm")
+    assert found.returncode == 2
+    assert "another grid is writing" in " ".join(found.stderr.split())
