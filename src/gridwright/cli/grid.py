@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from threading import Event
+from time import sleep
+from typing import Annotated, Any
 
 import typer
 
 from .options import Json, listed, option, policy_option
 from .output import StoppedError, console, finish, print_json, show
-
-if TYPE_CHECKING:
-    from ..grid import Client
+from .packages import grid, model, progress, service
 
 app = typer.Typer(help="Serve a grid, submit commands to it, and look at its jobs.")
 
@@ -49,28 +51,21 @@ def serve(
 
     Jobs and results are kept under its name: a grid that was stopped or killed goes on with them.
     """
-    import signal
-    from threading import Event
-
-    from ..grid.ownership import home
-    from ..grid.service import ServedGrid, wait_for_end
-    from ..grid.service import serve as open_service
-    from ..grid.validation import check_name
-    from ..model import GridError, InputError
-
-    check_name(name, "--name")
+    grid.validation.check_name(name, "--name")
     if "/" in name or name.startswith("."):
-        raise InputError(f"--name is {name!r}; expected a name without '/'")
+        raise model.InputError(f"--name is {name!r}; expected a name without '/'")
     if not 0 <= port <= 65535:
-        raise InputError(f"--port is {port}; expected 0 to 65535")
+        raise model.InputError(f"--port is {port}; expected 0 to 65535")
     chosen = None if machines is None else int(machines) if machines.isdigit() else listed(machines)
-    journal = home() / "grids" / f"{name}.sqlite"
+    journal = grid.ownership.home() / "grids" / f"{name}.sqlite"
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    grid = ServedGrid(policy, chosen, on=on, journal=journal, timeout=timeout, retries=retries)
+    farm = service.ServedGrid(
+        policy, chosen, on=on, journal=journal, timeout=timeout, retries=retries
+    )
     try:
-        service = open_service(grid, name, host, port, tls_cert, tls_key)
-        place = service.place
+        served = service.serve(farm, name, host, port, tls_cert, tls_key)
+        place = served.place
         words = {"name": name, "address": place.address, "token": place.token}
         lines = [
             f"grid {name} at {place.address}; Ctrl-C stops it",
@@ -80,17 +75,17 @@ def serve(
         print_json({**words, "journal": str(journal)}) if json else print("\n".join(lines))
         sys.stdout.flush()  # scripts wait for this line
         try:
-            wait_for_end(stop, lambda: grid.mapper.broken)
+            service.wait_for_end(stop, lambda: farm.mapper.broken)
         except KeyboardInterrupt:
             raise StoppedError(
                 "stopped; jobs that have not ended go on with the next start"
             ) from None
         finally:
-            service.close()
-        if grid.mapper.broken:
-            raise GridError(f"the grid has stopped: {grid.mapper.broken}")
+            served.close()
+        if farm.mapper.broken:
+            raise model.GridError(f"the grid has stopped: {farm.mapper.broken}")
     finally:
-        grid.close()
+        farm.close()
 
 
 @app.command()
@@ -114,17 +109,13 @@ def submit(
 
     With --wait the exit status is that of the command.
     """
-    import subprocess
-
-    from ..model import InputError
-
     wrong = [each for each in env or () if "=" not in each]
     if wrong:
-        raise InputError(f"--env is {wrong[0]!r}; expected NAME=VALUE")
+        raise model.InputError(f"--env is {wrong[0]!r}; expected NAME=VALUE")
     variables = dict(each.split("=", 1) for each in env or ())
     line = command[0] if len(command) == 1 else shlex.join(command)
-    with _connected(on) as grid:
-        chosen = grid.options(
+    with _connected(on) as farm:
+        chosen = farm.options(
             task_class=task_class,
             retries=retries,
             timeout=timeout,
@@ -134,7 +125,7 @@ def submit(
         )
         future = chosen.run_line(line, cwd=cwd or Path.cwd(), env=variables)
         if not wait:
-            grid.close()
+            farm.close()
             finish(
                 lambda: {"job": future.number, "key": key},
                 lambda: print(f"job {future.number}"),
@@ -166,27 +157,24 @@ def submit(
 @app.command()
 def status(on: Where = NAME, json: Json = False) -> None:
     """Show the state of a grid: jobs, machines, classes."""
-    from ..grid.progress import table_of
-
-    with _connected(on) as grid:
-        now = grid.status()
-    finish(lambda: now, lambda: console().print(table_of(now)), json=json)
+    with _connected(on) as farm:
+        now = farm.status()
+    finish(lambda: now, lambda: console().print(progress.table_of(now)), json=json)
 
 
 @app.command()
 def top(on: Where = NAME) -> None:
     """Show the state of a grid live, until Ctrl-C; once if the output is not a terminal."""
-    from time import sleep
-
     from rich.live import Live
 
-    from ..grid.progress import INTERVAL, table_of
-
-    with _connected(on) as grid, Live(table_of(grid.status()), console=console()) as screen:
+    with (
+        _connected(on) as farm,
+        Live(progress.table_of(farm.status()), console=console()) as screen,
+    ):
         try:
             while sys.stdout.isatty():
-                sleep(INTERVAL)
-                screen.update(table_of(grid.status()))
+                sleep(progress.INTERVAL)
+                screen.update(progress.table_of(farm.status()))
         except KeyboardInterrupt:
             return
 
@@ -201,13 +189,10 @@ def jobs(
     json: Json = False,
 ) -> None:
     """List the newest jobs of a grid."""
-    from ..grid import Stage
-    from ..model import InputError
-
-    if stage and stage not in Stage.__members__:
-        raise InputError(f"--stage is {stage!r}; expected one of {', '.join(Stage)}")
-    with _connected(on) as grid:
-        page = grid.jobs(limit=limit, stage=stage, sort="number", descending=True)
+    if stage and stage not in grid.Stage.__members__:
+        raise model.InputError(f"--stage is {stage!r}; expected one of {', '.join(grid.Stage)}")
+    with _connected(on) as farm:
+        page = farm.jobs(limit=limit, stage=stage, sort="number", descending=True)
     columns = (">job", "key", "class", "stage", "machine", "client", ">attempts", "error")
     rows = []
     for each in page["jobs"]:
@@ -221,13 +206,11 @@ def jobs(
 @app.command()
 def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     """Print the results of jobs, by number or key; wait for those that have not ended."""
-    import subprocess
-
     found = []
-    with _connected(on) as grid:
+    with _connected(on) as farm:
         for job in jobs:
             try:
-                result = grid.result(_number(job))
+                result = farm.result(_number(job))
             except subprocess.CalledProcessError as error:
                 result = error
             found.append(result)
@@ -242,8 +225,8 @@ def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
 @app.command()
 def cancel(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     """Cancel jobs that wait or run."""
-    with _connected(on) as grid:
-        did = {job: grid.cancel(grid.future(_number(job)).number) for job in jobs}
+    with _connected(on) as farm:
+        did = {job: farm.cancel(farm.future(_number(job)).number) for job in jobs}
     words = [f"{job} is cancelled" if done else f"{job} had ended" for job, done in did.items()]
     finish(lambda: {"cancelled": did}, lambda: print("\n".join(words)), json=json)
 
@@ -251,8 +234,8 @@ def cancel(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
 @app.command()
 def machines(on: Where = NAME, json: Json = False) -> None:
     """List the machines of a grid; 'gridwright machines' controls those of this computer."""
-    with _connected(on) as grid:
-        found = grid.machine_states()
+    with _connected(on) as farm:
+        found = farm.machine_states()
     rows = []
     for each in found:
         doing = "" if each["running"] is None else f"job {each['running']}"
@@ -265,7 +248,5 @@ def _number(job: str) -> str | int:
     return int(job) if job.isdigit() else job
 
 
-def _connected(on: str) -> Client:
-    from ..grid import connect
-
-    return connect(on, client="", patience=5.0)
+def _connected(on: str) -> grid.Client:
+    return grid.connect(on, client="", patience=5.0)

@@ -4,9 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["allocation", "catalogue", "duration", "experiments", "grid", "model", "plots"]
-__all__ += ["policies", "prediction", "report", "reproduction", "simulation", "statistics"]
-__all__ += ["testbed", "traces"]
-MODULES = {"duration": "traces.duration", "prediction": "grid.prediction"}
+__all__ += ["policies", "prediction", "progress", "report", "reproduction", "service"]
+__all__ += ["simulation", "statistics", "testbed", "traces"]
+MODULES = {
+    "duration": "traces.duration",
+    **{name: f"grid.{name}" for name in ("prediction", "progress", "service")},
+}
 
 if TYPE_CHECKING:
     from .. import (
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
         testbed,
         traces,
     )
-    from ..grid import prediction
+    from ..grid import prediction, progress, service
     from ..traces import duration
 else:
 
