@@ -15,7 +15,7 @@ LAYERS = [  # from the bottom up
     {"allocation"},
     {"policies"},
     {"simulation", "grid"},
-    {"experiments", "testbed"},
+    {"experiments", "joblib", "testbed"},
     {"reproduction", "traces"},
     {"plots"},
     {"report"},

@@ -89,6 +89,7 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
         (("serve", "--port", "99999"), "expected 0 to 65535"),
         (("serve", "--timeout", "-1"), "timeout is -1"),
         (("serve", "--retries", "-1"), "retries is -1"),
+        (("jobs", "--stage", "lost"), "expected one of blocked, waiting"),
         (("submit", "--env", "WORD", "--", "true"), "expected NAME=VALUE"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridwright.cli.main import run
-from gridwright.cli.sweep import values_of
+from gridwright.cli.simulate import values_of
 from gridwright.reproduction import targets, testbed_runs
 
 pytestmark = pytest.mark.slow

@@ -1,15 +1,6 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
-from .allocation import (
-    Allocation,
-    Change,
-    Verdict,
-    allocate,
-    change,
-    groups_of,
-    situation,
-    verdict,
-)
+from .allocation import Allocation, Change, Verdict, allocate, change, groups_of, situation, verdict
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, vertex, weights

@@ -243,9 +243,7 @@ METHODS: dict[str, Callable[[Situation, Workspace, Floats], None]] = {
 
 
 def allocate(
-    system: System | str | PathLike[str],
-    method: str = "grouped",
-    down: Sequence[str | int] = (),
+    system: System | str | PathLike[str], method: str = "grouped", down: Sequence[str | int] = ()
 ) -> Allocation:
     """Solve the allocation LP of a system.
 

@@ -9,7 +9,7 @@ from ..model import MarkovChain, System, mode
 from .allocation import situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
-from .simplex import Floats, Integers
+from .simplex import Floats
 from .workspace import Situation, make_workspace
 
 
@@ -58,34 +58,27 @@ def long_run_of(system: System) -> LongRun:
     if system.mode is mode.CHAINS or len(system.classes) > MOST_CLASSES:
         return LongRun(None, float(classes.sum()))
     now = _on_average(system)
-    parts = _parts(now)
+    space = make_workspace(now)
+    capacity = float(solve(now, space))
+    suited(set_prices, space)(now, space)
+    load = 1 / capacity if capacity > 0 else np.inf if now.arrivals.any() else 0.0
+    speeds = (space.time * space.rates).sum(axis=0) / np.maximum(space.capacity, 1e-300)
+    speeds, worth = speeds[now.group], space.worth[now.group]  # [machine], while it is up
     machines = np.array([_machine_variance(system, j) for j in range(len(system.machines))])
-    variance = float(classes.sum() + parts.speeds**2 @ machines)
+    variance = float(classes.sum() + speeds**2 @ machines)
     if system.changes is not None and system.changes.rates:
         return LongRun(None, variance)
-    if not 0 < parts.load < 1:
-        return LongRun(parts.load, variance)
+    if not 0 < load < 1:
+        return LongRun(load, variance)
     settling, queue = 0.0, 0.0
-    for part in set(parts.classes[parts.classes >= 0].tolist()):
-        own, where = parts.classes == part, parts.machines == part
-        free = 1 - float(parts.loads[own][0])
-        weighed = parts.price[own] ** 2 @ classes[own] + parts.worth[where] ** 2 @ machines[where]
+    for part in set(space.part[space.part >= 0].tolist()):
+        own, where = space.part == part, space.group_part[now.group] == part
+        free = 1 - float(space.load[space.level][own][0])
+        weighed = space.price[own] ** 2 @ classes[own] + worth[where] ** 2 @ machines[where]
         settling = max(settling, float(weighed) / 2 / free**2)
-        strays = classes[own].sum() + parts.speeds[where] ** 2 @ machines[where]
-        queue += (1 - free) * float(strays) / 2 / (float(now.arrivals[own].sum()) * free)
-    return LongRun(parts.load, variance, settling, queue)
-
-
-class _Parts(NamedTuple):
-    """The solution of the allocation LP, and the parts that it falls into."""
-
-    load: float
-    loads: Floats  # [class], of its part
-    classes: Integers  # [class], the number of its part
-    machines: Integers  # [machine], the number of its part
-    price: Floats  # [class], Σ price × arrivals = 1 in every part
-    worth: Floats  # [machine], of its time, in the unit of the prices
-    speeds: Floats  # [machine], tasks per time unit while it is up and wholly available
+        total = classes[own].sum() + speeds[where] ** 2 @ machines[where]
+        queue += (1 - free) * float(total) / 2 / (float(now.arrivals[own].sum()) * free)
+    return LongRun(load, variance, settling, queue)
 
 
 def _on_average(system: System) -> Situation:
@@ -97,23 +90,6 @@ def _on_average(system: System) -> Situation:
     if changes is not None and changes.arrivals:
         now = now._replace(arrivals=now.arrivals * float(np.mean(changes.arrivals)))
     return now._replace(availability=now.availability * system.up_fraction)
-
-
-def _parts(now: Situation) -> _Parts:
-    space = make_workspace(now)
-    capacity = float(solve(now, space))
-    suited(set_prices, space)(now, space)
-    speeds = (space.time * space.rates).sum(axis=0) / np.maximum(space.capacity, 1e-300)
-    idle = not now.arrivals.any()
-    return _Parts(
-        load=1 / capacity if capacity > 0 else 0.0 if idle else np.inf,
-        loads=space.load[space.level],
-        classes=space.part,
-        machines=space.group_part[now.group],
-        price=space.price,
-        worth=space.worth[now.group],
-        speeds=speeds[now.group],
-    )
 
 
 def _class_variances(system: System) -> Floats:

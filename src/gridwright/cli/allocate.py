@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -35,12 +36,8 @@ def allocate(
     failed = listed(down or ())
     found = allocation.allocate(entry.system, method, down=[*entry.down, *failed])
     before = allocation.allocate(entry.system, method, down=entry.down) if failed else None
-    finish(
-        found.as_json,
-        lambda: show_allocation(found, before),
-        json=json,
-        files={plot: lambda path: plots.draw_allocation(found, path)},
-    )
+    files = {plot: partial(plots.draw_allocation, found)}
+    finish(found.as_json, partial(show_allocation, found, before), json=json, files=files)
 
 
 def show_allocation(

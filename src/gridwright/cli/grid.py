@@ -195,12 +195,17 @@ def top(on: Where = NAME) -> None:
 def jobs(
     on: Where = NAME,
     stage: Annotated[
-        str, option("Only jobs that are blocked, waiting, queued, sent, finished, failed, …")
+        str, option("Only jobs that are in this stage, for example 'waiting' or 'failed'.")
     ] = "",
     limit: Annotated[int, option("How many of the newest jobs to list.")] = 20,
     json: Json = False,
 ) -> None:
     """List the newest jobs of a grid."""
+    from ..grid import Stage
+    from ..model import InputError
+
+    if stage and stage not in Stage.__members__:
+        raise InputError(f"--stage is {stage!r}; expected one of {', '.join(Stage)}")
     with _connected(on) as grid:
         page = grid.jobs(limit=limit, stage=stage, sort="number", descending=True)
     columns = (">job", "key", "class", "stage", "machine", "client", ">attempts", "error")

@@ -15,28 +15,16 @@ import typer
 from typer.exceptions import TyperException
 
 from .. import __version__
-from .adversary import adversary
+from . import grid, machines, research, runs, traces, workers
 from .allocate import allocate
-from .availability import availability
-from .calibrate import calibrate
-from .characterise import characterise
-from .contest import contest
 from .demo import demo
-from .grid import app as grid
-from .machines import app as machines
 from .old_spellings import translate
-from .optimum import optimum
 from .output import StoppedError, warn
 from .policies import policies
-from .replay import replay
-from .reproduce import reproduce
 from .run import run as run_experiment
-from .runs import app as runs
-from .simulate import compare, simulate
-from .sweep import sweep
+from .simulate import compare, simulate, sweep
 from .systems import systems
 from .ui import ui
-from .workers import workers
 
 app = typer.Typer(
     name="gridwright",
@@ -44,35 +32,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-traces = typer.Typer(help="Describe and replay logs of real clusters and grids.")
-dask = typer.Typer(help="Start the workers of a Dask cluster.")
-research = typer.Typer(help="Contests of policies, bounds, and published results.")
-COMMANDS: tuple[Callable[..., None], ...] = (
-    demo,
-    simulate,
-    compare,
-    sweep,
-    allocate,
-    systems,
-    policies,
-    run_experiment,
-    ui,
-)
-GROUPS: dict[str, tuple[typer.Typer, tuple[Callable[..., None], ...]]] = {
-    "grid": (grid, ()),
-    "runs": (runs, ()),
-    "machines": (machines, (calibrate, availability)),
-    "traces": (traces, (characterise, replay)),
-    "dask": (dask, (workers,)),
-    "research": (research, (contest, optimum, adversary, reproduce)),
+COMMANDS: list[Callable[..., None]] = [demo, simulate, compare, sweep, allocate, systems]
+COMMANDS += [policies, run_experiment, ui]
+GROUPS = {
+    "grid": grid.app,
+    "runs": runs.app,
+    "machines": machines.app,
+    "traces": traces.app,
+    "dask": workers.app,
+    "research": research.app,
 }
-"""Groups of commands, and their commands that stand in files of their own."""
 
 for command in COMMANDS:
     app.command(rich_help_panel="Commands")(command)
-for name, (group, commands) in GROUPS.items():
-    for command in commands:
-        group.command()(command)
+for name, group in GROUPS.items():
     app.add_typer(
         group, name=name, no_args_is_help=name != "runs", rich_help_panel="Groups of commands"
     )

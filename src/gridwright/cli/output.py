@@ -45,11 +45,12 @@ def finish(
     show: Callable[[], None],
     *,
     json: bool,
-    files: Mapping[Path | None, Callable[[Path], Any]] | None = None,
+    files: Mapping[Path | None, Any] | None = None,
 ) -> None:
     """Write the files that were asked for, then print a result as JSON or show it.
 
-    `check_files` has checked the paths; None stands for an option that was not given.
+    Files have the functions that write them by path; None stands for an option that was not
+    given. `check_files` has checked the paths.
     """
     wanted = {path: write for path, write in (files or {}).items() if path is not None}
     for path, write in wanted.items():

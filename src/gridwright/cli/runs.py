@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -72,12 +73,8 @@ def show_run(
     check_files(plot=plot)
     with testbed.Run.find(number) as run:
         found = testbed.report(run, expected=expect)
-        finish(
-            found.as_json,
-            lambda: show_report(found),
-            json=json,
-            files={plot: lambda path: plots.draw_run(run, path)},
-        )
+        files = {plot: partial(plots.draw_run, run)}
+        finish(found.as_json, partial(show_report, found), json=json, files=files)
 
 
 @app.command()

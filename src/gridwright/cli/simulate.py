@@ -1,8 +1,9 @@
-"""``gridwright simulate`` and ``gridwright compare``."""
+"""``gridwright simulate``, ``gridwright compare`` and ``gridwright sweep``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import Annotated
@@ -17,12 +18,15 @@ from .output import (
     console,
     finish,
     headline,
+    kept_results,
     percent,
     progress_bar,
     show,
+    with_verdict,
     write_rows,
 )
-from .packages import allocation, experiments, model, plots, policies, simulation, statistics
+from .packages import allocation, experiments, model, plots, simulation, statistics
+from .packages import policies as library
 
 
 def simulate(
@@ -69,16 +73,12 @@ def simulate(
             trace=trace is not None,
             progress=lambda done, runs: report(policy, done, runs),
         )
-    finish(
-        result.as_json,
-        lambda: show_result(result),
-        json=json,
-        files={
-            csv: lambda path: _write_replications((result,), path),
-            trace: lambda path: _write_events(result, path),
-            plot: lambda path: plots.draw_results((result,), path),
-        },
-    )
+    files = {
+        csv: partial(_write_replications, (result,)),
+        trace: partial(_write_events, result),
+        plot: partial(plots.draw_results, (result,)),
+    }
+    finish(result.as_json, partial(show_result, result), json=json, files=files)
 
 
 def compare(
@@ -100,29 +100,16 @@ def compare(
 ) -> None:
     """Compare policies on the same arrivals, and say which differences are beyond noise."""
     check_files(plot=plot, csv=csv)
+    names, length = options.listed(policies), (horizon, replications, seed)
     with progress_bar() as report:
         found = experiments.compare(
-            system,
-            options.listed(policies),
-            horizon,
-            replications,
-            seed,
-            warmup=warmup,
-            threads=threads,
-            on=on,
-            progress=report,
+            system, names, *length, warmup=warmup, threads=threads, on=on, progress=report
         )
     if reference:
         found.improvement(reference)  # an unknown policy is an error before anything is written
-    finish(
-        found.as_json,
-        lambda: show_comparison(found, reference),
-        json=json,
-        files={
-            csv: lambda path: _write_replications(found.results, path),
-            plot: lambda path: plots.draw_results(found.results, path),
-        },
-    )
+    results = found.results
+    files = {csv: partial(_write_replications, results), plot: partial(plots.draw_results, results)}
+    finish(found.as_json, partial(show_comparison, found, reference), json=json, files=files)
 
 
 def _write_replications(results: tuple[experiments.Result, ...], path: Path) -> None:
@@ -174,7 +161,7 @@ def show_result(result: experiments.Result) -> None:
     rows |= {experiments.in_words(name): str(found) for name, found in result.figures.items()}
     if result.lost.mean > 0:
         rows["tasks lost to failures"] = str(result.lost)
-    if result.policy.kind is policies.PUSH:
+    if result.policy.kind is library.PUSH:
         rows["machines asked per task"] = str(result.information)
     if result.refusals:
         rows["impossible answers refused"] = f"{result.refusals:,}"
@@ -293,3 +280,106 @@ def show_customers(result: experiments.ChainResult) -> None:
         rows.append((each.name, *counts, *margins))
     show(("customer", ">jobs", ">too late", ">share", ">least δ", ">mean δ", "adequate"), rows)
     print()
+
+
+def sweep(
+    system: options.SystemName,
+    policies: options.Policies,
+    vary: Annotated[
+        str,
+        option(
+            "What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
+            "mean_repair, mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
+            "inaccuracy.availability, queue_limit, tasks, deadline_factor, assumed.shift, "
+            "assumed.scale, assumed.execution, or a parameter of the policies.",
+            "WHAT",
+        ),
+    ],
+    values: Annotated[str, option("Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", "VALUES")],
+    horizon: options.Horizon = None,
+    warmup: options.Warmup = 0.0,
+    replications: options.Replications = 10,
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    on: options.On = None,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+    json: options.Json = False,
+) -> None:
+    """Vary one property of a system, or one parameter, under several policies."""
+    check_files(plot=plot, csv=csv)
+    chosen = [library.find(name) for name in options.listed(policies)]
+    names = [str(policy) for policy in chosen]
+    points = values_of(values)
+    with progress_bar() as report:
+
+        def tell(value: float | str, policy: object, done: float) -> None:
+            before = points.index(value) * len(names) + names.index(str(policy))
+            share = (before + done) / (len(points) * len(names))
+            report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
+
+        what, length = (system, chosen, vary, points), (horizon, replications, seed)
+        store = kept_results()
+        found = experiments.sweep(
+            *what, *length, warmup=warmup, threads=threads, on=on, store=store, progress=tell
+        )
+    files = {csv: partial(_write_sweep, found), plot: partial(plots.draw_sweep, found)}
+    finish(found.as_json, partial(_show_sweep, found), json=json, files=files)
+
+
+def values_of(text: str) -> list[float | str]:
+    """Parse values: separated by commas, or from a first to a last by a step.
+
+    >>> values_of("0.5:0.9:0.2"), values_of("1,2.5,vertex")
+    ([0.5, 0.7, 0.9], [1.0, 2.5, 'vertex'])
+    """
+    wrong = model.InputError(f"--values {text}: expected values, as 0.5,0.7,0.9 or 0.5:0.9:0.1")
+    if ":" not in text:
+        return [_number(word) for word in options.listed(text)]
+    try:
+        first, last, step = (float(word) for word in text.split(":"))
+    except ValueError:
+        raise wrong from None
+    if not (step > 0 and last >= first and (last - first) / step < 10_000):
+        raise wrong
+    return [round(first + k * step, 12) for k in range(int((last - first) / step + 1e-9) + 1)]
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _number(word: str) -> float | str:
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
+def _write_sweep(found: experiments.Sweep, path: Path) -> None:
+    header = [found.vary, "policy", "stable", "long_run_load"]
+    criteria = found.points[0].results[0].criteria
+    keys = ("value", "policy", "stable", "long_run_load")
+    rows = [
+        [*(row[key] for key in keys), *(number for name in criteria for number in row[name])]
+        for row in found.rows()
+    ]
+    header += [name + end for name in criteria for end in ("", " low", " high")]
+    write_rows(path, header, rows)
+
+
+def _show_sweep(found: experiments.Sweep) -> None:
+    out = console()
+    first = found.points[0].results[0]
+    metric = first.criteria[-1]
+    out.print(f"{headline(first)}, common random numbers; {experiments.in_words(metric)}\n")
+    loads = [max(r.long_run_load or 0.0 for r in point.results) for point in found.points]
+    extra = [">long-run load"] if any(loads) else []
+    rows = []
+    for point, load in zip(found.points, loads, strict=True):
+        cells = [with_verdict(r, metric) for r in point.results]
+        rows.append([_word(point.value), *([percent(load)] if extra else []), *cells])
+    show([found.vary, *extra, *(f">{policy}" for policy in found.policies)], rows)
+    unranked = [r for point in found.points for r in point.results if not r.is_ranked]
+    if needed := max((r.stability.needed or 0.0 for r in unranked), default=0.0):
+        out.print(f"\nUndecided: a horizon of {needed:,g} time units would probably tell.")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import typer
+
 from .options import Json, OldConnect, option
 from .output import counted, print_json
 from .packages import model
 
+app = typer.Typer(help="Start the workers of a Dask cluster.")
 
+
+@app.command()
 def workers(
     local: Annotated[
         int | None, option("Number of workers to start on this computer.", "N")

@@ -2,14 +2,13 @@
 
 This file is used only with versions of Numba that it was tried with (``VERSIONS``), and not if the
 environment variable ``GRIDWRIGHT_QUICK_COMPILER`` is 0. Without it, ``target.CPU`` compiles by
-public means, and everything gives the same results. It does four things:
+public means, and everything gives the same results. It does three things:
 
 - Numba optimises every function and makes machine code of it, and then does the same again with
   the copies that are linked into its callers. Here a function that only compiled code calls is
   optimised where it ends up. That saves a third to a half of the time.
 - Numba tries the implementations of an operator one after the other at every place that uses it.
   Here the answer for the same types is remembered.
-- Code that allocates nothing is compiled without reference counting.
 - A wrong index in a user's function is reported with its file and line. Numba's own check raises an
   IndexError without a place. An error in a function of this package that a user's function calls
   is reported at the call, because the index came from there.
@@ -68,7 +67,6 @@ class QuickCPU(CPU):
             no_cfunc_wrapper=True,
             forceinline=how.inlined,
             **super().options(how),
-            **_reference_counting(how),
         )
         once = dispatcher.get_call_template
 
@@ -80,16 +78,11 @@ class QuickCPU(CPU):
 
     def options(self, how: How) -> dict[str, Any]:
         """Return Numba's options for a function that Python calls, or that has an address."""
-        counting = _reference_counting(how)
-        return {"pipeline_class": OuterCompiler, **super().options(how), **counting}
+        return {"pipeline_class": OuterCompiler, **super().options(how)}
 
     def guarded(self, value: Any) -> Any:
         """Return nothing: calls are checked when their types are known."""
         return None
-
-
-def _reference_counting(how: How) -> dict[str, Any]:
-    return {} if how.allocates is None else {"_nrt": how.allocates}
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]

@@ -40,7 +40,8 @@ class CPU:
         def stand_in(*_: Any, **__: Any) -> Any:
             return function
 
-        overload(stand_in, jit_options=self.options(how), strict=False)(stand_in)
+        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **self.options(how)}
+        overload(stand_in, jit_options=options, strict=False)(stand_in)
         return stand_in
 
     def entry(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
@@ -57,7 +58,8 @@ class CPU:
 
     def options(self, how: How) -> dict[str, Any]:
         """Return Numba's options for a function."""
-        return {"nogil": True, "error_model": "numpy", "boundscheck": how.checked}
+        options = {"nogil": True, "error_model": "numpy", "boundscheck": how.checked}
+        return options if how.allocates is None else {**options, "_nrt": how.allocates}
 
     def guarded(self, value: Any) -> Any:
         """Return what a user's function calls in place of a value, to be safe."""

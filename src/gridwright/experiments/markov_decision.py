@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..model import Floats
+
 Integers = NDArray[np.int64]
 
 FEW = 2000

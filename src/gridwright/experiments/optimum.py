@@ -94,14 +94,10 @@ class Optimum(Tabular):
 
     def as_json(self) -> dict[str, Any]:
         """Return it as ``--json`` prints it."""
-
-        def plain(best: Best | None) -> dict[str, Any] | None:
-            return None if best is None else best._asdict()
-
         return {
             "system": self.system.name,
-            "preemptive": plain(self.preemptive),
-            "pull": plain(self.pull),
+            "preemptive": self.preemptive and self.preemptive._asdict(),
+            "pull": self.pull and self.pull._asdict(),
             "bound": self.bound,
             "policies": [
                 {**row, "mean_number": row["mean_number"].as_json()} for row in self.rows()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,6 +24,8 @@ from ..policies import Policy
 from ..simulation import Delays, Replication, line_of, replicate
 
 TASKS = 200
+Run = Callable[..., Replication]
+"""Runs some hundred tasks under a policy, the same ones every time."""
 ALLOCATES = ("NRT required", "Only accept returning of array passed into the function")
 """What Numba says of code that allocates memory where it must not."""
 
@@ -30,11 +33,11 @@ ALLOCATES = ("NRT required", "Only accept returning of array passed into the fun
 def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
     """Rehearse a policy on a system and compile it; return the policy in the form that compiles."""
     short = TASKS / float(system.arrival_rates.sum())
-    rehearsal = _Rehearsal(_shortened(system), policy, delays, short)
+    run = partial(replicate, _shortened(system), seed=np.random.SeedSequence(0), delays=delays)
     if policy.is_shipped:
-        return rehearsal.compile(short / TASKS)[0]
-    interpreted = rehearsal.interpret()
-    prepared, compiled = rehearsal.compile(short)
+        return _compile(run, policy, short / TASKS)[0]
+    interpreted = _interpret(run, policy, short)
+    prepared, compiled = _compile(run, policy, short)
     _compare(policy, interpreted, compiled)
     return prepared
 
@@ -47,57 +50,41 @@ def _shortened(system: System) -> System:
     return system.replace(batch={**system.batch.parts(), "tasks": few})
 
 
-@dataclass
-class _Rehearsal:
-    """Some hundred tasks of a system under a policy."""
+def _interpret(run: Run, policy: Policy, horizon: float) -> Replication:
+    """Run the policy in plain Python; refuse it if its answers are wrong."""
+    try:
+        with _overheard(policy) as no_answers:
+            found = run(policy, horizon=horizon, trace=True, interpreted=True)
+        again = run(policy, horizon=horizon, trace=True, interpreted=True)
+    except InputError:
+        raise
+    except Exception as error:
+        where = line_of(error, policy)
+        if where is not None or not no_answers:
+            where = where or f"policy {policy.name}"
+            raise InputError(f"{where}: {type(error).__name__}: {error}") from None
+    if no_answers:
+        line, said = no_answers[0]
+        raise InputError(f"{_where(policy, [line])}: it answered {said!r}; expected a whole number")
+    if _first_difference(found, again) is not None:
+        raise InputError(
+            f"policy {policy.name} gives another answer to the same question: the same seed "
+            "would not give the same result; take random numbers from view.rng"
+        )
+    _refuse_impossible(policy, found)
+    return found
 
-    system: System
-    policy: Policy
-    delays: Delays | None
-    horizon: float
 
-    def run(self, policy: Policy, horizon: float, **how: Any) -> Replication:
-        """Run the tasks, the same ones every time."""
-        seed = np.random.SeedSequence(0)
-        return replicate(self.system, policy, horizon=horizon, seed=seed, delays=self.delays, **how)
-
-    def interpret(self) -> Replication:
-        """Run the policy in plain Python; refuse it if its answers are wrong."""
-        policy = self.policy
-        try:
-            with _overheard(policy) as no_answers:
-                run = self.run(policy, self.horizon, trace=True, interpreted=True)
-            again = self.run(policy, self.horizon, trace=True, interpreted=True)
-        except InputError:
-            raise
-        except Exception as error:
-            where = line_of(error, policy)
-            if where is not None or not no_answers:
-                where = where or f"policy {policy.name}"
-                raise InputError(f"{where}: {type(error).__name__}: {error}") from None
-        if no_answers:
-            line, said = no_answers[0]
-            where = _where(policy, [line])
-            raise InputError(f"{where}: it answered {said!r}; expected a whole number")
-        if _first_difference(run, again) is not None:
-            raise InputError(
-                f"policy {policy.name} gives another answer to the same question: the same seed "
-                "would not give the same result; take random numbers from view.rng"
-            )
-        _refuse_impossible(policy, run)
-        return run
-
-    def compile(self, horizon: float, *, allocating: bool = False) -> tuple[Policy, Replication]:
-        """Compile the policy and run it; return the form of it that compiles, and the run."""
-        policy = replace(self.policy, allocating=allocating) if allocating else self.policy
-        try:
-            return policy, self.run(policy, horizon, trace=not policy.is_shipped)
-        except InputError:
-            raise
-        except Exception as error:
-            if not policy.allocating and any(words in str(error) for words in ALLOCATES):
-                return self.compile(horizon, allocating=True)
-            raise InputError(_why_not_compiled(policy, str(error))) from error
+def _compile(run: Run, policy: Policy, horizon: float) -> tuple[Policy, Replication]:
+    """Compile the policy and run it; return the form of it that compiles, and the run."""
+    try:
+        return policy, run(policy, horizon=horizon, trace=not policy.is_shipped)
+    except InputError:
+        raise
+    except Exception as error:
+        if not policy.allocating and any(words in str(error) for words in ALLOCATES):
+            return _compile(run, replace(policy, allocating=True), horizon)
+        raise InputError(_why_not_compiled(policy, str(error))) from error
 
 
 def _refuse_impossible(policy: Policy, run: Replication) -> None:

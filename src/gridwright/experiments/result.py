@@ -7,16 +7,13 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allocation import long_run_of
-from ..model import System
+from ..model import Floats, System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
 from ..statistics import EDGE, Estimate, Stability, estimate, stability
 from ..tabular import Tabular
-
-Floats = NDArray[np.float64]
 
 GROWING = ("mean_number", "mean_response")
 """Figures that grow with the horizon if a policy is unstable."""

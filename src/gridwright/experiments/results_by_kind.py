@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..model import InputError, System
+from ..model import Floats, InputError, System
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from ..policies import find as find_policy
 from ..statistics import Estimate, Stability, estimate
-from .result import Floats, Result, named_as_json
+from .result import Result, named_as_json
 
 COUNTS_ITSELF = ("kpb_dec",)
 """Policies for which the source counts the asking machine among those asked."""

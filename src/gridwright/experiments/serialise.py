@@ -54,11 +54,10 @@ def unpack(parcel: bytes) -> Any:
 
 def _policy_parts(policy: Policy) -> tuple[Any, ...]:
     """Return where a policy's function is found, and its settings."""
-    module = policy.decide.__module__
     where: Any = policy.decide
     if policy.original.is_shipped:
         where = policy.name
-    elif file := contents_of(module):
+    elif file := contents_of(policy.decide.__module__):
         where = (*file, policy.name)
     return where, {field: getattr(policy, field) for field in SETTINGS}
 

@@ -93,8 +93,12 @@ def sweep(
     chosen = choose_policies(policies, 1, "there is no policy to simulate; name at least one")
     if not values:
         raise InputError(f"there is no value of {vary}; give at least one")
-    _check(chosen, vary)
     about_system = is_variation(vary)
+    known = {name for policy in chosen for name in policy.parameters}
+    if not about_system and vary not in known:
+        choices = [*VARIATIONS, *BELIEFS, "machines.GROUP", *sorted(known)]
+        hint = did_you_mean(vary, choices) or f"; expected {', '.join(choices)}"
+        raise InputError(f"{vary!r} cannot be varied{hint}")
     points: list[Point] = []
     for value in values:
         at = varied(system, vary, value) if about_system else system
@@ -113,13 +117,3 @@ def sweep(
             )
         points.append(Point(value, tuple(results)))
     return Sweep(system, vary, tuple(map(str, chosen)), tuple(points))
-
-
-def _check(policies: Sequence[Policy], vary: str) -> None:
-    if is_variation(vary):
-        return
-    known = {name for policy in policies for name in policy.parameters}
-    if vary not in known:
-        choices = [*VARIATIONS, *BELIEFS, "machines.GROUP", *sorted(known)]
-        hint = did_you_mean(vary, choices) or f"; expected {', '.join(choices)}"
-        raise InputError(f"{vary!r} cannot be varied{hint}")

@@ -184,6 +184,7 @@ class _Callbacks:
                 threads += 1
                 Thread(target=self._work, name="gridwright callback", daemon=True).start()
             self._taken.put(call)
+            del call  # it would keep the future alive until the next one
         for _ in range(threads):
             self._taken.put(None)
 
@@ -194,6 +195,7 @@ class _Callbacks:
                 call()
             except BaseException:  # the user's code must not end our thread
                 LOGGER.exception("a callback failed")
+            del call
             with self._returned:
                 self._left -= 1
                 self._returned.notify_all()

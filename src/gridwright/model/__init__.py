@@ -28,7 +28,7 @@ from .error import (
 )
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
-from .system import System
+from .system import Floats, System
 from .uncertainty import Assumed, Changes, Failures, Inaccuracy, MarkovChain
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "ExecutionPmf",
     "Exponential",
     "Failures",
+    "Floats",
     "Gamma",
     "GridClosedError",
     "GridError",

@@ -11,9 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .error import InputError
-from .system import System
-
-Floats = NDArray[np.float64]
+from .system import Floats, System
 
 
 def range_based(
@@ -167,19 +165,12 @@ def heterogeneity(system: System) -> Heterogeneity:
     with np.errstate(divide="ignore"):
         times = np.where(system.rates > 0, 1 / system.rates, np.nan)
     everywhere = times[:, system.column]
-    return Heterogeneity(
-        task=_mean_variation(everywhere.T),
-        machine=_mean_variation(everywhere),
-        consistent=_consistent(times),
-    )
+    first, second = np.triu_indices(times.shape[1], k=1)
+    gaps = times[:, first] - times[:, second]
+    contradictory = (gaps < 0).any(axis=0) & (gaps > 0).any(axis=0)
+    consistent = not bool(contradictory.any())
+    return Heterogeneity(_mean_variation(everywhere.T), _mean_variation(everywhere), consistent)
 
 
 def _mean_variation(rows: NDArray[np.float64]) -> float:
     return float(np.mean(np.nanstd(rows, axis=1) / np.nanmean(rows, axis=1)))
-
-
-def _consistent(times: NDArray[np.float64]) -> bool:
-    first, second = np.triu_indices(times.shape[1], k=1)
-    gaps = times[:, first] - times[:, second]
-    wins, losses = (gaps < 0).any(axis=0), (gaps > 0).any(axis=0)
-    return not bool((wins & losses).any())

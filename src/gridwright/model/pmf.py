@@ -25,6 +25,7 @@ from .distribution import (
 )
 from .error import InputError
 from .record import freeze
+from .system import Floats
 
 MOST_BINS = 4096
 """The most bins of a pmf; the last bin holds all that is later."""
@@ -32,8 +33,6 @@ LOST = 1e-3
 """The most probability that the last bin may collect; with more, the bins are too narrow."""
 TAIL = 1e-6
 """A distribution is cut where less probability than this is left."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

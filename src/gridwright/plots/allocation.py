@@ -49,15 +49,12 @@ def _label(axes: Axes, allocation: Allocation) -> None:
     system = allocation.system
     axes.set_yticks(range(len(system.classes)), list(map(literal, system.classes)))
     axes.set(ylabel="class", xlabel="machine")
-    if len(system.machines) <= READABLE:
-        names = list(map(literal, system.machines))
-        axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-        return
-    firsts = np.flatnonzero(np.diff(system.column, prepend=-1))
-    if len(firsts) > READABLE:
-        firsts = firsts[:: len(firsts) // 20]
-    names = [literal(system.machines[first]) for first in firsts]
-    axes.set_xticks(firsts, names, rotation=90, fontsize=8)
+    shown = np.arange(len(system.machines))
+    if len(shown) > READABLE:  # the first machine of every column, or of some
+        shown = np.flatnonzero(np.diff(system.column, prepend=-1))
+        shown = shown[:: len(shown) // 20 if len(shown) > READABLE else 1]
+    names = [literal(system.machines[machine]) for machine in shown]
+    axes.set_xticks(shown, names, rotation=90, fontsize=8)
 
 
 def draw_adversary(found: Adversary, path: Path | None = None) -> Figure:

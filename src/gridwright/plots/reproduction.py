@@ -153,10 +153,7 @@ def draw_testbed(found: Sequence[Reproduction], path: Path | None = None) -> Fig
     rows = max(1, -(-len(cases) // 4))
     figure = new_figure(13, 2.6 * rows)
     panels = figure.subplots(rows, 4, squeeze=False).flat
-    looks: dict[str, Any] = {
-        "published": {"alpha": 0.5, "hatch": "//"},
-        "ours": {"alpha": 1},
-    }
+    looks: dict[str, Any] = {"published": {"alpha": 0.5, "hatch": "//"}, "ours": {"alpha": 1}}
     for axes, case in zip(panels, cases, strict=False):
         drawn: list[float] = []
         for k, (whose, platform) in enumerate(product(looks, PLATFORMS)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,15 +58,20 @@ def _name(result: Result) -> str:
 
 def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
     metric = results[0].criteria[-1]
-    estimates = [result.figure(metric) for result in results]
-    heights = [each.mean for each in estimates]
-    errors = [_error(r, metric, each) for r, each in zip(results, estimates, strict=True)]
-    colours = [f"C{k}" for k in range(len(results))]
-    axes.bar(list(map(_name, results)), heights, yerr=errors, color=colours, capsize=4)
-    axes.set_ylabel(in_words(metric))
+    heights = _draw_bars(axes, results, metric, color=[f"C{k}" for k in range(len(results))])
     if metric not in results[0].more_is_better:
         log_if_far(axes, heights)
     axes.tick_params(axis="x", rotation=30 if len(results) > 3 else 0)
+
+
+def _draw_bars(axes: Axes, results: Sequence[Result], metric: str, **looks: Any) -> list[float]:
+    """Draw a figure of each result with its interval; return the heights."""
+    estimates = [result.figure(metric) for result in results]
+    heights = [each.mean for each in estimates]
+    errors = [_error(r, metric, each) for r, each in zip(results, estimates, strict=True)]
+    axes.bar(list(map(_name, results)), heights, yerr=errors, capsize=4, **looks)
+    axes.set_ylabel(in_words(metric))
+    return heights
 
 
 def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
@@ -202,11 +207,8 @@ def draw_optimum(found: Optimum, path: Path | None = None) -> Figure:
     figure = new_figure(8, 4)
     axes = figure.subplots()
     stable = [gap.result for gap in found.policies if gap.result.stable]
-    means = [result.mean_number.mean for result in stable]
-    errors = [_error(result, "mean_number", result.mean_number) for result in stable]
-    axes.bar([_name(result) for result in stable], means, yerr=errors, capsize=4)
+    _draw_bars(axes, stable, "mean_number")
     axes.axhline(found.least, color="black", linewidth=0.8, linestyle="--", label="least possible")
-    axes.set_ylabel(in_words("mean_number"))
     axes.tick_params(axis="x", rotation=30)
     axes.legend(frameon=False)
     figure.suptitle(literal(found.system.name))

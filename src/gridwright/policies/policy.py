@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from ..allocation import Situation, grouped, interior, prices, vertex, weights
 from ..compiler.checks import readonly
-from ..model import InputError, did_you_mean
+from ..model import Floats, InputError, did_you_mean
 from .kind import KINDS, Kind
 from .view import Pairs, Table
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

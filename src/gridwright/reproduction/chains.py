@@ -12,10 +12,10 @@ from math import exp, pi, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..catalogue import Cell, find, results
 from ..experiments import Result
+from ..model import Floats
 from ..statistics import Estimate, prediction
 from .laboratory import Run
 from .question import Answer, Question, entry_of, exact
@@ -30,8 +30,6 @@ POLICIES = {"FCFS": "chain_fcfs", "RR": "chain_rr", "MCT": "chain_mct"}
 COUNTS = {"jobs_ok": "ok", "jobs_late": "late", "jobs_in_progress": "in_progress"}
 NORMAL_VARIANCE = 1 - 2 * exp(-0.5) / sqrt(2 * pi) / 0.6826894921370859
 """The variance of the standard normal distribution within (−1, 1)."""
-
-Floats = NDArray[np.float64]
 
 
 def methods(method: str) -> dict[str, Any]:
@@ -105,11 +103,9 @@ def _nodes_needed(cell: Cell) -> Question:
     runs = tuple(_run(cell, nodes=nodes) for nodes in sizes)
 
     def answer(results: tuple[Result, ...]) -> Answer:
-        most = 0
-        for nodes, result in zip(sizes, results, strict=True):
-            ok, late = result.values("ok").sum(), result.values("late").sum()
-            if ok / max(ok + late, 1) < FULL_PERFORMANCE:
-                most = max(most, nodes)
+        pairs = [(result.values("ok").sum(), result.values("late").sum()) for result in results]
+        full = [ok / max(ok + late, 1) >= FULL_PERFORMANCE for ok, late in pairs]
+        most = max((n for n, is_full in zip(sizes, full, strict=True) if not is_full), default=0)
         enough = [nodes for nodes in sizes if nodes > most]
         if not enough:
             return Answer(Estimate(most, most, np.inf))  # more than were published

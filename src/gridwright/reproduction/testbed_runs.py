@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from ..allocation import long_run_of
 from ..catalogue import Cell, experiment_names
-from ..model import InputError, System
+from ..model import Floats, InputError, System
 from ..statistics import Estimate, estimate, stability
 from ..testbed import Experiment, Run, actual_rates, runs
 from .question import POLICIES, Answer, entry_of, exact
-
-Floats = NDArray[np.float64]
 
 BATCHES = 10
 """Parts into which a run is divided to estimate the interval of its mean."""

@@ -8,23 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, System, robustness
+from ..model.system import Floats
 from ..policies import Policy
 from ..policies.view import CHOSEN, WAITING, records
 from .batch_loop import events_per_step, loop
 from .batch_state import ARRIVAL, State, make_state, make_view
 from .batch_tables import Pmfs, allowances, believed_pmfs, table_of, true_pmfs
-from .driver import SAMPLES, Conditions, Mechanism, doubled, linked
+from .driver import SAMPLES, Conditions, Mechanism, doubled
 
 TASKS_PER_SLICE = 2_000
 """A slice is at most about this many tasks: they take longer here than elsewhere."""
 DISCARD = {"never": 0, "batch": 1, "both": 2}
 BLOCK = 256
 """Tasks of a class that are drawn at a time."""
-
-Floats = NDArray[np.float64]
 
 
 class Batch(Mechanism):
@@ -68,7 +66,7 @@ class Batch(Mechanism):
         limit = 0 if policy.options["immediate"] else settings.queue_limit
         rule = system.deadlines.discard if system.deadlines is not None else "never"
         discard = 0 if policy.options["immediate"] else DISCARD[rule]
-        self.go = linked(loop, policy, interpreted=conditions.interpreted, inlined=False)
+        self.go = self.linked(loop, inlined=False)
         self.rest = (conditions.warmup, limit, discard, streams.policy)
 
     def loop(self, until: float) -> int:

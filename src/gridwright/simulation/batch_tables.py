@@ -9,13 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..model import Distribution, GridPmf, InputError, Pmf, System
+from ..model import Distribution, Floats, GridPmf, InputError, Pmf, System
 from ..model.pmf import moved
 
 LARGEST = 50_000_000
 """Entries of a table at most: 400 MB."""
 
-Floats = NDArray[np.float64]
 Pmfs = list[list[GridPmf | None]]
 """By class and machine; None where the machine cannot run the class."""
 

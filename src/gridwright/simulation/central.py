@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..model import System
+from ..model import Floats, System
 from ..policies import Policy
 from . import event_loop, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
 from .central_state import State
-from .driver import Conditions, Delays, Mechanism, linked
+from .driver import Conditions, Delays, Mechanism
 from .interrupts import ASK
 from .planning import choose_planner
-
-Floats = NDArray[np.float64]
 
 
 class Central(Mechanism):
@@ -48,21 +45,20 @@ class Central(Mechanism):
 
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         conditions, streams = self.conditions, self.streams
-        interpreted, shapes = conditions.interpreted, self.state.shapes
-        go = linked(push.loop, self.policy, interpreted=interpreted, shapes=shapes)
-        return go, (conditions.warmup, conditions.horizon, streams.tasks, streams.policy)
+        rest = (conditions.warmup, conditions.horizon, streams.tasks, streams.policy)
+        return self.linked(push.loop, self.state.shapes), rest
 
     def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
-        state, policy, interpreted = self.state, self.policy, self.conditions.interpreted
+        state, policy = self.state, self.policy
         hooks = pull.ORDERS[policy.options["idle"]] if policy.kind.pulls else push.HOOKS
-        go = linked(event_loop.loop, policy, interpreted=interpreted, shapes=state.shapes, **hooks)
+        go = self.linked(event_loop.loop, state.shapes, **hooks)
         planner = choose_planner(
             policy,
             situation_of(state),
             state.plan,
             np.zeros(len(state.classes)),
             compiled=self.system.failures is not None or bool(np.max(self.delays.reporting) > 0),
-            interpreted=interpreted,
+            interpreted=self.conditions.interpreted,
         )
         return go, (self.conditions.warmup, *planner, *self.streams[:4])
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
-from ..model import Distribution, InputError, MarkovChain, System
+from ..model import Distribution, Floats, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .central_state import COUNT, SERVER, STREAM, TICKET, State
@@ -19,8 +18,6 @@ from .sampling import Shapes
 
 POOL = 1024
 MOST_CLASSES = 62
-
-Floats = NDArray[np.float64]
 
 
 def is_static(system: System) -> bool:

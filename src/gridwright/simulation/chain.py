@@ -13,7 +13,7 @@ from ..policies import Policy
 from .chain_loop import events_per_step, loop
 from .chain_setup import make_state
 from .chain_state import ChainState
-from .driver import Conditions, Mechanism, doubled, linked
+from .driver import Conditions, Mechanism, doubled
 
 
 class Chains(Mechanism):
@@ -32,8 +32,7 @@ class Chains(Mechanism):
         self.state, self.distributions = make_state(system, policy, self.streams, horizon)
         applications = float(self.state.templates["applications"].mean())
         self.effort = applications * (1 + system.shape[1] / 8)
-        interpreted, shapes = conditions.interpreted, self.state.shapes
-        self.go = linked(loop, policy, interpreted=interpreted, shapes=shapes, inlined=False)
+        self.go = self.linked(loop, self.state.shapes, inlined=False)
         self.rest = (conditions.warmup, horizon, *self.streams[:4])
 
     def more_room(self, size: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..model import Distribution, Exponential, InputError, RandomTemplates, System
+from ..model import Distribution, Exponential, Floats, InputError, RandomTemplates, System
 from ..policies import Policy
 from ..policies.view import JOB, NODE, TALLIES, TEMPLATE, records
 from .central_setup import set_failures
@@ -20,8 +20,6 @@ from .sampling import Shapes
 POOL = 256
 MOST_WINDOWS = 10_000_000
 READINGS = ("printed", "halved", "mixture")
-
-Floats = NDArray[np.float64]
 
 
 def make_state(

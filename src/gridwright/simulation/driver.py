@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
 from ..compiler.target import CPU
-from ..model import Distribution, InputError, System
+from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
 from .event_log import EVENT
@@ -36,7 +36,6 @@ LONGEST = 1e15
 PAGE = 65536
 """Events on a page of the event log."""
 
-Floats = NDArray[np.float64]
 Loop = Callable[..., int]
 
 
@@ -146,6 +145,15 @@ class Mechanism:
         self.streams = Streams.spawn(conditions.seed)
         self.arguments = policy.arguments(system.shape)
         self.state: Any = None
+
+    def linked(self, loop: Loop, shapes: Any = None, *, inlined: bool = True, **hooks: Any) -> Loop:
+        """Put the policy, samplers and further hooks into a loop, compiled or in plain Python."""
+        if shapes is not None:
+            hooks |= samplers(shapes)
+        hooks["decide"] = self.policy.decide
+        if self.conditions.interpreted:
+            return bind(loop, **hooks)
+        return link(loop, allocating=self.policy.allocating, inlined=inlined, **hooks)
 
     def loop(self, until: float) -> int:
         """Run the loop until a time; return the reason why it stopped."""
@@ -317,23 +325,6 @@ def _read_off(
         trace=log,
         **mechanism.measured(),
     )
-
-
-def linked(
-    loop: Loop,
-    policy: Policy,
-    *,
-    interpreted: bool,
-    shapes: Any = None,
-    inlined: bool = True,
-    **hooks: Any,
-) -> Loop:
-    """Put a policy, samplers and further hooks into a loop, compiled or in plain Python."""
-    if shapes is not None:
-        hooks |= samplers(shapes)
-    if interpreted:
-        return bind(loop, decide=policy.decide, **hooks)
-    return link(loop, allocating=policy.allocating, inlined=inlined, decide=policy.decide, **hooks)
 
 
 def free_pool(size: int, ticket: np.dtype[Any], link_field: str = "next") -> Any:

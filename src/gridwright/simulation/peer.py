@@ -6,16 +6,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allocation import groups_of
-from ..model import InputError, System
+from ..model import Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, records
 from .central import Central, central_figures
 from .central_setup import is_static, make_state
 from .central_state import State
-from .driver import Conditions, Delays, Mechanism, Streams, linked
+from .driver import Conditions, Delays, Mechanism, Streams
 from .event_log import START, note
 from .peer_loop import events_per_step, loop
 from .peer_state import DIARY, PeerState, situation
@@ -23,8 +22,6 @@ from .planning import choose_planner
 
 MOST_MACHINES = 1000
 """Every machine keeps data on every other, so memory grows with the square of their number."""
-
-Floats = NDArray[np.float64]
 
 
 class Peers(Mechanism):
@@ -58,15 +55,14 @@ class Peers(Mechanism):
         self.state = make_peers(system, central, self.streams)
         self.ages: list[Floats] = []
         self.disputes: list[float] = []
-        interpreted = conditions.interpreted
-        self.go = linked(loop, policy, interpreted=interpreted, shapes=central.shapes)
+        self.go = self.linked(loop, central.shapes)
         planner = choose_planner(
             policy,
             situation(self.state, 0),
             self.state.plan[0],
             self.state.load,
             compiled=True,
-            interpreted=interpreted,
+            interpreted=conditions.interpreted,
         )
         self.rest = (conditions.warmup, conditions.horizon, *planner, *self.streams[:4])
 

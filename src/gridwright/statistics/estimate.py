@@ -75,10 +75,8 @@ def prediction(values: Sequence[float] | Any) -> Estimate:
     >>> prediction([4.0, 5.0, 6.0])
     Estimate(5.0 ± 5.0)
     """
-    known = np.asarray(values, dtype=float)
-    known = known[~np.isnan(known)]
-    mean, low, high = estimate(known)
-    half = (high - low) / 2 * sqrt(len(known) + 1)
+    mean, low, high = estimate(values)
+    half = (high - low) / 2 * sqrt(np.count_nonzero(~np.isnan(values)) + 1)
     return Estimate(mean, mean - half, mean + half)
 
 

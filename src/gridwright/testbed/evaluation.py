@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..catalogue import results_of
 from ..grid import Statistics
 from ..grid.job import Stage
 from ..grid.journal_queries import Figures
-from ..model import InputError
+from ..model import Floats, InputError
 from ..model.error import file_errors
 from ..model.spreadsheet import write_rows
 from ..simulation import replicate
 from .experiment import Experiment
 from .runs import Run
 from .twin import Gap, gap, twin
-
-Floats = NDArray[np.float64]
 
 LONG = 20_000.0
 """Time units of the run whose mean is the long-run mean."""
@@ -188,9 +185,8 @@ def _published(run: Run) -> dict[str, dict[str, str]]:
         return found
     for cell in results_of(name):
         platform = cell.get("platform")
-        if cell.get("policy") != policy or platform not in ("testbed", "simulation"):
-            continue
-        if cell["metric"] not in ("W_mean", "W_class"):
+        is_mean = cell["metric"] in ("W_mean", "W_class") and cell.get("policy") == policy
+        if not is_mean or platform not in ("testbed", "simulation"):
             continue
         whose = str(cell["class"]) if "class" in cell else "overall"
         words = f"{cell['value']:g}" if "value" in cell else str(cell.get("status", ""))

@@ -12,18 +12,16 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..grid import Journal, Statistics, statistics
 from ..grid.executors.virtual import FakeExecutor, run_virtually
 from ..grid.job import Stage
 from ..grid.journal import IN_MEMORY
+from ..model import Floats
 from .conduct import Conduct
 from .experiment import Experiment
 from .runs import Run
 from .workload import Fault, JobList
-
-Floats = NDArray[np.float64]
 
 CAUSES = ("arrivals", "execution", "overhead", "failures")
 """Causes of differences from the model, in the order in which the twin gets them."""

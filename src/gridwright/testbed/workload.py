@@ -7,14 +7,12 @@ from os import PathLike
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from ..model import InputError, System
+from ..model import Floats, InputError, System
 from ..model.record import NonNegative, Positive
 from ..model.spreadsheet import read_rows, write_rows
 
-Floats = NDArray[np.float64]
 JOB_COLUMNS = ["time", "class", "work"]
 
 

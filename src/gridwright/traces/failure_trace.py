@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError
+from ..model import Floats, InputError
 from ..model.spreadsheet import unquoted, write_table
 from .job_trace import number_of, shortest
 from .trace_file import (
@@ -24,8 +24,6 @@ from .trace_file import (
     read_table,
     write_text,
 )
-
-Floats = NDArray[np.float64]
 
 
 class FailureTrace:
@@ -44,7 +42,6 @@ class FailureTrace:
         up: Any,
         columns: dict[str, list[str]] | None = None,
         account: Account | None = None,
-        lines: Any = (),
         places: Any = None,
     ) -> None:
         known = dict.fromkeys(names)
@@ -57,7 +54,6 @@ class FailureTrace:
         self.columns = {} if columns is None else columns
         """All columns of the file, as text."""
         self.account = Account(len(self)) if account is None else account
-        self.lines = np.asarray(lines, dtype=int) if len(lines) else np.zeros(len(self), int)
         self.seen = self._seen(list(names) if places is None else list(places))
         """First and last time that the trace covers of each node [node, 2]."""
 
@@ -153,8 +149,7 @@ def parse_fta(data: bytes) -> FailureTrace:
         words = [word.decode("utf-8", "replace") for word in line.split()]
         if not words[0].startswith("#") and words[:2] != list(FIELDS[:2]):
             table.append((number, words))
-    kept = list(account.sift(table, _wrong))
-    rows = [row for _, row in kept]
+    rows = [row for _, row in account.sift(table, _wrong)]
     several = len({row[3] for row in rows}) > 1
     return FailureTrace(
         [f"{row[3]}.{row[2]}" if several else row[2] for row in rows],
@@ -163,7 +158,6 @@ def parse_fta(data: bytes) -> FailureTrace:
         [TYPES[row[5]] for row in rows],
         {name: [row[k] for row in rows] for k, name in enumerate(FIELDS)},
         account,
-        [number for number, _ in kept],
     )
 
 
@@ -248,8 +242,7 @@ def parse_lanl(data: bytes) -> FailureTrace:
         return None
 
     account = Account()
-    kept = list(account.sift(table, wrong))
-    rows = [unquoted(row) for _, row in kept]
+    rows = [unquoted(row) for _, row in account.sift(table, wrong)]
     return FailureTrace(
         [f"{row[at[SYSTEM]].strip()}.{row[at[NODE]].strip()}" for row in rows],
         [_seconds(row[at[STARTED]]) for row in rows],
@@ -257,7 +250,6 @@ def parse_lanl(data: bytes) -> FailureTrace:
         [False] * len(rows),
         {name: [row[k] for row in rows] for k, name in enumerate(names)},
         account,
-        [line for line, _ in kept],
         places=[row[at[SYSTEM]] for row in rows],
     )
 

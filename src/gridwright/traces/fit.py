@@ -12,12 +12,12 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model import (
     Deterministic,
     Distribution,
     Exponential,
+    Floats,
     Gamma,
     Hyperexponential,
     Lognormal,
@@ -26,7 +26,6 @@ from ..model import (
 from ..model.distribution import describe
 from ..model.pmf import cumulative
 
-Floats = NDArray[np.float64]
 CONSTANT = 1e-6
 """Times with a squared coefficient of variation below this count as constant."""
 NEAR = 0.1

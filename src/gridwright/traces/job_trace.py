@@ -11,7 +11,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError
+from ..model import Floats, InputError
 from .trace_file import (
     Account,
     Line,
@@ -23,7 +23,6 @@ from .trace_file import (
     write_text,
 )
 
-Floats = NDArray[np.float64]
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns that tell jobs apart."""
 UNKNOWN = ("-1", "")
@@ -39,7 +38,7 @@ class JobTrace:
     ``think_time``. Columns of one format only keep their names. Times are in seconds.
 
     >>> trace = JobTrace({"submit": [0, 60], "run_time": [30, 45], "user": ["ann", "bob"]})
-    >>> len(trace), trace.label("user").tolist(), trace.knows("partition")
+    >>> len(trace), trace.coded("user")[0], trace.knows("partition")
     (2, ['ann', 'bob'], False)
     """
 
@@ -98,11 +97,6 @@ class JobTrace:
         texts = sorted(set(found.tolist()))
         number = {text: k for k, text in enumerate(texts)}
         return texts, np.array([number[text] for text in found.tolist()], dtype=int)
-
-    def label(self, name: str) -> NDArray[Any]:
-        """Return a column as text."""
-        texts, codes = self.coded(name)
-        return np.array(texts, dtype=object)[codes] if len(self) else np.zeros(0, object)
 
     def knows(self, name: str) -> bool:
         """Tell whether a label is known for any job."""
@@ -245,16 +239,17 @@ def _rows(
     """Return the lines and columns of the rows that are right; account for the others."""
     lines: list[int] = []
     columns: list[list[Any]] = [[] for _ in names]
+    are_numbers = [name in numeric for name in names]
     for number, line in body:
         words = [word.strip().decode("utf-8", "replace") for word in line.split(separator)]
         if len(words) != len(names):
             account.skip(f"not {len(names)} fields", number, fields(len(words)))
             continue
-        pairs = list(zip(names, words, strict=True))
-        row = [number_of(word) if name in numeric else word for name, word in pairs]
+        pairs = zip(words, are_numbers, strict=True)
+        row = [number_of(word) if is_number else word for word, is_number in pairs]
         if None in row:
-            name, word = pairs[row.index(None)]
-            account.skip("not a number", number, f"{name} is {word[:20]!r}")
+            k = row.index(None)
+            account.skip("not a number", number, f"{names[k]} is {words[k][:20]!r}")
             continue
         lines.append(number)
         for column, value in zip(columns, row, strict=True):
@@ -262,14 +257,13 @@ def _rows(
     return lines, columns
 
 
-def number_of(word: bytes | str) -> float | None:
+def number_of(word: str) -> float | None:
     """Return the finite number that a word stands for, or None."""
     try:
         value = float(word)
     except ValueError:
         return None
-    under = b"_" if isinstance(word, bytes) else "_"
-    return value if abs(value) < float("inf") and under not in word else None  # type: ignore[operator]
+    return value if abs(value) < float("inf") and "_" not in word and word.isascii() else None
 
 
 def write_swf(path: str | PathLike[str], trace: JobTrace) -> None:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..catalogue import load
-from ..model import Failures, InputError, System, mode
+from ..model import Failures, Floats, InputError, System, mode
 from .read import read_trace
 from .throughput import Throughputs
 from .workload import Workload, apart, whole_number
 
-Floats = NDArray[np.float64]
 USUAL = 10
 """Number of partitions that become machines by default."""
 USUAL_LOAD = 0.8
@@ -79,7 +78,7 @@ def machines_for(work: Workload, text: str = "") -> Machines:
 
 
 def _of_speeds(work: Workload, text: str) -> Machines:
-    names, counts, speeds = [], [], []
+    found = []
     for word in text.split(","):
         match = SPEEDS.fullmatch(word.strip())
         assert match is not None
@@ -91,11 +90,10 @@ def _of_speeds(work: Workload, text: str) -> Machines:
         count, speed = int(match[1] or 1), float(match[2])
         if not (0 < count <= 100_000 and 1e-9 < speed < 1e9):
             raise InputError(f"{word.strip()!r}: expected machines such as 4x2.5: 4 of speed 2.5")
-        names.append(f"speed {speed:g}")
-        counts.append(count)
-        speeds.append(speed)
-    matrix = np.tile(np.array(speeds), (len(work.classes), 1))
-    return Machines(apart(names), tuple(counts), matrix)
+        found.append((count, speed))
+    counts, speeds = zip(*found, strict=True)
+    names = apart([f"speed {speed:g}" for speed in speeds])
+    return Machines(names, counts, np.tile(speeds, (len(work.classes), 1)))
 
 
 def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:

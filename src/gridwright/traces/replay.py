@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Book, Send
-from ..model import System
+from ..model import Floats, System
 from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from ..testbed import Fault, JobList
 
-Floats = NDArray[np.float64]
 END, REPAIR, FAILURE, ARRIVAL = range(4)
 """Kinds of events, in the order in which simultaneous ones happen: ends come before arrivals."""
 GLANCES = 200

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import InputError, did_you_mean
+from ..model import Floats, InputError, did_you_mean
 from ..testbed import JobList
 from .duration import check_scale, in_words, moment
 from .job_trace import LABELS, JobTrace
 from .trace_file import LARGEST, Account
 
-Floats = NDArray[np.float64]
 PROCESSORS = ("times", "ignore", "single")
 """The work of a job that ran on several processors: run time × processors; or its run time, as if
 machines were large enough; or the job is left out."""

@@ -162,29 +162,30 @@ class Form:
     # details
 
     def _take_machines(self, words: dict[str, Any]) -> None:
+        """Move values from the document to the cells of machines, if there is one for each."""
         places = self.sheet.machines()
-        shares: Any = self.sheet.rest.get("availability")
+
+        def taken(source: dict[str, Any], key: str) -> list[tuple[MachineCells, Any]]:
+            values = source.get(key)
+            if not isinstance(values, list) or len(values) != len(places):
+                return []
+            del source[key]
+            return [(self.machine(p), value) for p, value in zip(places, values, strict=True)]
+
+        shares = self.sheet.rest.get("availability", [])
         plain = isinstance(shares, list) and not any(isinstance(s, dict | list) for s in shares)
-        if plain and len(shares) == len(places) > len(self.sheet.groups):
-            for place, share in zip(places, shares, strict=True):
-                self.machine(place).availability = as_text(share)
-            del self.sheet.rest["availability"]
-        names = words.get("machines")
-        if isinstance(names, list) and len(names) == len(places):
-            for place, name in zip(places, words.pop("machines"), strict=True):
-                self.machine(place).address = str(name)
-        speeds = words.get("calibrations")
-        if isinstance(speeds, list) and len(speeds) == len(places):
-            for place, speed in zip(places, words.pop("calibrations"), strict=True):
-                cells, speed = self.machine(place), speed if isinstance(speed, dict) else {}
-                cells.iterations = as_text(speed.get("iterations", ""))
-                cells.seconds = as_text(speed.get("seconds", ""))
-        ways = words.pop("prediction", "weekly")
-        if isinstance(ways, list) and len(ways) == len(places):
-            for place, way in zip(places, ways, strict=True):
-                self.machine(place).prediction = way if isinstance(way, dict) else {"mode": way}
-        else:
-            self.prediction = ways
+        if plain and len(places) > len(self.sheet.groups):
+            for cells, share in taken(self.sheet.rest, "availability"):
+                cells.availability = as_text(share)
+        for cells, name in taken(words, "machines"):
+            cells.address = str(name)
+        for cells, speed in taken(words, "calibrations"):
+            speed = speed if isinstance(speed, dict) else {}
+            cells.iterations = as_text(speed.get("iterations", ""))
+            cells.seconds = as_text(speed.get("seconds", ""))
+        for cells, way in taken(words, "prediction"):
+            cells.prediction = way if isinstance(way, dict) else {"mode": way}
+        self.prediction = words.pop("prediction", "weekly")
 
     def _take_faults(self, given: Any) -> None:
         if not isinstance(given, list):
@@ -228,10 +229,9 @@ class Form:
         own = [self.said(place).availability for place in places]
         if any(own):
             column = self.sheet.availability
-            shares = [
-                cell or column[place[0]] or "1" for cell, place in zip(own, places, strict=True)
-            ]
-            system["availability"] = [as_number(share) for share in shares]
+            pairs = zip(own, places, strict=True)
+            shares = (cell or column[place[0]] or "1" for cell, place in pairs)
+            system["availability"] = list(map(as_number, shares))
         return system
 
     def _forget(self, moved: Any) -> None:

@@ -80,18 +80,18 @@ class Guard:
         }
         known, client = self._is_known(scope, headers), scope.get("client")
         scope[TRUSTED] = known and client is not None and is_loopback(client[0])
-        refusal = self._check(scope, headers, known)
+        refusal, answer = self._check(scope, headers, known), _with_headers(send)
         if refusal is not None:
-            await refuse(refusal, scope, receive, _with_headers(send))
+            await refuse(refusal, scope, receive, answer)
         elif scope["type"] == "websocket":
             await self.app(scope, receive, send)
         else:
-            body = _Body(receive, _with_headers(send), self.largest)
+            body = _Body(receive, answer, self.largest)
             try:
                 await self.app(scope, body.receive, body.send)
             except _TooLargeError:
                 if not body.answered:
-                    await refuse(self._too_large(), scope, receive, _with_headers(send))
+                    await refuse(self._too_large(), scope, receive, answer)
 
     def _check(self, scope: Scope, headers: dict[str, str], known: bool) -> Refusal | None:
         hosts = [value for key, value in scope["headers"] if key == b"host"]

@@ -181,7 +181,7 @@ class Runs:
     def said(self, number: int) -> str:
         """Return the end of the log of a run's process, which says why it failed."""
         with suppress(OSError):
-            return log_of(number).read_text("utf-8", "replace").strip()[-2000:]
+            return path_of(number, "log").read_text("utf-8", "replace").strip()[-2000:]
         return ""
 
     def _glance(self, path: Path) -> Overview:
@@ -203,7 +203,7 @@ class Runs:
 
     def _conduct(self, number: int) -> None:
         words = ["run", "--resume", str(number), "--no-expect", "--json"]
-        with log_of(number).open("wb") as log:
+        with path_of(number, "log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "gridwright", *words],
                 stdin=subprocess.DEVNULL,
@@ -215,14 +215,9 @@ class Runs:
         Thread(target=process.wait, name=f"run {number}", daemon=True).start()  # else a zombie
 
 
-def path_of(number: int) -> Path:
-    """Return where a run's journal is."""
-    return home() / "runs" / f"{number}.sqlite"
-
-
-def log_of(number: int) -> Path:
-    """Return the file that a run's process writes its errors to."""
-    return home() / "runs" / f"{number}.log"
+def path_of(number: int, ending: str = "sqlite") -> Path:
+    """Return the path of a run's journal; with the ending "log", that of its process's errors."""
+    return home() / "runs" / f"{number}.{ending}"
 
 
 def open_journal(number: int) -> closing[Journal]:

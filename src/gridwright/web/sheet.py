@@ -56,8 +56,9 @@ class Sheet:
             stated = _rows(assumed["rates"])
             if [len(row) for row in stated] == [width] * len(rates):
                 sheet.believed = stated
-                words["assumed"] = {key: assumed[key] for key in assumed if key != "rates"}
-                words = {key: words[key] for key in words if key != "assumed" or words[key]}
+                del words["assumed"]
+                if rest := {key: assumed[key] for key in assumed if key != "rates"}:
+                    words["assumed"] = rest
         failures = words.get("failures")
         plain = isinstance(failures, dict) and not any(map(_is_nested, failures.values()))
         if failures and plain and set(failures) <= set(MEANS):

@@ -9,18 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from .. import reproduction
 from ..experiments import Store
 from ..model import InputError
-from ..reproduction import (
-    PUBLISHED,
-    QUICK,
-    Laboratory,
-    Section,
-    reproduce,
-    runs_of,
-    section_of,
-    targets,
-)
 from ..testbed import Calibrations, calibrate
 from .queue import Queue, Task
 
@@ -79,10 +70,10 @@ class TableTask(Task):
 
     table: str
     quick: bool = True
-    section: Section | None = None
+    section: reproduction.Section | None = None
 
     def __post_init__(self) -> None:
-        if self.table not in targets():
+        if self.table not in reproduction.targets():
             raise InputError(f"no table {self.table[:80]!r}")
 
     def refusal(self, others: list[Task]) -> str:
@@ -92,17 +83,17 @@ class TableTask(Task):
 
     def work(self) -> None:
         """Simulate what the table needs and is not stored yet."""
-        scale = QUICK if self.quick else PUBLISHED
-        laboratory = Laboratory(scale, store=Store())
-        needed = max(len(runs_of([targets()[self.table]])), 1)
+        scale = reproduction.QUICK if self.quick else reproduction.PUBLISHED
+        laboratory = reproduction.Laboratory(scale, store=Store())
+        needed = max(len(reproduction.runs_of([reproduction.targets()[self.table]])), 1)
 
         def show(run: Any, done: float) -> None:
             self.go_on()
             self.share = min((len(laboratory.results) + done) / needed, 1.0)
 
         laboratory.show = show
-        (found,) = reproduce(self.table, laboratory=laboratory)
-        self.section = section_of(found, scale)
+        (found,) = reproduction.reproduce(self.table, laboratory=laboratory)
+        self.section = reproduction.section_of(found, scale)
 
     def as_json(self) -> dict[str, Any]:
         """Return progress and result."""

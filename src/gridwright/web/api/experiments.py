@@ -7,15 +7,8 @@ from pydantic import Field
 
 from ...catalogue import experiment_names
 from ...testbed import Experiment, Fault, parse_machines, rows_of, spells
-from ..documents import (
-    check_failures,
-    document_of,
-    drawn_faults,
-    experiment_from,
-    experiment_mistakes,
-    plain,
-    read_definition,
-)
+from .. import documents
+from ..documents import plain
 from ..queue import solved
 from ..runs import available_machines
 from ..saved import load_own, own_experiments, remove_saved, save
@@ -76,17 +69,17 @@ def experiment_routes() -> APIRouter:
     @routes.post("/experiments/validate", responses=BUSY)
     async def validate(given: Defined) -> dict[str, Any]:
         """Check a definition; return its mistakes, each with its place."""
-        return listed(await solved(lambda: experiment_mistakes(given.definition)))
+        return listed(await solved(lambda: documents.experiment_mistakes(given.definition)))
 
     @routes.post("/experiments/read", responses=BUSY)
     async def read(given: Text) -> dict[str, Any]:
         """Turn the text of an experiment file, or of a system alone, into a definition."""
-        return await solved(lambda: {"definition": plain(read_definition(given.text))})
+        return await solved(lambda: {"definition": plain(documents.read_definition(given.text))})
 
     @routes.post("/experiments/toml", responses=BUSY)
     async def to_toml(given: Defined) -> dict[str, str]:
         """Write a definition as an experiment file that needs no other."""
-        return await solved(lambda: {"toml": experiment_from(given.definition).to_toml()})
+        return await solved(lambda: {"toml": documents.experiment_from(given.definition).to_toml()})
 
     @routes.post("/experiments/failures", responses=BUSY)
     async def failures(given: Tracing) -> dict[str, Any]:
@@ -109,12 +102,12 @@ def experiment_routes() -> APIRouter:
         if name not in own_experiments():
             raise missing("such experiment")
         found = load_own(name)
-        return {"definition": plain(document_of(found)), "toml": found.to_toml()}
+        return {"definition": plain(documents.document_of(found)), "toml": found.to_toml()}
 
     @routes.put("/experiments/own/{name}", responses=BUSY)
     async def keep(name: str, given: Defined) -> dict[str, str]:
         """Save an experiment with its system, replacing any of that name."""
-        await solved(lambda: save(experiment_from(given.definition), name))
+        await solved(lambda: save(documents.experiment_from(given.definition), name))
         return {"saved": name}
 
     @routes.delete("/experiments/own/{name}", responses=MISSING)
@@ -128,10 +121,10 @@ def experiment_routes() -> APIRouter:
 
 
 def _failures(given: Tracing) -> dict[str, Any]:
-    found = experiment_from(given.definition)
+    found = documents.experiment_from(given.definition)
     system = found.system
-    check_failures(found)
-    faults = drawn_faults(found) if given.draw else found.faults()
+    documents.check_failures(found)
+    faults = documents.drawn_faults(found) if given.draw else found.faults()
     own: dict[int, list[Fault]] = {j: [] for j in range(len(system.machines))}
     for fault in faults:
         own[fault.machine].append(fault)

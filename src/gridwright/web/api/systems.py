@@ -11,15 +11,8 @@ from ...catalogue import entries, find
 from ...model import InputError
 from ...policies import Policy, policies
 from ...policies.policy import CHOICES, word
-from ..documents import (
-    LONGEST_TEXT,
-    MOST_MACHINES,
-    document_of,
-    find_mistakes,
-    plain,
-    read_text,
-    system_of,
-)
+from .. import documents
+from ..documents import plain
 from ..queue import solved
 from .parts import BUSY, MISSING, Body, SystemGiven, listed, missing
 
@@ -29,13 +22,13 @@ class Allocating(Body):
 
     system: SystemGiven
     method: str = "grouped"
-    down: Annotated[tuple[str, ...], Field(max_length=MOST_MACHINES)] = ()
+    down: Annotated[tuple[str, ...], Field(max_length=documents.MOST_MACHINES)] = ()
 
 
 class Text(Body):
     """The text of a system file, or a matrix of rates."""
 
-    text: Annotated[str, Field(max_length=LONGEST_TEXT)]
+    text: Annotated[str, Field(max_length=documents.LONGEST_TEXT)]
 
 
 def system_routes() -> APIRouter:
@@ -58,23 +51,23 @@ def system_routes() -> APIRouter:
         about = {key: getattr(entry, key) for key in ("name", "where", "note", "horizon", "down")}
         document = toml = None
         if entry.parts is not None:
-            document, toml = document_of(entry.system), entry.system.to_toml()
+            document, toml = documents.document_of(entry.system), entry.system.to_toml()
         return plain({**about, "document": document, "toml": toml})
 
     @routes.post("/systems/validate", responses=BUSY)
     async def validate(document: dict[str, Any]) -> dict[str, Any]:
         """Check a system document; return its mistakes, each with its place."""
-        return listed(await solved(lambda: find_mistakes(document)))
+        return listed(await solved(lambda: documents.find_mistakes(document)))
 
     @routes.post("/systems/read", responses=BUSY)
     async def read(given: Text) -> dict[str, Any]:
         """Turn the text of a system file, or of a matrix of rates, into a document."""
-        return await solved(lambda: {"document": plain(read_text(given.text))})
+        return await solved(lambda: {"document": plain(documents.read_text(given.text))})
 
     @routes.post("/systems/toml", responses=BUSY)
     async def to_toml(document: dict[str, Any]) -> dict[str, str]:
         """Write a document as a system file."""
-        return await solved(lambda: {"toml": system_of(document).to_toml()})
+        return await solved(lambda: {"toml": documents.system_of(document).to_toml()})
 
     @routes.post("/systems/allocate", responses=BUSY)
     async def solve(given: Allocating) -> dict[str, Any]:
@@ -85,7 +78,7 @@ def system_routes() -> APIRouter:
 
 
 def _allocation(given: Allocating) -> dict[str, Any]:
-    system = system_of(given.system)
+    system = documents.system_of(given.system)
     found = allocate(system, given.method, down=given.down)
     answer = found.as_json()
     if given.down:

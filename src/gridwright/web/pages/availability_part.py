@@ -16,7 +16,7 @@ from .cells import Cells, Part
 from .frame import errors_shown, offer, read_journal, tell
 from .machine_part import machine_table, selected, show_rows
 
-COLUMNS = {"machine": "machine", "availability": "availability", "prediction": "prediction"}
+LABELS = {"availability": "availability", "prediction": "prediction"}
 FIELDS = fields_of(Prediction)
 MODES = {"": "like all machines", **FIELDS["mode"].choices}
 
@@ -26,7 +26,7 @@ class AvailabilityPart(Part):
 
     def __init__(self, cells: Cells) -> None:
         super().__init__(cells)
-        self.table = machine_table(COLUMNS, "Availability of the machines")
+        self.table = machine_table("Availability of the machines", LABELS)
         with ui.row().classes("gap-2 items-end"):
             self.share = ui.input("Availability", value="1").props("dense").classes("w-28")
             self.period = ui.input("Time units (empty: for ever)").props("dense").classes("w-56")

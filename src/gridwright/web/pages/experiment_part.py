@@ -13,10 +13,14 @@ from ...testbed import Experiment
 from ..api.systems import describe_policy
 from ..fields import fields_of
 from ..form import TRACE
+from ..sheet import MEANS
 from .cells import Cells, Part
 from .frame import heading
 
-FIELDS = fields_of(Experiment)
+FIELDS = dict(fields_of(Experiment))
+FIELDS["failures"] = FIELDS["failures"]._replace(
+    choices={**FIELDS["failures"].choices, TRACE: "the periods listed"}
+)
 GROUPS = {
     "Policy and time": ("policy", "time_unit", "duration", "seed"),
     "Failures": ("failures", "mean_uptime", "mean_repair"),
@@ -39,9 +43,6 @@ class ExperimentPart(Part):
         """Draw the fields."""
         special: dict[str, Callable[[], None]] = {
             "policy": self._policy,
-            "failures": self._failures,
-            "mean_uptime": partial(self._mean, "mean_uptime"),
-            "mean_repair": partial(self._mean, "mean_repair"),
             "timeout": self._timeout,
             "prediction": self._prediction,
             "corrections": self._corrections,
@@ -68,22 +69,12 @@ class ExperimentPart(Part):
         self.about.text = f"Parameters of {name} and their defaults: {words or 'none'}"
 
     def _field(self, key: str) -> None:
-        cells = self.cells.form.cells
-        put = partial(cells.__setitem__, key)
-        self.inputs[key,] = self.cells.model_field(FIELDS[key], cells[key], put)
-
-    def _mean(self, key: str) -> None:
-        means = self.cells.form.sheet.means
-        put = partial(means.__setitem__, key)
-        made = self.cells.model_field(fields_of(Failures)[key], means[key], put)
-        self.inputs["system", "failures", key] = made
-
-    def _failures(self) -> None:
-        cells, field = self.cells.form.cells, FIELDS["failures"]
-        choices = {**field.choices, TRACE: "the periods listed"}
-        put = partial(cells.__setitem__, "failures")
-        made = self.cells.choice(field.label, choices, cells["failures"], put)
-        self.inputs["failures",] = made
+        if key in MEANS:
+            cells, field = self.cells.form.sheet.means, fields_of(Failures)[key]
+        else:
+            cells, field = self.cells.form.cells, FIELDS[key]
+        made = self.cells.model_field(field, cells[key], partial(cells.__setitem__, key))
+        self.inputs[("system", "failures", key) if key in MEANS else (key,)] = made
 
     def _policy(self) -> None:
         cells = self.cells.form.cells

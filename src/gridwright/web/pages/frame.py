@@ -1,7 +1,8 @@
 """What every page shares: navigation, light and dark, messages, inputs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nicegui import run as background
@@ -127,11 +128,13 @@ def figure(value: Any, form: str = ".4g") -> str:
     return f"{value:{form}}"
 
 
-def columns_of(labels: dict[str, str], **more: Any) -> list[dict[str, Any]]:
-    """Return the columns of a table."""
+def columns_of(
+    names: Iterable[str], labels: Mapping[str, str] = MappingProxyType({}), **more: Any
+) -> list[dict[str, Any]]:
+    """Return the columns of a table; a column without a label is called by its name."""
     return [
-        {"name": name, "label": label, "field": name, "align": "left", **more}
-        for name, label in labels.items()
+        {"name": name, "label": labels.get(name, name), "field": name, "align": "left", **more}
+        for name in names
     ]
 
 

@@ -7,16 +7,7 @@ from typing import Any
 from nicegui import events, ui
 from nicegui import run as background
 
-from ...grid import (
-    MachineState,
-    Queues,
-    away_times,
-    event_page,
-    job_page,
-    machine_states,
-    queues,
-    request,
-)
+from ... import grid
 from ...grid.event import Entry
 from ...grid.journal import Journal
 from ..services import Services
@@ -95,13 +86,13 @@ class Live:
         await self.show()
 
 
-def _look(journal: Journal) -> tuple[list[MachineState], Queues, list[Entry], Any, Any]:
+def _look(journal: Journal) -> tuple[list[grid.MachineState], grid.Queues, list[Entry], Any, Any]:
     return (
-        machine_states(journal),
-        queues(journal),
-        event_page(journal, limit=12, readings=False),
+        grid.machine_states(journal),
+        grid.queues(journal),
+        grid.event_page(journal, limit=12, readings=False),
         journal.told("faults").get("faults", []),
-        away_times(journal),
+        grid.away_times(journal),
     )
 
 
@@ -115,7 +106,7 @@ def _line(entry: Entry) -> str:
     return "  ".join([*words, str(entry.fields["number"]) if is_plan else entry.detail[:80]])
 
 
-def _chart(found: Queues | None) -> dict[str, Any]:
+def _chart(found: grid.Queues | None) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     if found is None:
         return line_chart(series, "time units", "jobs")
@@ -129,20 +120,9 @@ def _chart(found: Queues | None) -> dict[str, Any]:
     return line_chart(series, "time units", "jobs")
 
 
-JOB_COLUMNS = {
-    "number": "id",
-    "attempt": "attempt",
-    "class": "class",
-    "machine": "machine",
-    "submitted": "submitted",
-    "sent": "sent",
-    "started": "started",
-    "ended": "done",
-    "stage": "status",
-    "timed_out": "timed out",
-    "lost": "lost",
-    "error": "error",
-}
+JOB_COLUMNS = ["number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"]
+JOB_COLUMNS += ["stage", "timed_out", "lost", "error"]
+JOB_LABELS = {"number": "id", "ended": "done", "stage": "status", "timed_out": "timed out"}
 STAGES = ("", "waiting", "queued", "sent", "finished", "failed", "cancelled")
 TIMES = ("submitted", "sent", "started", "ended")
 
@@ -160,7 +140,7 @@ class Jobs:
             self.machine = ui.input("Machine").props("dense debounce=250 clearable")
             self.task_class = ui.input("Class").props("dense debounce=250 clearable")
         self.table = ui.table(
-            columns=columns_of(JOB_COLUMNS, sortable=True),
+            columns=columns_of(JOB_COLUMNS, JOB_LABELS, sortable=True),
             rows=[],
             row_key="number",
             pagination={"rowsPerPage": 10, "page": 1, "rowsNumber": 0, "sortBy": "number"},
@@ -193,7 +173,7 @@ class Jobs:
             "descending": bool(turned.get("descending")),
             **{key: str(field.value or "") for key, field in fields.items()},
         }
-        page = await read_journal(self.number, lambda journal: job_page(journal, **wanted))
+        page = await read_journal(self.number, lambda journal: grid.job_page(journal, **wanted))
         if page is None or turned is not self.table.pagination:
             return  # another page was asked for meanwhile
         rows = [{**job, **{key: figure(job[key], ".3f") for key in TIMES}} for job in page.jobs]
@@ -203,16 +183,8 @@ class Jobs:
             self.table.pagination = {**turned, "rowsNumber": page.total}
 
 
-MACHINE_COLUMNS = {
-    "name": "name",
-    "state": "state",
-    "since": "since",
-    "running": "running",
-    "finished": "finished",
-    "lost": "lost",
-    "measured": "CPU there",
-    "predicted": "CPU expected",
-}
+MACHINE_COLUMNS = ("name", "state", "since", "running", "finished", "lost", "measured", "predicted")
+MACHINE_LABELS = {"measured": "CPU there", "predicted": "CPU expected"}
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill")
 
 
@@ -222,7 +194,9 @@ class Machines:
     def __init__(self, number: int) -> None:
         self.number = number
         heading("Machines")
-        self.table = ui.table(columns=columns_of(MACHINE_COLUMNS), rows=[], row_key="name")
+        self.table = ui.table(
+            columns=columns_of(MACHINE_COLUMNS, MACHINE_LABELS), rows=[], row_key="name"
+        )
         self.table.props('flat dense no-data-label="The machines are starting."')
         self.table.style("max-height: 24rem")
         with ui.row().classes("gap-2 items-end"):
@@ -241,7 +215,7 @@ class Machines:
 
         return ui.button(label, on_click=operate).props("outline dense")
 
-    def show(self, found: list[MachineState], trace: str) -> None:
+    def show(self, found: list[grid.MachineState], trace: str) -> None:
         """Show the states of the machines, and their failures."""
         rows = [
             {
@@ -268,7 +242,7 @@ class Machines:
 
         with errors_shown():
             answer = await read_journal(
-                self.number, lambda journal: request(journal, verb, machine, words)
+                self.number, lambda journal: grid.request(journal, verb, machine, words)
             )
             said = f"{1000 * float(answer):.1f} ms" if verb == "ping" and answer else answer
             tell(f"machine {machine}: {verb}, {said}", "positive")

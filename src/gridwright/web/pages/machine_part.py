@@ -18,7 +18,7 @@ from .cells import Cells, Part
 from .frame import column_head, columns_of, errors_shown, figure, offer, table_row, tell
 
 T = TypeVar("T")
-COLUMNS = {"machine": "machine", "address": "worker", "speed": "iterations per second"}
+LABELS = {"address": "worker", "speed": "iterations per second"}
 
 
 class MachinePart(Part):
@@ -45,7 +45,7 @@ class MachinePart(Part):
             )
             ui.button("Stop calibrating", on_click=self.stop).props("outline dense")
         self.progress = ui.label().classes("gw-steady gw-quiet").props("role=status")
-        self.table = machine_table(COLUMNS, "Machines")
+        self.table = machine_table("Machines", LABELS)
         self.more = ui.label().classes("gw-quiet")
         self.chosen = ui.select([], label="Rates and speed of machine", on_change=self._details)
         self.chosen.classes("w-64").props("dense")
@@ -203,15 +203,10 @@ class MachinePart(Part):
         self.advice.text = advice
 
 
-def machine_table(columns: dict[str, str], label: str) -> ui.table:
-    """Make a table in which several machines can be selected."""
-    made = ui.table(
-        columns=columns_of(columns, sortable=True),
-        rows=[],
-        row_key="machine",
-        selection="multiple",
-        pagination={"rowsPerPage": 10},
-    )
+def machine_table(label: str, labels: dict[str, str]) -> ui.table:
+    """Make a table in which several machines can be selected, with labelled columns."""
+    shown = columns_of(("machine", *labels), labels, sortable=True)
+    made = ui.table(columns=shown, rows=[], row_key="machine", selection="multiple", pagination=10)
     made.props["aria-label"] = label
     return made.props("flat dense").classes("max-w-full")
 

@@ -53,7 +53,7 @@ def published_page(services: Services) -> None:
             ui.button("Stop", on_click=lambda: stop()).props("outline")
         running = ui.label().classes("gw-steady").props("role=status")
         summary = ui.label().classes("gw-steady").props("role=status")
-        columns = columns_of({name: name for name in COLUMNS}, sortable=True)
+        columns = columns_of(COLUMNS, sortable=True)
         for column in columns:
             wraps = column["name"] in ("what", "reason")
             column["style"] = "" if wraps else "white-space: nowrap"

@@ -50,7 +50,7 @@ class Simulator:
         with ui.card().classes("w-full"):
             self.state = ui.label().classes("gw-steady").props("role=status")
             self.bar = ui.linear_progress(0, show_value=False).props("aria-label=Progress")
-            columns = columns_of({name: name for name in COLUMNS}, align="right")
+            columns = columns_of(COLUMNS, align="right")
             columns[0]["align"] = "left"
             self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
             self.table.props('flat dense no-data-label="Choose policies and press Start."')
