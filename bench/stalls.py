@@ -91,7 +91,7 @@ def at_once(path: Path) -> None:
         turns, before, began = Turns(grid), own.memory_info().rss, perf_counter()
         futures = grid.submit_all(abs, range(MANY))
         sent, done = perf_counter() - began, 0
-        while grid.status()["classes"]["1"]["arrived"] < MANY:
+        while grid.status()["classes"]["abs"]["arrived"] < MANY:
             sleep(0.05)
         taken_in = perf_counter() - began
         done = sum(each.done() for each in futures)
