@@ -1,5 +1,6 @@
 """Leaving a grid: it waits for what was submitted, or stops at once where it is told to."""
 
+import asyncio
 import logging
 import signal
 import subprocess
@@ -172,3 +173,11 @@ def test_what_is_no_function_is_refused_with_advice(tmp_path: Path) -> None:
         )
         with pytest.raises(InputError, match="its arguments; int cannot be called"):
             grid.submit(5)  # type: ignore[arg-type]
+
+
+def test_a_grid_is_closed_where_an_event_loop_runs(tmp_path: Path) -> None:
+    async def as_in_a_notebook() -> int:
+        with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite") as grid:
+            return await asyncio.wrap_future(grid.submit(abs, -1))
+
+    assert asyncio.run(as_in_a_notebook()) == 1

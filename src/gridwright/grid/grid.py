@@ -272,10 +272,10 @@ class Grid(OperatedGrid, Submitter):
             self._closed = True
         if self._serving is not None:
             self._serving.cancel()
-        asyncio.run_coroutine_threadsafe(self.mapper.close(), self._loop).result()
+        for last in (self.mapper.close(), _end_the_rest()):  # not here: a loop may run here
+            asyncio.run_coroutine_threadsafe(last, self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(_end_the_rest())
         self._loop.close()
         if not self.mapper.broken:
             with suppress(Exception):  # if it fails, some numbers are never used
