@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from concurrent.futures import CancelledError
+from threading import Thread
 from typing import Any
 
 from joblib.parallel import ParallelBackendBase, register_parallel_backend
@@ -45,7 +46,7 @@ class GridBackend(ParallelBackendBase):  # type: ignore[misc]
 
             own = connect(self._given) if isinstance(self._given, str) else None
             self._grid = own or Grid(machines=os.cpu_count() or 1)
-            weakref.finalize(self, self._grid.shutdown, cancel_futures=True)
+            weakref.finalize(self, _shut_down, self._grid)
         return self._grid
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
@@ -84,6 +85,15 @@ class GridBackend(ParallelBackendBase):  # type: ignore[misc]
         """Cancel what has not ended."""
         for future in list(self._pending):
             future.cancel()
+
+
+def _shut_down(grid: Submitter) -> None:
+    """Shut a grid down in another thread: the garbage collector runs this in any thread."""
+    end = Thread(target=grid.shutdown, kwargs={"cancel_futures": True}, name="gridwright joblib")
+    try:
+        end.start()
+    except RuntimeError:  # the interpreter is ending
+        grid.shutdown(cancel_futures=True)
 
 
 register_parallel_backend("gridwright", GridBackend)

@@ -181,3 +181,16 @@ def test_a_grid_is_closed_where_an_event_loop_runs(tmp_path: Path) -> None:
             return await asyncio.wrap_future(grid.submit(abs, -1))
 
     assert asyncio.run(as_in_a_notebook()) == 1
+
+
+def test_the_interpreter_exits_after_the_jobs(tmp_path: Path) -> None:
+    code = (
+        "import time\n"
+        "from gridwright.grid import Grid\n"
+        f"grid = Grid('fcfs', machines=1, journal={str(tmp_path / 'j.sqlite')!r})\n"
+        "future = grid.submit(time.sleep, 0.5)\n"
+        "future.add_done_callback(lambda done: print('done', flush=True))\n"
+        "grid.shutdown(wait=False)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "done\n", "")

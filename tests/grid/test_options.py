@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, wait
@@ -208,6 +209,21 @@ def test_a_pinned_job_returns_to_its_machine_after_its_death(tmp_path: Path) -> 
         assert (future.result(WAIT), future.machine) == ("done", "2")
 
 
+def test_a_pinned_job_waits_for_a_machine_that_a_later_grid_has(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    grid = Grid("fcfs", machines=["a", "b"], journal=path)
+    grid.pause("b")
+    job = grid.options(machine="b").submit(abs, -1)
+    grid.close()
+    with Grid("fcfs", machines=["a"], journal=path) as grid:
+        assert grid.submit(abs, -2).result(WAIT) == 2
+        assert grid.status()["held_up"] == "jobs wait for machine b, which the grid does not have"
+        assert not grid.unfinished[job.number].done()
+        grid.close()
+    with Grid("fcfs", machines=["b"], journal=path) as grid:
+        assert grid.unfinished[job.number].result(WAIT) == 1
+
+
 # priorities
 
 
@@ -280,7 +296,7 @@ def test_a_job_fails_with_the_one_that_it_needs(grid: Grid, tmp_path: Path) -> N
     with pytest.raises(ZeroDivisionError):
         grid.submit(abs, wrong).result(WAIT)
     poison = grid.options(retries=0).submit(os._exit, 3)
-    with pytest.raises(Exception, match="given up after 1 attempt"):
+    with pytest.raises(JobLostError, match="given up after 1 attempt"):
         grid.submit(abs, poison).result(WAIT)
     with busy(grid, tmp_path / "second gate", 2):
         gone = grid.submit(abs, -1)
@@ -362,6 +378,33 @@ def test_a_map_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert sorted(order.read_text().split()) == ["1", "1", "2", "2", "3"]
 
 
+def test_keys_do_not_depend_on_the_process(tmp_path: Path) -> None:
+    code = (
+        "from gridwright.grid.submitter import _digest\n"
+        "print(_digest(({'a', 'b', 'c'}, [1.5, 'x'], {'k': frozenset('xyz')})))\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1
+
+
+def test_a_series_of_jobs_with_futures_as_arguments(grid: Grid) -> None:
+    firsts = grid.options(key="first").submit_all(abs, [-1, -2])
+    assert list(grid.options(key="second").map(abs, firsts)) == [1, 2]
+    assert list(grid.options(key="second").map(abs, firsts)) == [1, 2]
+    assert grid.status()["classes"]["abs"]["arrived"] == 4
+    grid.options(key="first", task_class="phantom").submit_all(abs, [-1, -2])
+    assert set(grid.status()["classes"]) == {"abs"}
+
+
 # commands
 
 
@@ -377,6 +420,11 @@ def test_commands_are_jobs(grid: Grid, tmp_path: Path) -> None:
     long = grid.run("head -c 3000000 /dev/zero | tr '\\0' x").result(WAIT).stdout
     assert long.startswith("… 1,951,424 bytes left out …\n")
     assert len(long) < 1_050_000
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        grid.run("head -c 1100000 /dev/zero; exit 4").result(WAIT)
+    assert error.value.returncode == 4
+    with pytest.raises(InputError, match="inside of quotes"):
+        grid.run('echo "{}"', "$(id -u)")
     assert {"echo", "head"} <= set(grid.status()["classes"])
     for line, args in (("echo {}", ()), ("echo", ("a",)), ("", ()), (7, ())):
         with pytest.raises(InputError, match="the command"):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import cloudpickle
@@ -141,6 +142,102 @@ def test_a_service_that_stays_away_is_given_up() -> None:
         connect("farm")
     with pytest.raises(InputError, match="no grid 'field' is served on this computer"):
         connect("field")
+
+
+def test_a_service_with_another_journal_answers_for_no_job_of_the_old_one(home: Path) -> None:
+    process = start("--name", "farm", "--policy", "fcfs", "--machines", "1")
+    with connect("farm") as grid:
+        old = grid.submit(time.sleep, 1000)
+        with connect("farm") as another:
+            by_number = another.future(old.number)
+            end(process, signal.SIGKILL)
+            for file in (home / "grids").glob("farm.sqlite*"):
+                file.unlink()
+            process = start("--name", "farm", "--policy", "fcfs", "--machines", "1")
+            with connect("farm") as newcomer:
+                assert newcomer.submit(abs, -7).result(WAIT) == 7
+            for each in (old, by_number):
+                with pytest.raises(GridError, match="does not know job 0 any more"):
+                    each.result(WAIT)
+            assert grid.submit(abs, -1).result(WAIT) == 1
+    end(process)
+
+
+def test_a_failed_job_that_is_submitted_again_after_a_broken_connection_runs_once(
+    tmp_path: Path,
+) -> None:
+    note = tmp_path / "note"
+
+    def fail() -> None:
+        with note.open("a") as file:
+            file.write("x")
+        raise ValueError
+
+    with served(), connect("farm") as grid:
+        sent: list[tuple[str, dict[str, Any]]] = []
+        request = grid._request
+
+        def listen(verb: str, heard: Any, content: bytes = b"", **words: Any) -> Any:
+            sent.append((verb, {"content": content, **words}))
+            return request(verb, heard, content, **words)
+
+        grid._request = listen  # type: ignore[method-assign]
+        with pytest.raises(ValueError):  # noqa: PT011
+            grid.options(key="one").submit(fail).result(WAIT)
+        (verb, words), answer = sent[0], lambda answer: answer["jobs"]
+        assert request(verb, answer, **words).result(WAIT) == [0]
+        assert note.read_text() == "x"
+        with pytest.raises(ValueError):  # noqa: PT011
+            grid.options(key="one").submit(fail).result(WAIT)  # another request
+        assert note.read_text() == "xx"
+
+
+def test_results_that_wait_for_the_client_and_calls_in_several_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gridwright.grid.client.AT_ONCE", 1000)
+    with served(), connect("farm") as grid:
+        texts = [str(k) * 400 for k in range(300)]
+        assert list(grid.map(str.upper, texts)) == texts
+
+
+def test_shutting_a_client_down_cancels_what_waits(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+
+    def hold() -> str:
+        while not gate.exists():
+            time.sleep(0.01)
+        return "done"
+
+    with served("--machines", "1"), connect("farm") as other:
+        grid = connect("farm")
+        running = grid.submit(hold)
+        until(lambda: [each for each in other.machine_states() if each["running"] == 0])
+        waits, theirs = grid.submit(abs, -1), other.submit(abs, -2)
+        watched = grid.future(theirs.number)
+        leaving = Thread(target=grid.shutdown, kwargs={"cancel_futures": True})
+        leaving.start()
+        until(waits.cancelled)
+        gate.touch()
+        leaving.join()
+        assert running.result(WAIT) == "done"
+        assert waits.cancelled()
+        assert (theirs.result(WAIT), watched.result(WAIT)) == (2, 2)
+
+
+def test_a_client_that_does_not_read_holds_nobody_up() -> None:
+    with served() as process:
+        place = find_place("farm")
+        with socket.create_connection((place.host, place.port)) as deaf, connect("farm") as grid:
+            deaf.sendall(Message({"token": place.token, "client": "deaf"}).pack())
+            work = cloudpickle.dumps((bytes, (10**7,), {}))
+            words = {"id": 1, "verb": "submit", "name": "bytes", "options": {}, "request": "r"}
+            calls = [[len(work), f"~deaf:{k}", []] for k in range(10)]
+            deaf.sendall(Message({**words, "calls": calls}, work * 10).pack())
+            until(lambda: grid.status()["ended"]["finished"] == 10)
+            assert grid.submit(abs, -1).result(WAIT) == 1
+            assert end(process) == 130
+            grid.close()
 
 
 def test_clients_take_turns(tmp_path: Path, home: Path) -> None:

@@ -210,7 +210,7 @@ def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     with _connected(on) as farm:
         for job in jobs:
             try:
-                result = farm.result(_number(job))
+                result = _find(farm, job).result()
             except subprocess.CalledProcessError as error:
                 result = error
             found.append(result)
@@ -226,7 +226,7 @@ def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
 def cancel(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     """Cancel jobs that wait or run."""
     with _connected(on) as farm:
-        did = {job: farm.cancel(farm.future(_number(job)).number) for job in jobs}
+        did = {job: farm.cancel(_find(farm, job).number) for job in jobs}
     words = [f"{job} is cancelled" if done else f"{job} had ended" for job, done in did.items()]
     finish(lambda: {"cancelled": did}, lambda: print("\n".join(words)), json=json)
 
@@ -244,8 +244,14 @@ def machines(on: Where = NAME, json: Json = False) -> None:
     finish(lambda: {"machines": found}, lambda: show(columns, rows), json=json)
 
 
-def _number(job: str) -> str | int:
-    return int(job) if job.isdigit() else job
+def _find(farm: grid.Client, job: str) -> grid.JobFuture:
+    """Return the future of a job by its key, or by its number if no job has that key."""
+    try:
+        return farm.future(job)
+    except model.InputError:
+        if not job.isdigit():
+            raise
+        return farm.future(int(job))
 
 
 def _connected(on: str) -> grid.Client:

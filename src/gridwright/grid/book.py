@@ -64,6 +64,8 @@ class Book(GridState):
         return bool(unfinished)
 
     def _arrive(self, job: Job) -> None:
+        if self._has_no_machine(job):
+            return
         self.blocked.discard(job.number)
         self.classes[job.task_class].arrived += 1
         self.put(job)
@@ -72,13 +74,29 @@ class Book(GridState):
         elif self.start_own(job.pinned):
             self.mechanism.gone(job.pinned)
 
+    def _has_no_machine(self, job: Job) -> bool:
+        """Let a job wait for its machine to come, if the grid does not have it."""
+        lacks = bool(job.options.machine) and job.pinned < 0
+        if lacks:
+            job.stage = Stage.blocked
+            self.changed[job.number] = job
+            self.blocked.add(job.number)
+            self.homeless.setdefault(job.options.machine, []).append(job)
+        return lacks
+
+    def machine_found(self, name: str, machine: int) -> None:
+        """Note that the grid has a machine now: the jobs that are only for it may run."""
+        for job in self.homeless.pop(name, ()):
+            job.pinned = machine
+            self.ready.append(job)
+
     def adopt(self, job: Job, task_class: int, needs: Mapping[int, Stage] = NOTHING) -> None:
         """Add a job that an earlier grid left unfinished: it waits since its submission.
 
         A job that has used up some of its retries waits behind the others.
         """
         job.task_class = task_class
-        if self._block(job, needs):
+        if self._block(job, needs) or self._has_no_machine(job):
             self.jobs[job.number] = job
             return
         if job.causes and self.retries is not None:
@@ -442,7 +460,7 @@ class Book(GridState):
             if job.stage == Stage.blocked:
                 self._arrive(job)
                 self.unblocked.append(job)
-                self.unfinished = bool(self.ready) and self.enough()
+                self.unfinished = self.unfinished or (bool(self.ready) and self.enough())
         while self.pending:
             self.pending = False
             if self.policy.planner is not None and self.plans_beside():

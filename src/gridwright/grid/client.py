@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from threading import Lock, Thread
 from typing import Any, NamedTuple, Self
@@ -17,12 +18,14 @@ from uuid import uuid4
 
 from ..model import GridClosedError, GridError, GridTimeoutError, InputError
 from .future import Answers, JobFuture, Raw
-from .messages import Message, Place, find_place, heard_error, receive
+from .messages import Message, Place, find_place, heard_error, keep_alive, receive
 from .progress import Status, show_progress
 from .submitter import Call, Chosen, Sent, Submitter
 
 GREETING = 10.0
 """Seconds in which a served grid must answer a new client."""
+AT_ONCE = 1 << 26
+"""Bytes of calls that travel in one message, if there is more than one call."""
 AGAIN = 0.2
 """Seconds between attempts to connect again."""
 LAST = 1.0
@@ -54,8 +57,12 @@ class Client(Submitter):
         self._numbers, self._ids = count(), count()
         self._answers = Answers()
         self._pending: dict[int, JobFuture] = {}
+        self._keys: dict[int, str] = {}
+        """The keys of pending jobs that this client has submitted."""
+        self._journal: float | None = None
+        """When the journal of the grid was begun; another one has other jobs."""
         self._asked: dict[int, _Asked] = {}
-        self._lock = Lock()
+        self._lock, self._is_ended = Lock(), False
         self._why = ""
         """Why it is closed, if it is."""
         self._writer: asyncio.StreamWriter | None = None
@@ -93,6 +100,9 @@ class Client(Submitter):
         """Return the future of a job of any client, by its key or number."""
 
         def heard(answer: dict[str, Any]) -> JobFuture:
+            if answer["jobs"][0] is None:
+                what = f"key {job!r}" if isinstance(job, str) else f"number {job}"
+                raise InputError(f"the grid has no job with {what}")
             return self._future(answer["jobs"][0], job if isinstance(job, str) else "")
 
         found: JobFuture = self._request("watch", heard, jobs=[job]).result()
@@ -111,17 +121,17 @@ class Client(Submitter):
 
         Without ``wait`` the connection is closed at once, and the jobs go on.
         """
-        if self._pid != os.getpid() or self._why:
+        if self._pid != os.getpid() or self._is_ended:
             return
-        if cancel_futures and (numbers := list(self._pending)):
-            self._ask("cancel", jobs=numbers)
+        if cancel_futures and self._keys:
+            self._ask("cancel", jobs=list(self._keys), waiting=True)
         if wait:
             _wait_for(list(self._pending.values()))
         self.close()
 
     def close(self) -> None:
         """Close the connection; the jobs of this client go on."""
-        if self._pid == os.getpid() and not self._why:
+        if self._pid == os.getpid():
             self._end("the client is closed")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -147,13 +157,24 @@ class Client(Submitter):
             [len(call.work), key, list(call.needs)] for call, key in zip(calls, keys, strict=True)
         ]
 
-        def heard(answer: dict[str, Any]) -> list[JobFuture]:
-            numbers = answer["jobs"]
-            return [self._future(*each) for each in zip(numbers, keys, strict=True)]
+        def heard(answer: dict[str, Any], keys: Sequence[str]) -> list[JobFuture]:
+            self._keys |= zip(answer["jobs"], keys, strict=True)
+            return [self._future(*each) for each in zip(answer["jobs"], keys, strict=True)]
 
-        content = b"".join(call.work for call in calls)
-        asked = self._request("submit", heard, content, name=name, options=options, calls=words)
-        return Sent(asked.result(), lambda: None)
+        futures: list[JobFuture] = []
+        begin = 0
+        while begin < len(calls):
+            end, size = begin + 1, len(calls[begin].work)
+            while end < len(calls) and size + len(calls[end].work) <= AT_ONCE:
+                size += len(calls[end].work)
+                end += 1
+            content = b"".join(call.work for call in calls[begin:end])
+            about: dict[str, Any] = {"name": name, "options": options, "calls": words[begin:end]}
+            about["request"] = f"{self._own}:{next(self._numbers)}"
+            some = partial(heard, keys=keys[begin:end])
+            futures += self._request("submit", some, content, **about).result()
+            begin = end
+        return Sent(futures, lambda: None)
 
     def _future(self, number: int, key: str) -> JobFuture:
         """Return the future of a job of which the grid will tell; in the thread of the loop."""
@@ -185,6 +206,10 @@ class Client(Submitter):
         return answer
 
     def _say(self, number: int, asked: _Asked) -> None:
+        if self._why:
+            if asked.answer.set_running_or_notify_cancel():
+                asked.answer.set_exception(GridClosedError(self._why))
+            return
         self._asked[number] = asked
         if self._writer is not None:
             self._writer.write(asked.message.pack())
@@ -198,6 +223,7 @@ class Client(Submitter):
                 reader, writer = await asyncio.open_connection(
                     self.place.host, self.place.port, ssl=self.place.tls()
                 )
+                keep_alive(writer)
                 writer.write(Message({"token": self.place.token, "client": self.client}).pack())
                 said = (await receive(reader)).words
         except ssl.SSLError as error:
@@ -212,6 +238,10 @@ class Client(Submitter):
             raise InputError(f"{self.place.address} refused: {said['refused']}")
         self._writer = writer
         self.machines = list(said.get("machines", ()))
+        if self._journal not in (None, said.get("journal")):
+            for number in [each for each in self._pending if each not in self._keys]:
+                self._lose(number)
+        self._journal = said.get("journal")
         return reader
 
     async def _live(self, reader: asyncio.StreamReader) -> None:
@@ -232,14 +262,33 @@ class Client(Submitter):
                         return
             for number, asked in list(self._asked.items()):
                 self._say(number, asked)
-            if self._pending:
-                words = {"id": -1, "verb": "watch", "jobs": list(self._pending)}
-                self._writer.write(Message(words).pack())
+            if numbers := list(self._pending):
+                jobs = [self._keys.get(each, each) for each in numbers]
+                number = next(self._ids)
+                watch = Message({"id": number, "verb": "watch", "jobs": jobs})
+                self._say(number, _Asked(watch, Future(), partial(self._found_again, numbers)))
+
+    def _found_again(self, numbers: Sequence[int], answer: dict[str, Any]) -> None:
+        """Note which of the pending jobs a grid knows that was connected again."""
+        for old, new in zip(numbers, answer["jobs"], strict=True):
+            if new is None:
+                self._lose(old)
+            elif new != old and (future := self._pending.pop(old, None)) is not None:
+                future.number = new
+                self._keys[new] = self._keys.pop(old, "")
+                self._pending.setdefault(new, future)
+
+    def _lose(self, number: int) -> None:
+        """Settle the future of a job that the grid does not know any more."""
+        self._keys.pop(number, None)
+        if (future := self._pending.pop(number, None)) is not None:
+            words = f"the grid at {self.place.address} does not know job {number} any more"
+            self._answers.settle(future, b"", GridError(words))
 
     async def _hang_up(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
-            writer.close()
+            writer.transport.abort()
             with suppress(OSError, ssl.SSLError):
                 await writer.wait_closed()
 
@@ -252,12 +301,16 @@ class Client(Submitter):
         if asked is None or not asked.answer.set_running_or_notify_cancel():
             return
         if "answer" in words:
-            asked.answer.set_result(asked.heard(words["answer"]))
+            try:
+                asked.answer.set_result(asked.heard(words["answer"]))
+            except InputError as error:
+                asked.answer.set_exception(error)
         else:
             asked.answer.set_exception(heard_error(words, content))
 
     def _ended(self, words: dict[str, Any], content: bytes) -> None:
         future = self._pending.pop(words["ended"], None)
+        self._keys.pop(words["ended"], None)
         if future is None:
             return
         future.machine = str(words.get("machine", ""))
@@ -281,6 +334,7 @@ class Client(Submitter):
             self._answers.settle(future, b"", GridClosedError(words))
         self._asked.clear()
         self._pending.clear()
+        self._keys.clear()
 
     def _end(self, why: str) -> None:
         async def close() -> None:
@@ -291,6 +345,10 @@ class Client(Submitter):
             await self._hang_up()
             self._give_up(why)
 
+        with self._lock:
+            ended, self._is_ended = self._is_ended, True
+        if ended:
+            return
         asyncio.run_coroutine_threadsafe(close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

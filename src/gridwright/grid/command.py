@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
@@ -31,6 +32,11 @@ def filled(line: str, args: Sequence[Any]) -> str:
             f"the command has {len(parts) - 1} of {{}} and {len(args)} arguments; "
             "expected one argument for each {}"
         )
+    for k in range(1, len(parts)):
+        with suppress(ValueError):
+            list(shlex.shlex("{}".join(parts[:k]), posix=True, punctuation_chars=True))
+            continue
+        raise InputError(f"the command {line!r} has {{}} inside of quotes; leave the quotes out")
     words = [shlex.quote(str(each)) for each in args]
     return "".join(part + word for part, word in zip(parts, [*words, ""], strict=True))
 

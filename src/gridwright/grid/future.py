@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
-from threading import Condition, Lock, Semaphore, Thread, get_ident, local
+from threading import Condition, Event, Lock, Semaphore, Thread, get_ident, local
 from typing import Any
 
-from ..model import JobFailedError
+from ..model import JobFailedError, JobLostError
 from .job import Stage
 from .journal_queries import Found
 from .worker import cut
@@ -107,21 +109,24 @@ class Answers:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "gridwright answers", self._begin)
+        self._calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._callbacks = _Callbacks()
-        self._own = 0
+        self._closing, self._closed = Lock(), False
+        # not a pool: Python ends those at its exit while a grid may still wait for its jobs
+        self._thread = Thread(target=self._work, name="gridwright answers", daemon=True)
+        self._thread.start()
 
     def settle(self, future: JobFuture, result: bytes, error: Exception | None) -> None:
         """Settle a future in the thread of results, unless it is settled already."""
-        self._pool.submit(settle, future, result, error)
+        self._put(partial(settle, future, result, error))
 
     def cancelled(self, future: JobFuture) -> None:
         """Mark the future of a cancelled job."""
-        self._pool.submit(future.mark_cancelled)
+        self._put(future.mark_cancelled)
 
     def call(self, what: Callable[[], None]) -> None:
         """Call something: in another thread, if this is the thread of results."""
-        if get_ident() == self._own:
+        if get_ident() == self._thread.ident:
             self._callbacks.put(what)
         else:
             what()
@@ -132,18 +137,35 @@ class Answers:
         Also wait for their callbacks, at most some seconds (None: without limit), unless this is
         called by a callback.
         """
-        if get_ident() != self._own:
-            self._pool.submit(int).result()
+        if get_ident() != self._thread.ident:
+            given = Event()
+            self._put(given.set)
+            given.wait()
             self._callbacks.wait(callbacks)
 
     def close(self, callbacks: float | None) -> None:
         """Deliver the last results, wait for their callbacks like `give`, and end the threads."""
-        self._pool.shutdown(wait=get_ident() != self._own)
+        with self._closing:
+            self._closed = True
+            self._calls.put(None)
+        if get_ident() != self._thread.ident:
+            self._thread.join()
         self._callbacks.wait(callbacks)
         self._callbacks.close()
 
-    def _begin(self) -> None:
-        self._own = get_ident()
+    def _put(self, call: Callable[[], Any]) -> None:
+        with self._closing:
+            if self._closed:
+                raise RuntimeError("the grid is closed")
+            self._calls.put(call)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            try:
+                call()
+            except BaseException:  # unpickling runs the user's code
+                LOGGER.exception("a result could not be delivered")
+            del call
 
 
 class _Callbacks:
@@ -227,6 +249,7 @@ class Raw:
         self.answers.cancelled(self.future)
 
 
+GIVEN_UP = re.compile(r"job \d+ was given up after ")
 MISLEADING = (StopIteration, StopAsyncIteration, CancelledError)
 """Exceptions that mean something else to Python when a future raises them."""
 
@@ -256,6 +279,8 @@ class RemoteError(JobFailedError):
             if isinstance(found, Exception) and not isinstance(found, MISLEADING):
                 found.__cause__ = RemoteTraceback(str(self))
                 return found
+        if not self.pickled and GIVEN_UP.match(str(self)):
+            return JobLostError(str(self))
         return JobFailedError(str(self))
 
 

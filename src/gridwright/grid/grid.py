@@ -26,7 +26,7 @@ from .executors import Executor
 from .future import Answers, JobFuture, Raw, ended_future
 from .job import Options, Stage
 from .journal import Journal
-from .journal_queries import find_job, finished_jobs
+from .journal_queries import find_job, known_jobs
 from .mapper import Mapper
 from .operators import OperatedGrid, Operators
 from .ownership import home
@@ -211,6 +211,8 @@ class Grid(OperatedGrid, Submitter):
             if found is None:
                 what = f"key {job!r}" if isinstance(job, str) else f"number {job}"
                 raise InputError(f"{self.journal.path} has no job with {what}")
+            if self.mapper.broken:
+                raise self.mapper.refusal()
             if found.stage.is_final:
                 return ended_future(found, self._answers, is_raw=self._is_raw)
 
@@ -340,23 +342,25 @@ class Grid(OperatedGrid, Submitter):
         if not any(call.key for call in calls):
             return self._hand_over(name, calls, chosen)
         with self._keying:  # one thread at a time looks for keys and adds them
-            known = self._known({call.key for call in calls})
+            known = self._known({call.key for call in calls}, chosen.request)
             fresh = {call.key: call for call in calls if call.key not in known}
             sent = self._hand_over(name, list(fresh.values()), chosen)
             known |= dict(zip(fresh, sent.futures, strict=True))
         return Sent([known[call.key] for call in calls], sent.wait)
 
-    def _known(self, keys: set[str]) -> dict[str, JobFuture]:
-        """Return the futures of jobs with these keys that have finished or have not ended."""
+    def _known(self, keys: set[str], request: str) -> dict[str, JobFuture]:
+        """Return the futures of jobs with these keys that need not be submitted."""
         known = {key: self._keys[key] for key in keys if key in self._keys}
         rest = sorted(keys - set(known))
-        for found in self._in_loop(lambda: finished_jobs(self.journal, rest)):
+        for found in self._in_loop(lambda: known_jobs(self.journal, rest, request)):
             known[found.key] = ended_future(found, self._answers, is_raw=self._is_raw)
         return known
 
     def _hand_over(self, name: str, calls: Sequence[Call], chosen: Chosen) -> Sent:
         """Hand calls to the loop."""
-        waits = self._durable and get_ident() != self._thread.ident and bool(calls)
+        if not calls:
+            return Sent([], lambda: None)
+        waits = self._durable and get_ident() != self._thread.ident
         receipt = Receipt(len(calls)) if waits else None
         numbers = [self._number() for _ in calls]
         task_class = chosen.task_class or name
@@ -364,12 +368,9 @@ class Grid(OperatedGrid, Submitter):
             task_class = self._named[0]
         with self._door:
             self._check_open()
-            keys = [call.key for call in calls]
-            futures = [self._future(*each) for each in zip(numbers, keys, strict=True)]
-            options = chosen.of_job()
-            self._loop.call_soon_threadsafe(
-                self._take, task_class, calls, options, futures, receipt
-            )
+            futures = [self._future(n, call.key) for n, call in zip(numbers, calls, strict=True)]
+            about = (task_class, calls, chosen.of_job(), futures, receipt)
+            self._loop.call_soon_threadsafe(self._take, *about)
         return Sent(futures, (lambda: None) if receipt is None else receipt.wait)
 
     def _number(self) -> int:

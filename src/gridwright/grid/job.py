@@ -37,6 +37,8 @@ class Options(NamedTuple):
     """The only machine that may run it."""
     client: str = ""
     """Who submitted it: clients take turns."""
+    request: str = ""
+    """The request of a client that submitted it, which may come twice."""
 
     def as_json(self) -> dict[str, Any]:
         """Return what differs from the defaults."""

@@ -289,13 +289,16 @@ def find_job(journal: Journal, job: str | int) -> Found | None:
     return next((_found(row) for row in journal.select(words, (job,))), None)
 
 
-def finished_jobs(journal: Journal, keys: Sequence[str]) -> list[Found]:
-    """Return the finished jobs with some keys."""
-    found = []
+def known_jobs(journal: Journal, keys: Sequence[str], request: str = "") -> list[Found]:
+    """Return the jobs with some keys that need not run: finished, or ended since a request."""
+    found: list[Found] = []
     for k in range(0, len(keys), MOST_KEYS):
         some = keys[k : k + MOST_KEYS]
-        which = f"key IN ({', '.join('?' * len(some))}) AND stage = 'finished'"
-        found += [_found(row) for row in journal.select(f"{FOUND} FROM job WHERE {which}", some)]
+        numbered = ", ".join(f"?{n}" for n in range(2, len(some) + 2))
+        which = f"""key IN ({numbered}) AND (stage = 'finished' OR (?1 <> '' AND
+            stage IN ('failed', 'cancelled') AND json_extract(options, '$.request') = ?1))"""
+        rows = journal.select(f"{FOUND} FROM job WHERE {which}", (request, *some))
+        found += map(_found, rows)
     return found
 
 

@@ -332,6 +332,7 @@ class Mapper:
                 if machine >= len(book.machines):
                     self.beliefs.add_machine(np.ones(len(self.classes)))
                 turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
+                book.machine_found(self.executor.machines[machine], machine)
                 turn.out += book.machine_down(now, machine)  # if the grid missed that it was gone
                 turn.out += book.machine_up(now, machine, self.beliefs.availability(machine))
             case MachineDown(machine, why, died):
@@ -381,8 +382,9 @@ class Mapper:
         return Stage(found[0][0]) if found else Stage.cancelled
 
     def machine_of(self, name: str) -> int:
-        """Return the number of a machine, or −1 if no name is given."""
-        return self.executor.machines.index(name) if name else -1
+        """Return the number of a machine, or −1 if the book has none with that name."""
+        known = self.executor.machines[: len(self.book.machines)]
+        return known.index(name) if name in known else -1
 
     def _ended(self, word: Ended, turn: Turn) -> None:
         machine, number, attempt, at, result, error = word

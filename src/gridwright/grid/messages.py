@@ -6,9 +6,11 @@ import asyncio
 import ipaddress
 import json
 import os
+import socket
 import ssl
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +26,8 @@ MOST_WORDS = 1 << 26
 """The most bytes of the words of a message."""
 MOST_BYTES = 1 << 30
 """The most bytes that follow the words."""
+SILENCE = 15
+"""Seconds of silence after which a connection is tried, and between further tries."""
 MOST_GREETING = 1 << 12
 """The most bytes of the words of the first message, before the token is known to be right."""
 
@@ -148,12 +152,12 @@ def find_place(where: str, token: str = "", ca_file: str = "") -> Place:
         return found
     try:
         parts = urlsplit(where)
-        host, port = parts.hostname, parts.port
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
-        host = port = None
-    if parts.scheme not in ("tcp", "tls") or not host or not port:
+        scheme, host, port = "", None, None
+    if scheme not in ("tcp", "tls") or not host or not port:
         raise InputError(f"the address is {where!r}; expected tcp://HOST:PORT or tls://HOST:PORT")
-    if parts.scheme == "tcp" and not is_loopback(host):
+    if scheme == "tcp" and not is_loopback(host):
         raise InputError(f"{where} would send the token for all to read; use tls://{host}:{port}")
     token = token or os.environ.get("GRIDWRIGHT_TOKEN", "")
     if not token:
@@ -161,7 +165,17 @@ def find_place(where: str, token: str = "", ca_file: str = "") -> Place:
             "an address needs the token that 'gridwright grid serve' has printed: "
             "token=…, or the environment variable GRIDWRIGHT_TOKEN"
         )
-    return Place(host, port, token, parts.scheme == "tls", ca_file)
+    return Place(host, port, token, scheme == "tls", ca_file)
+
+
+def keep_alive(writer: asyncio.StreamWriter) -> None:
+    """Notice when the other computer is gone without a word."""
+    line = writer.get_extra_info("socket")
+    with suppress(OSError, AttributeError):  # not every system has all of them
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENCE)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, SILENCE)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4000 * SILENCE)
 
 
 def split(content: bytes, sizes: Sequence[int]) -> list[bytes]:

@@ -81,6 +81,13 @@ class Operators:
         if mapper.stuck:
             names = ", ".join(mapper.classes[i] for i in sorted(mapper.stuck))
             return f"no machine can run class {names} now; is a machine paused or killed?"
+        if book.homeless:
+            names = ", ".join(book.homeless)
+            return f"jobs wait for machine {names}, which the grid does not have"
+        away = [j for j, own in enumerate(book.own) if own and not book.can_take(j)]
+        if away:
+            names = ", ".join(mapper.executor.machines[j] for j in away)
+            return f"jobs wait for machine {names}; is it paused or killed?"
         if any(book.waiting) and not any(book.running):
             return "no machine is busy, and the policy starts none of the waiting jobs"
         return ""

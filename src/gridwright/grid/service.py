@@ -7,8 +7,11 @@ import hmac
 import secrets
 import ssl
 from collections.abc import Callable
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -21,6 +24,7 @@ from .messages import (
     Message,
     Place,
     is_loopback,
+    keep_alive,
     known_place,
     receive,
     split,
@@ -31,6 +35,12 @@ from .submitter import Call, Chosen
 
 GREETING = 10.0
 """Seconds in which a client must show its token."""
+
+
+THREADS = 32
+"""How many requests of clients are handled at the same time."""
+BEHIND = 100
+"""How many results are kept in memory for a client that reads slowly."""
 
 
 class ServedGrid(Grid):
@@ -46,6 +56,9 @@ class Service:
         self, grid: ServedGrid, place: Place, tls: ssl.SSLContext | None, *, any_port: bool = False
     ) -> None:
         self.grid, self.place = grid, place
+        grid.unfinished.clear()  # clients ask for them by key or number
+        self._clients: set[_Client] = set()
+        self._pool = ThreadPoolExecutor(THREADS, "gridwright clients")
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="gridwright service", daemon=True)
         self._thread.start()
@@ -55,8 +68,7 @@ class Service:
             self._stop()
             raise
         port = self._server.sockets[0].getsockname()[1]
-        self.place = Place(place.host, port, place.token, place.is_tls, place.ca_file)
-        self._clients: set[_Client] = set()
+        self.place = replace(place, port=port)
 
     async def _listen(self, tls: ssl.SSLContext | None, *, any_port: bool) -> asyncio.Server:
         for port in (self.place.port, 0) if any_port and self.place.port else (self.place.port,):
@@ -67,14 +79,14 @@ class Service:
         raise InputError(f"cannot listen on {self.place.address}: {wrong.strerror or wrong}")
 
     def close(self) -> None:
-        """Stop listening and close the connections; the grid goes on."""
+        """Stop listening and cut the connections; the grid goes on."""
         self._wait(self._close())
         self._stop()
 
     async def _close(self) -> None:
         self._server.close()
         for client in list(self._clients):
-            client.writer.close()
+            client.writer.transport.abort()
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
             task.cancel()
@@ -84,83 +96,122 @@ class Service:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _wait(self, what: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection until it ends."""
+        keep_alive(writer)
         try:
             async with asyncio.timeout(GREETING):
                 greeting = (await receive(reader, MOST_GREETING)).words
-            if not hmac.compare_digest(
-                str(greeting.get("token", "")).encode(), self.place.token.encode()
-            ):
+            token = str(greeting.get("token", "")).encode()
+            if not hmac.compare_digest(token, self.place.token.encode()):
                 writer.write(Message({"refused": "the token is wrong"}).pack())
                 await writer.drain()
                 return
-            client = _Client(self.grid, writer, str(greeting.get("client", ""))[:200])
-            client.send({"welcome": True, "machines": self.grid.mapper.executor.machines})
+            client = _Client(self.grid, writer, str(greeting.get("client", ""))[:200], self._pool)
             self._clients.add(client)
             try:
-                while True:
-                    await client.answer(await receive(reader))
+                await client.serve(reader)
             finally:
                 self._clients.discard(client)
-        except (ConnectionError, TimeoutError, ssl.SSLError):
-            pass
+        except (ConnectionError, TimeoutError, ssl.SSLError, asyncio.CancelledError):
+            writer.transport.abort()
         finally:
             writer.close()
-            with suppress(Exception):
-                await writer.wait_closed()
 
 
 class _Client:
     """A connection of a client whose token was right."""
 
-    def __init__(self, grid: ServedGrid, writer: asyncio.StreamWriter, name: str) -> None:
-        self.grid, self.writer, self.name = grid, writer, name
+    def __init__(
+        self, grid: ServedGrid, writer: asyncio.StreamWriter, name: str, pool: ThreadPoolExecutor
+    ) -> None:
+        self.grid, self.writer, self.name, self._pool = grid, writer, name, pool
         self._loop = asyncio.get_running_loop()
+        self._ends: asyncio.Queue[JobFuture | int] = asyncio.Queue()
+        """Jobs that have ended, of which the client is not told yet."""
 
-    def send(self, words: dict[str, Any], content: bytes = b"") -> None:
+    async def serve(self, reader: asyncio.StreamReader) -> None:
+        """Welcome the client, and answer it until the connection ends."""
+        origin = await self._in_thread(lambda: self.grid._in_loop(self._origin))
+        words = {"welcome": True, "machines": self.grid.mapper.executor.machines}
+        self._say({**words, "journal": origin})
+        tasks = {asyncio.create_task(self._tell_ends())}
+        try:
+            while True:
+                message = await receive(reader)
+                if message.words.get("verb") == "operate":  # it may take long
+                    tasks.add(asyncio.create_task(self._answer(message)))
+                else:
+                    await self._answer(message)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _origin(self) -> float:
+        return float(self.grid.journal.told("origin")["origin"])
+
+    async def _in_thread(self, what: Callable[[], Any]) -> Any:
+        return await self._loop.run_in_executor(self._pool, what)
+
+    def _say(self, words: dict[str, Any], content: bytes = b"") -> None:
         if not self.writer.is_closing():
             self.writer.write(Message(words, content).pack())
 
-    async def answer(self, message: Message) -> None:
+    async def _answer(self, message: Message) -> None:
         """Do what a message asks for, and answer."""
         number, verb = message.words.get("id"), str(message.words.get("verb"))
         try:
             if verb not in VERBS:
                 raise InputError(f"a served grid cannot {verb[:50]!r}")
-            found = await asyncio.to_thread(VERBS[verb], self, message)
-        except (GridwrightError, KeyError, TypeError, ValueError) as error:
+            found = await self._in_thread(lambda: VERBS[verb](self, message))
+        except Exception as error:
             if not isinstance(error, GridwrightError):
                 error = InputError(f"the grid does not understand this {verb}: {error!r}")
             told, content = told_error(error)
-            self.send({"id": number, **told}, content)
+            self._say({"id": number, **told}, content)
         else:
             futures = found.pop("watched", ())
-            self.send({"id": number, "answer": found})
+            self._say({"id": number, "answer": found})
             for future in futures:
                 future.add_done_callback(self._ended)
         await self.writer.drain()
 
     def _ended(self, done: Any) -> None:
+        """Note that a job has ended; a client that is behind is told later from the journal."""
+        word = done if self._ends.qsize() < BEHIND else done.number
         with suppress(RuntimeError):  # the service is closed
-            self._loop.call_soon_threadsafe(self._tell, done)
+            self._loop.call_soon_threadsafe(self._ends.put_nowait, word)
+
+    async def _tell_ends(self) -> None:
+        """Tell the client how its jobs have ended, as fast as it reads."""
+        try:
+            while True:
+                word = await self._ends.get()
+                if isinstance(word, int):
+                    word = await self._in_thread(partial(self.grid.future, word))
+                self._tell(word)
+                del word
+                await self.writer.drain()
+        except Exception:  # the client connects again and asks for what it missed
+            self.writer.transport.abort()
 
     def _tell(self, done: JobFuture) -> None:
-        """Tell the client how a job has ended."""
         words: dict[str, Any] = {"ended": done.number, "machine": done.machine}
         try:
             content = done.result()
         except CancelledError:
-            self.send({**words, "stage": "cancelled"})
+            self._say({**words, "stage": "cancelled"})
         except BaseException as error:
             told, content = told_error(error)
-            self.send({**words, "stage": "failed", **told}, content)
+            self._say({**words, "stage": "failed", **told}, content)
         else:
-            self.send({**words, "stage": "finished"}, content)
+            self._say({**words, "stage": "finished"}, content)
 
     # what clients ask for, in a thread
 
@@ -171,18 +222,29 @@ class _Client:
             Call(work, tuple(map(int, needs)), str(key))
             for work, (_, key, needs) in zip(works, words["calls"], strict=True)
         ]
-        chosen = Chosen(**words["options"], client=self.name)
+        chosen = Chosen(**words["options"], client=self.name, request=str(words["request"]))
         sent = self.grid._send(str(words["name"]), calls, chosen)
         sent.wait()
         return {"jobs": [each.number for each in sent.futures], "watched": sent.futures}
 
     def watch(self, message: Message) -> dict[str, Any]:
-        """Tell of the ends of some jobs, by number or key."""
-        futures = [self.grid.future(each) for each in message.words["jobs"]]
-        return {"jobs": [each.number for each in futures], "watched": futures}
+        """Tell of the ends of some jobs, by number or key; the number of an unknown one is None."""
+        futures: list[JobFuture | None] = []
+        for each in message.words["jobs"]:
+            try:
+                futures.append(self.grid.future(each))
+            except InputError:
+                futures.append(None)
+        numbers = [None if each is None else each.number for each in futures]
+        return {"jobs": numbers, "watched": [each for each in futures if each is not None]}
 
     def cancel(self, message: Message) -> dict[str, Any]:
-        return {"cancelled": [self.grid.cancel(int(each)) for each in message.words["jobs"]]}
+        """Cancel jobs: all of these, or those that wait."""
+        grid, numbers = self.grid, [int(each) for each in message.words["jobs"]]
+        if message.words.get("waiting"):
+            waits = grid.mapper.is_waiting
+            numbers = grid._in_loop(lambda: [each for each in numbers if waits(each)])
+        return {"cancelled": [grid.cancel(each) for each in numbers]}
 
     def status(self, message: Message) -> dict[str, Any]:
         return self.grid.status()
@@ -257,7 +319,8 @@ def serve(
     known = known_place(name)
     token = known.token if known is not None else secrets.token_urlsafe(24)
     kept = known.port if known is not None and not port and known.host == host else 0
-    place = Place(host, port or kept, token, bool(cert), cert)
+    ca_file = str(Path(cert).resolve()) if cert else ""
+    place = Place(host, port or kept, token, bool(cert), ca_file)
     service = Service(grid, place, tls, any_port=not port)
     try:
         service.place.write(name)

@@ -162,6 +162,8 @@ class GridState:
         """The blocked jobs that need the result of a job, by its number."""
         self.blocked: set[int] = set()
         """The numbers of blocked jobs."""
+        self.homeless: dict[str, list[Job]] = {}
+        """Jobs that wait for a machine which the grid does not have, by its name."""
         self.ready: deque[Job] = deque()
         """Jobs that are no longer blocked, and do not wait for a machine yet."""
         self.unblocked: list[Job] = []

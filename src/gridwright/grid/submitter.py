@@ -41,6 +41,7 @@ class Chosen:
     key: str = ""
     machine: str = ""
     client: str = ""
+    request: str = ""
 
     def __post_init__(self) -> None:
         for name in ("task_class", "key", "machine"):
@@ -56,7 +57,8 @@ class Chosen:
 
     def of_job(self) -> Options:
         """Return what the grid keeps with each job."""
-        return Options(self.priority, self.retries, self.timeout, self.machine, self.client)
+        about = (self.machine, self.client, self.request)
+        return Options(self.priority, self.retries, self.timeout, *about)
 
 
 class Call(NamedTuple):
@@ -283,18 +285,27 @@ def name_of(function: Any) -> str:
     return "lambda" if name == "<lambda>" else str(name)
 
 
+class _Digester(pickle.Pickler):
+    """Pickles arguments in a way that is the same in every process."""
+
+    fast = True  # otherwise it depends on which of them are the same object
+
+    def persistent_id(self, each: Any) -> Any:
+        if isinstance(each, JobFuture):
+            return each.key or each.number
+        if isinstance(each, set | frozenset):  # their order changes
+            return sorted(map(_digest, each))
+        return None
+
+
 def _digest(args: Any) -> str:
     """Return a short text that is the same for equal arguments."""
     written = io.BytesIO()
-    pickler = pickle.Pickler(written, protocol=4)
-    pickler.fast = True  # otherwise it depends on which of them are the same object
     try:
-        pickler.dump(args)
+        _Digester(written, protocol=4).dump(args)
         content = written.getvalue()
     except Exception:  # it refers to itself, or only cloudpickle can pickle it
-        import cloudpickle
-
-        content = cloudpickle.dumps(args, protocol=4)
+        content, _ = pickled(None, args, {}, lambda future: True, check=False)
     return blake2b(content, digest_size=12).hexdigest()
 
 

@@ -89,7 +89,12 @@ def names_of(names: Sequence[str], what: str) -> list[str]:
 
 
 def pickled(
-    function: Any, args: Any, kwargs: Any, owns: Callable[[JobFuture], bool]
+    function: Any,
+    args: Any,
+    kwargs: Any,
+    owns: Callable[[JobFuture], bool],
+    *,
+    check: bool = True,
 ) -> tuple[bytes, tuple[int, ...]]:
     """Pickle a call in the form that workers unpickle.
 
@@ -109,7 +114,7 @@ def pickled(
             f"submit takes a function and its arguments, not the text {function!r}; "
             f"for a command: run({shlex.join(words)!r})"
         )
-    if not callable(function):
+    if check and not callable(function):
         raise InputError(
             f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
         )

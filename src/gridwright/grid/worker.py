@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 LARGEST = 1 << 28
 """The most bytes of a pickled call or result."""
-LARGEST_ERROR = 1 << 20
+LARGEST_ERROR = 1 << 23
 """The most bytes of a pickled exception; of a larger one only the text is sent."""
 LONGEST = 1 << 16
 """The most bytes of an error text; the middle of a longer one is left out."""

@@ -13,7 +13,7 @@ from typing import Any
 from ...model import InputError
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
-from .process import Pauses, Process
+from .process import Pauses, Process, in_thread
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
 
@@ -122,7 +122,7 @@ class LocalExecutor:
         self.closing = True
         self._closed.set()
         if self._agent is not None:
-            await asyncio.to_thread(self._agent.stop)
+            await in_thread(self._agent.stop)
         for machine in self._all:
             if machine.process is not None:
                 machine.process.kill()

@@ -140,7 +140,7 @@ class Process:
 
     async def _watch(self, reader: asyncio.StreamReader) -> None:
         """Wait for the end of the process, not of its socket, which a child may keep open."""
-        ended, listening = _exit_code(self.guardian), asyncio.create_task(self._listen(reader))
+        ended, listening = in_thread(self.guardian.wait), asyncio.create_task(self._listen(reader))
         both: list[asyncio.Future[Any]] = [ended, listening]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         why = listening.result() if listening.done() else ""
@@ -154,7 +154,7 @@ class Process:
         await asyncio.wait([listening])
         self.writer.close()
         if code == -signal.SIGKILL:  # perhaps the guardian was killed
-            await asyncio.to_thread(_kill_marked, self.mark.hex())
+            await in_thread(lambda: _kill_marked(self.mark.hex()))
         if not self.ready.done():
             self.ready.set_result(None)
         await self.gone(why or _why(code), not self.killed)
@@ -188,21 +188,24 @@ class Process:
             self.hear(Ended, *about, frame.body, frame.error.decode(errors="replace"))
 
 
-def _exit_code(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
-    """Return a future of the exit code of a process."""
+def in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
+    """Return a future of what a function returns, which must not raise.
+
+    Unlike ``asyncio.to_thread``, this also works while the interpreter exits.
+    """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[int] = loop.create_future()
+    found: asyncio.Future[Any] = loop.create_future()
 
-    def settle(code: int) -> None:
+    def settle(result: Any) -> None:
         if not found.done():
-            found.set_result(code)
+            found.set_result(result)
 
-    def wait() -> None:
-        code = process.wait()
+    def call() -> None:
+        result = function()
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, code)
+            loop.call_soon_threadsafe(settle, result)
 
-    Thread(target=wait, name=f"gridwright-wait-{process.pid}", daemon=True).start()
+    Thread(target=call, name="gridwright waits", daemon=True).start()
     return found
 
 
