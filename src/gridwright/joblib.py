@@ -1,8 +1,6 @@
 """A backend for joblib: importing this module registers it under the name ``gridwright``.
 
->>> import gridwright.joblib  # doctest: +SKIP
->>> with joblib.parallel_config("gridwright", grid="farm"):  # doctest: +SKIP
-...     search.fit(X, y)
+Then ``joblib.parallel_config("gridwright", grid="farm")`` chooses it for the calls in its block.
 """
 
 from __future__ import annotations
