@@ -185,3 +185,30 @@ def test_a_running_grid_is_found_whatever_its_journal_is_called(
             assert "2 grids are running; choose one" in gw.fails("machines", "list")
     assert "no grid is running" in gw.fails("machines", "list")
     assert list((tmp_path / "home" / "running").iterdir()) == []
+
+
+def test_a_list_of_jobs_that_makes_no_sense(
+    whole: dict[str, Path], tmp_path: Path, own_home: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "home" / "runs" / "1.sqlite"
+    path.parent.mkdir(parents=True)
+    shutil.copy(whole["run"], path)
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("UPDATE about SET value = replace(value, 'time', 'tile') WHERE key='jobs'")
+    database.close()
+    assert run(["runs", "export", "1", str(tmp_path / "out")]) == 2
+    assert "its list of jobs makes no sense" in " ".join(capsys.readouterr().err.split())
+
+
+def test_options_and_needs_of_a_job_that_make_no_sense(
+    whole: dict[str, Path], tmp_path: Path
+) -> None:
+    for number, words in enumerate(("options = '{\"colour\": 1}'", "needs = '[\"x\"]'")):
+        path = tmp_path / f"{number}.sqlite"
+        shutil.copy(whole["grid"], path)
+        database = sqlite3.connect(path)
+        with database:
+            database.execute(f"UPDATE job SET {words} WHERE number = 7")
+        database.close()
+        assert "is damaged: job 7 makes no sense" in opened(path)

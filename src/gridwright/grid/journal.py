@@ -262,10 +262,13 @@ class Journal:
             for key, time in zip(TIMES, row[6:14], strict=True):
                 setattr(job, key, float("nan") if time is None else time)
             job.lost, job.timed_out, job.deaths = row[14:17]
-            job.causes = tuple(json.loads(row[17])) if row[17] else ()
             job.key = row[18]
-            job.options = Options(**json.loads(row[19])) if row[19] else PLAIN
-            job.needs = tuple(json.loads(row[20])) if row[20] else ()
+            try:
+                job.causes = tuple(json.loads(row[17] or "[]"))
+                job.options = Options(**json.loads(row[19])) if row[19] else PLAIN
+                job.needs = tuple(map(int, json.loads(row[20] or "[]")))
+            except (TypeError, ValueError):
+                raise InputError(f"{self.path} is damaged: job {number} makes no sense") from None
             yield Kept(job, name, machine or "", row[21] or b"", row[22] or b"", row[23] or "")
 
     def work(self, number: int) -> bytes:

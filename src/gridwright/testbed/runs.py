@@ -46,7 +46,10 @@ class Run:
     @cached_property
     def jobs(self) -> JobList:
         """The jobs of the run, read when they are first needed."""
-        return JobList.from_json(self.journal.told("jobs")["jobs"])
+        try:
+            return JobList.from_json(self.journal.told("jobs")["jobs"])
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{self.path} is damaged: its list of jobs makes no sense") from None
 
     @cached_property
     def experiment(self) -> Experiment:
