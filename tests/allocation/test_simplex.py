@@ -124,6 +124,7 @@ def test_badly_scaled_problems_are_right_or_refused(decades: int) -> None:
         assert (prices[:, None] * weights).max(axis=0).sum() == pytest.approx(capacity, rel=1e-5)
 
 
+@pytest.mark.slow
 @given(problems(), st.lists(st.integers(0, 4), min_size=60, max_size=60))
 @settings(max_examples=100, deadline=None)
 def test_what_was_solved_before_does_not_change_the_answer(

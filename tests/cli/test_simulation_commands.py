@@ -182,6 +182,7 @@ def test_a_sweep_of_the_load_includes_failures(
     assert "dashed: long-run load 1" in drawn
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_not_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

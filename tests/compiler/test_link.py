@@ -40,6 +40,7 @@ CALL = (
 HITS = "print(sum(f.stats.cache_hits.values()))"
 
 
+@pytest.mark.slow
 def test_compiled_code_is_cached_and_never_stale(tmp_path: Path) -> None:
     folder, cache = tmp_path / "code", tmp_path / "cache"
     folder.mkdir()

@@ -118,6 +118,7 @@ def test_a_machine_that_is_killed_loses_its_job_and_comes_back(tmp_path: Path) -
     journal.close()
 
 
+@pytest.mark.slow
 def test_a_machine_that_freezes_is_started_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
 
@@ -183,6 +184,7 @@ def test_policies_see_the_time_since_the_grid_began(tmp_path: Path) -> None:
     assert abs(began + kept.job.submitted - time.time()) < WAIT, "the time of day can be told"
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_may_fail(tmp_path: Path) -> None:
     options: dict[str, Any] = {"rates": [[1.0]], "timeout_factor": 3}
     with Grid("fcfs", machines=1, journal=tmp_path / "j.sqlite", **options) as grid:
@@ -240,6 +242,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.slow
 def test_a_grid_that_is_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
     script, path = tmp_path / "script.py", tmp_path / "j.sqlite"
     script.write_text(SCRIPT)

@@ -143,6 +143,7 @@ def test_to_close_a_grid_ends_a_shutdown_in_another_thread(tmp_path: Path) -> No
     assert not wrong
 
 
+@pytest.mark.slow
 def test_a_job_that_ended_in_time_has_ended_though_the_grid_was_held_up(tmp_path: Path) -> None:
     options: dict[str, Any] = {"rates": [[2.0]], "timeout_factor": 2, "corrections": False}
     with Grid("fcfs", machines=1, journal=tmp_path / "j", **options) as grid:

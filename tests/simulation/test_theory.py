@@ -226,6 +226,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     assert 0.92 <= covered / 400 <= 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_pairs", [False, True])
 def test_a_guided_policy_keeps_to_its_bound(by_pairs: bool) -> None:
     """The bound that proves it stable, at every arrival (Al-Azzoni 2009, A.8)."""
