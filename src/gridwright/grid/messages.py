@@ -133,9 +133,15 @@ def known_place(name: str) -> Place | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this computer reaches a host."""
+    """Tell whether only this computer can reach an address.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host.lower() == "localhost":
+        return True
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
 

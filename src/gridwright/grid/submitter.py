@@ -22,7 +22,7 @@ from ..model import InputError
 from . import command
 from .future import JobFuture
 from .job import Options
-from .validation import check_name, pickled
+from .validation import check_name, pickled, with_futures
 
 CHUNK = 1000
 """How many jobs are handed to the grid together."""
@@ -305,7 +305,7 @@ def _digest(args: Any) -> str:
         _Digester(written, protocol=4).dump(args)
         content = written.getvalue()
     except Exception:  # it refers to itself, or only cloudpickle can pickle it
-        content, _ = pickled(None, args, {}, lambda future: True, check=False)
+        content, _ = with_futures(args, lambda future: True)
     return blake2b(content, digest_size=12).hexdigest()
 
 

@@ -93,8 +93,6 @@ def pickled(
     args: Any,
     kwargs: Any,
     owns: Callable[[JobFuture], bool],
-    *,
-    check: bool = True,
 ) -> tuple[bytes, tuple[int, ...]]:
     """Pickle a call in the form that workers unpickle.
 
@@ -114,15 +112,34 @@ def pickled(
             f"submit takes a function and its arguments, not the text {function!r}; "
             f"for a command: run({shlex.join(words)!r})"
         )
-    if check and not callable(function):
+    if not callable(function):
         raise InputError(
             f"submit takes a function and its arguments; {type(function).__name__} cannot be called"
         )
+    command.travels_by_value()
+    needs: tuple[int, ...] = ()
+    try:
+        try:
+            work = bytes(cloudpickle.dumps((function, args, kwargs)))
+        except FutureInArgumentsError:
+            work, needs = with_futures((function, args, kwargs), owns)
+    except InputError:
+        raise
+    except Exception as error:
+        name = getattr(function, "__name__", function)
+        raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+    if len(work) > LARGEST:
+        raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
+    return work, needs
+
+
+def with_futures(what: Any, owns: Callable[[JobFuture], bool]) -> tuple[bytes, tuple[int, ...]]:
+    """Pickle something with the number of a job in place of its future; return the numbers too."""
+    import cloudpickle
+
     needs: dict[int, None] = {}
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        """Writes the number of a job in place of its future."""
-
         def persistent_id(self, each: Any) -> int | None:
             if not isinstance(each, JobFuture):
                 return None
@@ -131,23 +148,9 @@ def pickled(
             needs[each.number] = None
             return each.number
 
-    command.travels_by_value()
-    call = (function, args, kwargs)
-    try:
-        try:
-            work = bytes(cloudpickle.dumps(call))
-        except FutureInArgumentsError:
-            written = io.BytesIO()
-            Pickler(written).dump(call)
-            work = written.getvalue()
-    except InputError:
-        raise
-    except Exception as error:
-        name = getattr(function, "__name__", function)
-        raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
-    if len(work) > LARGEST:
-        raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
-    return work, tuple(needs)
+    written = io.BytesIO()
+    Pickler(written).dump(what)
+    return written.getvalue(), tuple(needs)
 
 
 def check_name(name: str, what: str) -> None:

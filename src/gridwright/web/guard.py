@@ -19,6 +19,8 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..grid.messages import is_loopback
+
 LARGEST = 2_000_000
 """Bytes that the body of a request may have."""
 TRUSTED = "gridwright.trusted"
@@ -130,20 +132,6 @@ class Guard:
     def accepts(self, token: str) -> bool:
         """Tell whether this is the token."""
         return bool(self._token) and compare_digest(token.encode(), self._token.encode())
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this computer can reach an address.
-
-    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def cookie_name(scope: Scope) -> str:

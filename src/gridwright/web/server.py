@@ -7,10 +7,11 @@ from secrets import token_urlsafe
 import uvicorn
 from fastapi import FastAPI
 
+from ..grid.messages import is_loopback
 from ..grid.ownership import home
 from ..model import InputError
 from .api import make_api
-from .guard import LARGEST, Guard, is_loopback, login_routes
+from .guard import LARGEST, Guard, login_routes
 from .services import Services
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import signal
 import socket
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...model import InputError
+from ..messages import is_loopback
 from .connection import Tls, check_address, find_workers, probe, quiet, security_of, unreachable
 
 AGAIN = 0.5
@@ -64,11 +64,7 @@ def join(names: list[str], address: str, tls: Tls | None, ready: Callable[[str],
 
 def _refuse_open(host: str, tls: Tls | None) -> None:
     """Refuse to listen to other computers without TLS."""
-    try:
-        inside = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        inside = False
-    if not inside and tls is None:
+    if not is_loopback(host) and tls is None:
         raise InputError(
             f"{host} can be reached by others, who could run anything here: give --tls-ca-file, "
             "--tls-cert and --tls-key, or stay on 127.0.0.1"
