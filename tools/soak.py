@@ -29,6 +29,7 @@ It prints the account and exits with status 1 if anything was wrong.
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -119,6 +120,8 @@ def main() -> int:
     if options.action or options.client >= 0:
         client(options) if options.action else client_of_service(options)
         return 0
+    # A shell ignores it for what runs in the background, and so would what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="gridwright-soak-") as folder:
         os.environ["GRIDWRIGHT_HOME"] = folder
         soak = (ServedSoak if options.service else Soak)(options, Path(folder))

@@ -300,6 +300,9 @@ def account(night: Night) -> dict[str, Any]:
         job = found.job
         table[task.kind].update({"jobs": 1, str(job.stage): 1, "attempts": job.attempt})
         table[task.kind].update(lost=job.lost, timed_out=job.timed_out, deaths=job.deaths)
+        fell = any(kept[each].job.stage != Stage.finished for each in task.needs)
+        if job.stage == Stage.failed and task.kind in ("innocent", "late"):
+            table[task.kind]["fell" if fell else "silent"] += 1
         expected = expected_end(night, task, kept)
         if job.stage not in expected:
             wrong.append(f"job {task.number} ({task.kind}) is {job.stage}: {found.error[-200:]}")
@@ -388,7 +391,9 @@ def longest(night: Night, kept: dict[int, Any]) -> float:
 
 def show_nights(found: list[dict[str, Any]]) -> None:
     """Print the accounts of nights."""
-    columns = ["jobs", "finished", "failed", "cancelled", "attempts", "lost", "timed_out", "deaths"]
+    columns = ["jobs", "finished", "failed", "fell", "silent", "cancelled"]
+    columns += ["attempts", "lost", "timed_out", "deaths"]
+    print("fell: failed with a job that they need; silent: failed as their machine fell silent\n")
     for each in found:
         print(f"{each['hours']:g} hours, on_timeout={each['on_timeout']}, {each['policy']}:")
         print(f"{'kind':10}" + "".join(f"{column:>11}" for column in columns))
