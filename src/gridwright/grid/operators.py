@@ -293,6 +293,11 @@ class OperatedGrid(ABC):
     journal: Journal
     _answers: Answers
 
+    @property
+    def _sends_modules(self) -> bool:
+        """Whether its machines cannot import modules that lie beside the script."""
+        return bool(getattr(self.operators.mapper.executor, "lacks_modules", False))
+
     @abstractmethod
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
         """Run something in the grid's event loop, and wait for it."""

@@ -16,6 +16,7 @@ from . import command
 from .executors import Executor
 from .executors.local import LocalExecutor
 from .future import FutureInArgumentsError, JobFuture
+from .script_modules import with_script_modules
 from .slots import Slots, slots_on
 from .state import SLOWEST
 from .worker import LARGEST
@@ -98,8 +99,10 @@ def pickled(
     args: Any,
     kwargs: Any,
     owns: Callable[[JobFuture], bool],
+    *,
+    with_modules: bool = False,
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Pickle a call in the form that workers unpickle.
+    """Pickle a call in the form that workers unpickle, with modules beside the script if wanted.
 
     Also return the numbers of the jobs whose futures are among the arguments; ``owns`` tells
     whether a future is of this grid.
@@ -133,6 +136,8 @@ def pickled(
     except Exception as error:
         name = getattr(function, "__name__", function)
         raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+    if with_modules:
+        work = with_script_modules(work, always=bool(needs))
     if len(work) > LARGEST:
         raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
     return work, needs
