@@ -12,6 +12,7 @@ from gridwright.grid import Journal, Mapper, Settings, Stage
 from gridwright.grid.event import Entry
 from gridwright.grid.executors import Ended, MachineDown
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
+from gridwright.grid.history import job_rows
 from gridwright.grid.job import Options
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.journal_queries import known_jobs
@@ -372,6 +373,13 @@ def differences(night: Night, kept: dict[int, Any]) -> list[str]:
         "losses": (events["lost"], sum(job.lost for job in jobs)),
         "given up": (status["given_up"], sum(was_given_up(each) for each in kept.values())),
     }
+    night.journal.describe(origin=0.0)
+    titles, *rows = job_rows(night.journal)
+    exported = [dict(zip(titles, row, strict=True)) for row in rows]
+    for name in ("finished", "failed", "cancelled"):
+        counts[f"{name}, exported"] = (counts[name][0], sum(r["stage"] == name for r in exported))
+    counts["deaths, exported"] = (status["deaths"], sum(r["deaths"] for r in exported))
+    counts["time-outs, exported"] = (status["timed_out"], sum(r["timed out"] for r in exported))
     return [f"{what}: {a} and {b}" for what, (a, b) in counts.items() if a != b]
 
 

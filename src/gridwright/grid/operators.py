@@ -91,6 +91,7 @@ class Operators:
             "late_answers": mapper.late_answers,
             "deaths": mapper.deaths,  # of processes that ran a job
             "timed_out": mapper.limits.exceeded,
+            "retried": book.retried,  # how often a job was tried again after one of these
             "given_up": mapper.given_up,  # jobs without retries left
             "broken": mapper.broken,
             "held_up": self.held_up(),
