@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..model import InputError, did_you_mean
+from ..model.file import slot_names
 
+__all__ = ["Slots", "check_slots", "hosts_of", "slot_names", "slots_of", "slots_on"]
 Slots = int | Mapping[str, int]
 """How many slots every machine has, or some machines by name; the others have 1."""
 MOST_SLOTS = 10_000
@@ -44,15 +46,6 @@ def slots_of(slots: Slots, machine: str) -> int:
     (8, 1, 4)
     """
     return slots if isinstance(slots, int) else slots.get(machine, 1)
-
-
-def slot_names(machine: str, slots: int) -> list[str]:
-    """Return the names of the slots of a machine.
-
-    >>> slot_names("big", 3), slot_names("small", 1)
-    (['big/1', 'big/2', 'big/3'], ['small'])
-    """
-    return [machine] if slots == 1 else [f"{machine}/{k + 1}" for k in range(slots)]
 
 
 def hosts_of(executor: Any) -> list[str]:
