@@ -273,6 +273,8 @@ class ServedSoak(Soak):
             time.sleep(0.1)
         if len(self.ready) < CLIENTS:
             self.wrong.append(f"not every client knows all ends after {DRAIN:g} s in peace")
+            with connect(NAME, client="the soak") as grid:
+                self.wrong.append(f"the grid says: {dict(grid.status())}")
 
     def _end(self) -> None:
         for client in self.clients:
