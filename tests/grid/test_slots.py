@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +187,11 @@ def test_a_worker_takes_its_slots_with_it(tmp_path: Path) -> None:
                 until(lambda: all_up(grid))
                 assert list(grid.status()["machines"]) == first + later
                 grid.pause("1")
-                done = Counter(grid.submit(machine).result(WAIT) for _ in range(4))
-                assert set(done) <= set(later)
-            until(lambda: not any(grid.status()["machines"][name]["up"] for name in later))
-            assert all(grid.status()["machines"][name]["up"] for name in first)
+                futures = [grid.submit(first_time_for_ever, tmp_path / name) for name in "ab"]
+                assert {where(grid, future.number) for future in futures} == set(later)
+                until(lambda: all((tmp_path / name).exists() for name in "ab"))
+                grid.resume("1")
+            assert [future.result(WAIT) for future in futures] == ["done", "done"]
+            assert {future.machine for future in futures} <= set(first)
+            up = {name: each["up"] for name, each in grid.status()["machines"].items()}
+            assert up == {**dict.fromkeys(first, True), **dict.fromkeys(later, False)}
