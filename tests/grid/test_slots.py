@@ -12,7 +12,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from gridwright import InputError
+from gridwright import InputError, JobLostError
 from gridwright.grid import Grid
 from gridwright.grid.beliefs import Learner
 from gridwright.grid.executors.dask import DaskExecutor
@@ -131,6 +131,38 @@ def test_an_operator_names_a_machine_or_a_slot(tmp_path: Path) -> None:
         until(lambda: all_up(grid))
         with pytest.raises(InputError, match="no machine 'bag'"):
             grid.pause("bag")
+
+
+def test_a_job_for_any_slot_of_a_machine(tmp_path: Path) -> None:
+    journal, slots = tmp_path / "j.sqlite", {"big": 2}
+    with Grid("pas_dg", ["small", "big"], slots=slots, journal=journal) as grid:
+        on_big = grid.options(machine="big")
+        marks = [tmp_path / str(k) for k in range(2)]
+        futures = [on_big.submit(meet, mark, marks) for mark in marks]
+        assert {future.result(WAIT) for future in futures} == {"big/1", "big/2"}
+        assert {on_big.submit(machine).result(WAIT) for _ in range(6)} <= {"big/1", "big/2"}
+        assert grid.submit(machine).result(WAIT)
+        assert list(grid.status()["classes"]) == ["meet@big", "machine@big", "machine"]
+        rates = np.array(grid.status()["rates"])
+        assert (rates[:2, 0] == 0).all()
+        assert (rates[2] > 0).all()
+        with pytest.raises(InputError, match="jobs of the same class for big; give another class"):
+            grid.options(task_class="meet@big").submit(machine)
+        grid.kill("big")
+        left = on_big.submit(machine)
+        until(lambda: "no machine can run class machine@big now" in grid.status()["held_up"])
+        grid.close()
+    with Grid("pas_dg", ["big", "small"], slots=slots, journal=journal) as grid:
+        assert grid.future(left.number).result(WAIT) in ("big/1", "big/2")
+
+
+def test_a_class_has_its_time_limit_on_any_slot(tmp_path: Path) -> None:
+    limits, journal = {"sleep": 0.2}, tmp_path / "j.sqlite"
+    with (
+        Grid("fcfs", 1, slots=2, timeout=limits, journal=journal) as grid,
+        pytest.raises(JobLostError, match=r"0\.2"),
+    ):
+        grid.options(machine="1").submit(time.sleep, 1000).result(WAIT)
 
 
 def test_a_machine_with_slots_is_one_row(tmp_path: Path) -> None:
