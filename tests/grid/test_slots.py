@@ -19,6 +19,7 @@ from gridwright.grid.executors.dask import DaskExecutor
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.progress import table_of
 from gridwright.grid.settings import Corrections
+from gridwright.grid.validation import executor_of
 
 from .conftest import WAIT, Cluster, all_up, first_time_for_ever, running, until, where
 
@@ -32,6 +33,8 @@ def test_slots_are_named_after_their_machine() -> None:
     assert executor.hosts == ["big", "big", "big", "small"]
     assert LocalExecutor(2, slots=2).machines == ["1/1", "1/2", "2/1", "2/2"]
     assert LocalExecutor(2, slots=1).machines == ["1", "2"]
+    assert executor_of(None, None).machines == ["1", "2"]
+    assert executor_of(None, None, 3).machines == ["1/1", "1/2", "1/3"]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class Beliefs:
         """The last predicted availability of each machine."""
         self.imposed: dict[int, float] = {}
         """Availabilities that an operator has set."""
-        self.hosts: dict[int, str] = {}
+        self.only: dict[int, str] = {}
         """The machines of classes that only the slots of one can run."""
         self._load = float("nan")
         self._plan = -1
@@ -47,22 +47,22 @@ class Beliefs:
     def add_class(self, rates: Floats, arrival: float, host: str = "") -> None:
         """Add a class, which only the slots of the machine ``host`` can run, if one is given."""
         if host:
-            self.hosts[len(self.book.classes)] = host
+            self.only[len(self.book.classes)] = host
             rates = np.where(self.learner.is_on(host), rates, 0.0)
         self.book.add_class(rates, arrival)
         self.learner.add_class(rates, arrival)
 
     def add_machine(self, rates: Floats, host: str = "") -> None:
         """Add a machine, or a slot of the machine ``host``."""
-        for task_class, only in self.hosts.items():
-            rates[task_class] *= only == host
+        for task_class, machine in self.only.items():
+            rates[task_class] *= machine == host
         self.book.add_machine(rates)
         self.learner.add_machine(rates, host)
 
     def checked(self, task_class: int, host: str) -> int:
         """Return a class; refuse it for jobs of another machine than those that it is for."""
-        if self.hosts.get(task_class, "") != host:
-            where = self.hosts.get(task_class) or "all machines"
+        if self.only.get(task_class, "") != host:
+            where = self.only.get(task_class) or "all machines"
             raise InputError(f"there are jobs of the same class for {where}; give another class")
         return task_class
 
