@@ -2,6 +2,7 @@
 
     python tools/soak.py [--minutes 10] [--jobs 10000] [--executor local|dask] [--service]
                           [--seed 1] [--json]
+    python tools/soak.py --night [--hours 8] [--seed 1] [--json]
 
 A client program runs a grid on one journal and submits jobs. Some jobs kill their process, never
 end, fork, write garbage to their worker's socket, return or raise something huge, or are slow to
@@ -18,12 +19,17 @@ is started again and asks for its keys, and the service is started again on its 
 checks that every key has exactly one job, which has ended exactly once, and that each client was
 told of each of its keys once, and rightly.
 
+With --night it runs nothing for real: it lets nights of eight hours pass in virtual time, one for
+each time-out action with a policy that pulls and one with a policy that pushes, with machines and
+jobs that fail in every way at once, and checks that the journal, the futures and the status agree.
+
 It prints the account and exits with status 1 if anything was wrong.
 """
 
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -31,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from soak_grid import Soak, client, processes
+from soak_night import NIGHTS, night, show_nights
 from soak_service import ServedSoak, client_of_service
 
 STALL = 30.0
@@ -103,10 +110,18 @@ def main() -> int:
     for name in ("begin", "pace"):
         parser.add_argument(f"--{name}", type=float, default=0.0, help=argparse.SUPPRESS)
     parser.add_argument("--client", type=int, default=-1, help=argparse.SUPPRESS)
+    parser.add_argument("--night", action="store_true", help="run in virtual time")
+    parser.add_argument("--hours", type=float, default=8.0, help="of a night")
     options = parser.parse_args()
+    if options.night:
+        nights = [night(options.hours, *each, options.seed) for each in NIGHTS]
+        print(json.dumps(nights, indent=2)) if options.json else show_nights(nights)
+        return 1 if any(each["wrong"] for each in nights) else 0
     if options.action or options.client >= 0:
         client(options) if options.action else client_of_service(options)
         return 0
+    # A shell ignores it for what runs in the background, and so would what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="gridwright-soak-") as folder:
         os.environ["GRIDWRIGHT_HOME"] = folder
         soak = (ServedSoak if options.service else Soak)(options, Path(folder))

@@ -13,17 +13,27 @@ pytestmark = pytest.mark.slow
 SOAK = Path(__file__).parents[2] / "tools" / "soak.py"
 
 
-def soaked(*options: str) -> Any:
+def test_every_job_of_a_night_in_virtual_time_ends_once() -> None:
+    nights = run("--night", "--hours", "0.3")
+    assert [each["wrong"] for each in nights] == [[]] * 8
+    rows = [row for each in nights for row in each["kinds"].values() if row]
+    assert sum(row["jobs"] for row in rows) > 1000
+    assert all(sum(row[name] for row in rows) > 10 for name in ("lost", "timed_out", "deaths"))
+
+
+def run(*options: str) -> Any:
     done = subprocess.run(
-        [sys.executable, str(SOAK), "--json", "--machines", "2", "--life", "4", *options],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, str(SOAK), "--json", *options], capture_output=True, text=True, check=False
     )
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)
+    assert done.returncode == 0, found
+    return found
+
+
+def soaked(*options: str) -> Any:
+    found = run("--machines", "2", "--life", "4", *options)
     assert found["wrong"] == []
-    assert done.returncode == 0
     return found
 
 

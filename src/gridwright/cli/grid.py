@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 from time import sleep
@@ -251,6 +252,20 @@ def machines(on: Where = NAME, json: Json = False) -> None:
         rows.append((each["name"], each["state"], doing, str(each["finished"]), str(each["lost"])))
     columns = ("machine", "state", "running", ">finished", ">lost")
     finish(lambda: {"machines": found}, lambda: show(columns, rows), json=json)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the tables.")],
+    on: Annotated[
+        str, option("Name of a grid that is or was served here, or the path of a journal.", "GRID")
+    ] = NAME,
+    json: Json = False,
+) -> None:
+    """Write the history of a grid as CSV tables: jobs, failures, exceptions, decisions."""
+    with closing(grid.find_journal(on)) as journal:
+        files = [str(path) for path in grid.export(journal, folder)]
+    finish(lambda: {"files": files}, lambda: print(*files, sep="\n"), json=json)
 
 
 def _slots(text: str) -> int | dict[str, int]:

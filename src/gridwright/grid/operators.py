@@ -91,6 +91,7 @@ class Operators:
             "late_answers": mapper.late_answers,
             "deaths": mapper.deaths,  # of processes that ran a job
             "timed_out": mapper.limits.exceeded,
+            "retried": book.retried,  # how often a job was tried again after one of these
             "given_up": mapper.given_up,  # jobs without retries left
             "broken": mapper.broken,
             "held_up": self.held_up(),
@@ -291,6 +292,11 @@ class OperatedGrid(ABC):
     operators: Operators
     journal: Journal
     _answers: Answers
+
+    @property
+    def _sends_modules(self) -> bool:
+        """Whether its machines cannot import modules that lie beside the script."""
+        return bool(getattr(self.operators.mapper.executor, "lacks_modules", False))
 
     @abstractmethod
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:

@@ -56,8 +56,9 @@ class Status(dict[str, Any]):
             ", ".join(f"{number} {stage}" for stage, number in ended),
             f"{up} of {len(machines)} {what} up, policy {self['policy']}",
         ]
-        troubles = {"deaths": "processes died", "timed_out": "time-outs", "given_up": "given up"}
-        words += [f"{self[name]} {what}" for name, what in troubles.items() if self[name]]
+        troubles = {"deaths": "processes died", "timed_out": "time-outs", "retried": "retries"}
+        troubles["given_up"] = "given up"
+        words += [f"{self[name]} {what}" for name, what in troubles.items() if self.get(name)]
         words += [f"stopped: {self['broken']}"] if self["broken"] else []
         words += [self["held_up"]] if self["held_up"] else []
         return "\n".join(words)

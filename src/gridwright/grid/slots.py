@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..model import InputError, did_you_mean
+from ..model.file import slot_names
+from .job import Options
 
+__all__ = ["Slots", "any_slot", "check_slots", "hosts_of", "slot_names", "slots_of", "slots_on"]
 Slots = int | Mapping[str, int]
 """How many slots every machine has, or some machines by name; the others have 1."""
 MOST_SLOTS = 10_000
@@ -46,15 +49,6 @@ def slots_of(slots: Slots, machine: str) -> int:
     return slots if isinstance(slots, int) else slots.get(machine, 1)
 
 
-def slot_names(machine: str, slots: int) -> list[str]:
-    """Return the names of the slots of a machine.
-
-    >>> slot_names("big", 3), slot_names("small", 1)
-    (['big/1', 'big/2', 'big/3'], ['small'])
-    """
-    return [machine] if slots == 1 else [f"{machine}/{k + 1}" for k in range(slots)]
-
-
 def hosts_of(executor: Any) -> list[str]:
     """Return the machine that each slot of an executor belongs to, as a list that may grow.
 
@@ -62,6 +56,18 @@ def hosts_of(executor: Any) -> list[str]:
     """
     found: list[str] = getattr(executor, "hosts", executor.machines)
     return found
+
+
+def any_slot(task_class: str, options: Options, executor: Any) -> tuple[str, Options]:
+    """Return the class and the options of a job that may run on any slot of its machine.
+
+    Such jobs are a class of their own, which only these slots can run, so that the policy chooses
+    the slot. Other jobs are returned as they are.
+    """
+    host = options.machine
+    if not host or host in executor.machines:
+        return task_class, options
+    return f"{task_class}@{host}", options._replace(machine="", host=host)
 
 
 def slots_on(executor: Any, machine: str) -> list[str]:

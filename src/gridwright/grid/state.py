@@ -173,6 +173,8 @@ class GridState:
         until the driver takes them."""
         self.given_up: list[tuple[Job, int]] = []
         """Jobs without retries left, and their last machine, until the driver takes them."""
+        self.retried = 0
+        """How often a job was tried again because its process died or it timed out."""
         self.held: dict[int, tuple[Job, int]] = {}
         """Machines that still run a copy of a job that timed out: the job and the attempt."""
         self.released: list[int] = []
@@ -359,7 +361,7 @@ class GridState:
 
     def situation(self) -> Situation:
         """Return the situation to plan for."""
-        able = self.machines["up"] & ~self.closed
+        able = self.machines["up"] & ~self.closed & self.nominal.any(axis=0)
         share = self.machines["availability"] if self.policy.use_availability else 1.0
         return Situation(
             self.nominal.copy(),

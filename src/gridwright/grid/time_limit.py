@@ -62,6 +62,7 @@ class TimeLimits:
         mapper, sent = self.mapper, overdue.sent
         book, now, then = mapper.book, mapper.now(), mapper.settings.on_timeout
         if overdue.is_copy:
+            self.stop(sent.job, sent.attempt)
             turn.out += book.copy_timed_out(now, sent.job, sent.attempt) or []
             return
         name = mapper.executor.machines[sent.machine]
@@ -101,7 +102,8 @@ class TimeLimits:
         """Return the limit of a job in seconds: its own, its class's or the grid's."""
         settings = self.mapper.settings
         if (own := job.options.timeout) is None:
-            name = self.mapper.classes[job.task_class]
+            name, host = self.mapper.classes[job.task_class], job.options.host
+            name = name.removesuffix(f"@{host}") if host else name
             own = settings.class_seconds.get(name, settings.seconds)
         return own or math.inf
 

@@ -16,6 +16,7 @@ from . import command
 from .executors import Executor
 from .executors.local import LocalExecutor
 from .future import FutureInArgumentsError, JobFuture
+from .script_modules import with_script_modules
 from .slots import Slots, slots_on
 from .state import SLOWEST
 from .worker import LARGEST
@@ -98,8 +99,10 @@ def pickled(
     args: Any,
     kwargs: Any,
     owns: Callable[[JobFuture], bool],
+    *,
+    with_modules: bool = False,
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Pickle a call in the form that workers unpickle.
+    """Pickle a call in the form that workers unpickle, with modules beside the script if wanted.
 
     Also return the numbers of the jobs whose futures are among the arguments; ``owns`` tells
     whether a future is of this grid.
@@ -133,6 +136,8 @@ def pickled(
     except Exception as error:
         name = getattr(function, "__name__", function)
         raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+    if with_modules:
+        work = with_script_modules(work, always=bool(needs))
     if len(work) > LARGEST:
         raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
     return work, needs
@@ -173,9 +178,7 @@ def check_name(name: str, what: str) -> None:
 def check_machine(name: str, executor: Executor) -> None:
     """Check that a grid has the machine that a job is meant for, if it is meant for one."""
     machines = executor.machines
-    if name and name not in machines:
-        if slots := slots_on(executor, name):
-            raise InputError(f"machine {name!r} has several slots; choose one: {', '.join(slots)}")
+    if name and name not in machines and not slots_on(executor, name):
         hint = did_you_mean(name, machines) or f"; there are {', '.join(machines)}"
         raise InputError(f"no machine {name!r}{hint}")
 

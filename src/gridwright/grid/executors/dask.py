@@ -49,6 +49,9 @@ class DaskExecutor:
         for each.
     """
 
+    lacks_modules = True
+    """Its machines cannot import modules that lie beside the user's script."""
+
     def __init__(
         self,
         address: str,
