@@ -231,8 +231,12 @@ def adversary(
             seed,
             progress=lambda done, ratio: report("adversary", done, note=f"ratio {ratio:.3f}"),
         )
-    files = {save: found.system.to_file, plot: lambda path: plots.draw_adversary(found, path)}
-    finish(found.as_json, partial(_show_adversary, found), json=json, files=files)
+    finish(
+        found.as_json,
+        partial(_show_adversary, found),
+        json=json,
+        files={save: found.system.to_file, plot: lambda path: plots.draw_adversary(found, path)},
+    )
 
 
 def _limits(text: str) -> tuple[float, float]:
