@@ -141,6 +141,7 @@ class Grid(OperatedGrid, Submitter):
             guessed=rates is None,
             resolution=resolution,
             retries=retries,
+            sends_ahead=True,
         )
         executor = validation.executor_of(on, machines)
         prior = validation.rates_of(rates, names, len(executor.machines))

@@ -24,9 +24,18 @@ from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
 from .event import Entry
-from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
+from .executors import (
+    Ended,
+    Event,
+    Executor,
+    MachineDown,
+    MachineUp,
+    Reading,
+    Returned,
+    Started,
+)
 from .future import RemoteError
-from .job import Cancel, Instruction, Job, Stage
+from .job import CallBack, Cancel, Instruction, Job, Stage
 from .journal import IN_MEMORY, Journal
 from .losses import note_losses, note_stuck
 from .settings import Settings
@@ -38,6 +47,8 @@ INSTANT = 1e-6
 """Seconds that count as no time."""
 AGAIN = 0.01
 """Seconds until a clock that stands still is read again, at the earliest."""
+LOOK_AHEAD = 0.5
+"""Seconds between checks of the jobs that were sent ahead."""
 LAST_TRY = 5.0
 """Seconds for which a grid that closes waits for its journal."""
 
@@ -46,7 +57,8 @@ class _Call(NamedTuple):
     """A change that somebody other than the executor asks for."""
 
     what: Callable[[float], list[Instruction] | None]
-    entry: Entry
+    entry: Entry | None
+    """What to note in the journal if something was changed."""
     answer: Future[bool]
 
 
@@ -102,6 +114,7 @@ class Mapper:
         self._withdrawn: set[int] = set()
         """Jobs that were cancelled before they were in the book."""
         self._pausing: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
         self._unwritten: Turn | None = None
         """The turn that waits to be written; later turns wait for it."""
         self._patience = Patience(journal.path)
@@ -111,6 +124,8 @@ class Mapper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
+        if settings.sends_ahead:
+            self.book.ahead.most = getattr(executor, "most_ahead", 0)
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
             self.book.enough = self._pace.is_spent
             self.book.plans_beside = self._planning.takes_long
@@ -175,7 +190,9 @@ class Mapper:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
-    def call(self, what: Callable[[float], list[Instruction] | None], entry: Entry) -> Future[bool]:
+    def call(
+        self, what: Callable[[float], list[Instruction] | None], entry: Entry | None
+    ) -> Future[bool]:
         """Change the book in the next turn; return a future of whether it was changed."""
         answer: Future[bool] = Future()
         self.hear(_Call(what, entry, answer))
@@ -238,6 +255,7 @@ class Mapper:
             self._try_to_enter(self._inbox.popleft(), turn)
             if self.book.enough():
                 break
+        self._try(lambda: turn.add(self.beliefs.correct_rates(self.now())))
         if self.book.unfinished and not self.broken:
             self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
         while self._coming and not self.broken and not self._pace.left():
@@ -245,6 +263,8 @@ class Mapper:
             if self.book.enough():
                 self._pace.pause_after_this = any(self.book.running)
                 break
+        if not self.broken:
+            self._try(lambda: turn.out.extend(self.book.send_ahead(self.now())))
 
     def _try_to_enter(self, word: _Word, turn: Turn) -> None:
         turn.words.append(word)
@@ -313,6 +333,13 @@ class Mapper:
                 self.futures.pop(job.number, None)
         if self.book.stale:
             self._planning.start()
+        if self.book.ahead.levels and self._looking is None and self._loop is not None:
+            self._looking = self._loop.call_later(LOOK_AHEAD, self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        """Check whether jobs that were sent ahead wait too long."""
+        self._looking = None
+        self.call(self.book.look_ahead, None)
 
     def _enter(self, word: _Word, turn: Turn) -> None:
         now, book = self.now(), self.book
@@ -326,6 +353,8 @@ class Mapper:
                 self.begun(number, name)
             case Ended():
                 self._ended(word, turn)
+            case Returned(machine, number, attempt):
+                turn.out += book.returned(now, number, attempt)
             case Overdue():
                 self.limits.exceed(word, turn)
             case MachineUp(machine):
@@ -350,7 +379,8 @@ class Mapper:
             case _Call(what, entry, answer):
                 said_so = what(now)
                 if said_so is not None:
-                    turn.note(entry)
+                    if entry is not None:
+                        turn.note(entry)
                     turn.out += said_so
                 turn.done.append(partial(_tell, answer, said_so is not None))
             case Planned(plan):
@@ -403,21 +433,24 @@ class Mapper:
             wrong = RemoteError(error.rstrip(), result) if error else None
             turn.done.append(lambda: self.settle(number, result, wrong))
             if not error:
-                turn.add(self.beliefs.ended(job, now))
-        if not self.book.machines[machine].up:  # it counted as down, but it answers
+                self.beliefs.ended(job, now)
+        if not self.book.up[machine]:  # it counted as down, but it answers
             turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _carry_out(self, word: Instruction) -> None:
         if self.broken:
             return
-        self.limits.stop(word.job, word.attempt)
         if isinstance(word, Cancel):
+            self.limits.stop(word.job, word.attempt)
             self.executor.cancel(word.job, word.machine, word.attempt)
             return
         job = self.book.jobs.get(word.job)
-        if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
+        if job is None or not self.book.is_out(job, word.attempt):
             return  # it was cancelled in the same turn
+        if isinstance(word, CallBack):
+            self.executor.call_back(word.job, word.machine, word.attempt)  # type: ignore[attr-defined]
+            return
         try:
             work = self.prepare(job, self.works.get(word.job))
             if job.needs:

@@ -14,6 +14,7 @@ from ..allocation import Situation, groups_of
 from ..compiler.checks import readonly
 from ..policies import Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
+from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ class Line:
     A job that ends while it waits is skipped when its turn comes.
     """
 
-    __slots__ = ("_gone", "_heaps", "_next", "_taken", "levels")
+    __slots__ = ("_gone", "_heaps", "_next", "_size", "_taken", "levels")
 
     def __init__(self) -> None:
         self._heaps: dict[str, list[tuple[int, float, int, Job]]] = {}
@@ -36,12 +37,12 @@ class Line:
         self._taken: dict[str, int] = {}
         """How many jobs of these clients were taken since they wait; a new one begins with the
         least count of the others."""
-        self._gone = self._next = 0
+        self._gone = self._next = self._size = 0
         self.levels: Counter[int] = Counter()
         """How many jobs there are of each priority."""
 
     def __len__(self) -> int:
-        return self.levels.total()
+        return self._size
 
     def __iter__(self) -> Iterator[Job]:
         every = sorted(each for heap in self._heaps.values() for each in heap)
@@ -60,6 +61,7 @@ class Line:
         if client not in self._heaps:
             self._heaps[client] = []
             self._taken[client] = min(self._taken.values(), default=0)
+        self._size += 1
         self.levels[job.options.priority] += 1
         heappush(self._heaps[client], (-job.options.priority, time, number, job))
 
@@ -111,6 +113,7 @@ class Line:
             del self._heaps[client], self._taken[client]
 
     def _forget(self, job: Job) -> None:
+        self._size -= 1
         self.levels[job.options.priority] -= 1
         if not self.levels[job.options.priority]:
             del self.levels[job.options.priority]
@@ -180,6 +183,7 @@ class GridState:
         self.refusals = self.asked = self.plans = 0
         self.machines = records(machines, MACHINE)
         self.classes = records(classes, CLASS)
+        self._name_columns()
         self.machines["up"], self.machines["serving"] = up, -1
         share = np.ones(machines) if availability is None else np.asarray(availability, dtype=float)
         self.machines["availability"] = share
@@ -209,6 +213,7 @@ class GridState:
         self.stale = False
         for j in range(machines):
             self._expect(j)
+        self.ahead = Ahead(self)
         self.mechanism = MECHANISMS[policy.kind](self)
         self._make_plan()
         self.mechanism.recalled()
@@ -220,6 +225,7 @@ class GridState:
         seen = records(1, CLASS)
         seen["arrival"], seen["oldest"] = arrival, np.inf
         self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
+        self._name_columns()
         self.nominal = np.vstack([self.nominal, rates])
         self.rate = np.vstack([self.rate, rates * self.machines["availability"]])
         self._grow((0, 1), (0, 0))
@@ -231,6 +237,7 @@ class GridState:
         """Add a machine, which is not up yet."""
         self._shown = None
         self.own.append(Line())
+        self.ahead.add_machine()
         self.running.append(None)
         self.closed = np.append(self.closed, False)
         self.free = np.append(self.free, self.now)
@@ -238,6 +245,7 @@ class GridState:
         seen = records(1, MACHINE)
         seen["up"], seen["serving"], seen["availability"] = False, -1, 1.0
         self.machines = np.concatenate([self.machines, seen]).view(np.recarray)
+        self._name_columns()
         column = np.asarray(rates, dtype=float)[:, None]
         self.nominal, self.rate = np.hstack([self.nominal, column]), np.hstack([self.rate, column])
         self._grow((0, 0), (0, 1))
@@ -257,6 +265,14 @@ class GridState:
             self._make_plan()
         else:
             self.pending = True
+
+    def _name_columns(self) -> None:
+        """Name the columns that the book changes: quicker than attributes of records."""
+        self.up, self.serving = self.machines["up"], self.machines["serving"]
+        self.backlog, self.work = self.machines["backlog"], self.machines["work"]
+        self.availability = self.machines["availability"]
+        self.seen_waiting, self.oldest = self.classes["waiting"], self.classes["oldest"]
+        self.arrived = self.classes["arrived"]
 
     def view(self) -> View:
         """Return the view for the policy."""
@@ -289,7 +305,7 @@ class GridState:
 
     def can_take(self, machine: int) -> bool:
         """Tell whether a machine is up and takes jobs."""
-        return bool(self.machines[machine].up) and not bool(self.closed[machine])
+        return bool(self.up[machine]) and not bool(self.closed[machine])
 
     def ask(self, subject: int, level: int) -> int:
         """Ask the policy about a machine or a class; it sees the waiting jobs of one priority."""
@@ -299,18 +315,30 @@ class GridState:
             if queue and (len(queue.levels) > 1 or level not in queue.levels)
         ]
         for i in others:
-            seen, is_shown = self.classes[i], self.waiting[i].level() == level
-            seen.waiting = self.waiting[i].levels[level] if is_shown else 0
-            seen.oldest = seen.oldest if is_shown else np.inf
+            is_shown = self.waiting[i].level() == level
+            self.seen_waiting[i] = self.waiting[i].levels[level] if is_shown else 0
+            self.oldest[i] = self.oldest[i] if is_shown else np.inf
         answer = int(self.policy.decide(subject, self.view(), *self.arguments))
         for i in others:
             self._count(i)
         return answer
 
+    def ask_ahead(self, machine: int, level: int) -> int:
+        """Ask the policy about a busy machine, which it sees idle, as it will be."""
+        seen = (self.serving, self.backlog, self.work)
+        before = [column[machine] for column in seen]
+        self.serving[machine], self.backlog[machine], self.work[machine] = -1, 0, 0.0
+        try:
+            return self.ask(machine, level)
+        finally:
+            for column, value in zip(seen, before, strict=True):
+                column[machine] = value
+
     def put(self, job: Job) -> None:
         """Put a job into the queue of its class, in the order of ``since``, or of its machine."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
         self.moved[job.number] = job
+        self.ahead.has_come = True
         if job.pinned >= 0:
             self._assign(job, job.pinned)
             job.stage = Stage.queued
@@ -320,11 +348,12 @@ class GridState:
             self._count(job.task_class)
 
     def give(self, task_class: int, machine: int) -> None:
-        """Give the first job of a class to a machine: to run now, or into its queue."""
+        """Give the first job of a class to a machine: to run now or next, or into its queue."""
         job = self.waiting[task_class].popleft()
         self._count(task_class)
         self._assign(job, machine)
-        if self.running[machine] is None:
+        may_run_next = not self.own[machine] and self.ahead.has_room(machine)
+        if self.running[machine] is None or may_run_next:
             self.send(job)
         else:
             job.stage = Stage.queued
@@ -333,29 +362,46 @@ class GridState:
 
     def start_own(self, machine: int) -> bool:
         """Start the first job of a machine's own queue, if it is free and has one."""
-        is_free = self.running[machine] is None and self.can_take(machine)
-        if is_free and self.own[machine]:
-            self.send(self.own[machine].popleft())
+        if self.running[machine] is None and self.can_take(machine):
+            self.send_own(machine)
         return self.running[machine] is not None
 
+    def send_own(self, machine: int) -> bool:
+        """Send the first job of a machine's own queue to it, if there is one."""
+        own = self.own[machine]
+        if own:
+            self.send(own.popleft())
+            return True
+        return False
+
     def _assign(self, job: Job, machine: int) -> None:
-        m, task_class = self.machines[machine], job.task_class
-        rate = self.rate[task_class, machine]
+        task_class = job.task_class
+        rate = float(self.rate[task_class, machine])
         job.machine, job.assigned = machine, self.now
         job.expected = 1.0 / rate if rate > 0.0 else 0.0
-        m.backlog += 1
-        m.work += job.expected
+        self.backlog[machine] += 1
+        self.work[machine] += job.expected
         self.assigned[task_class, machine] += 1
 
     def send(self, job: Job) -> None:
-        """Start a job on its machine."""
-        job.stage, job.sent = Stage.sent, self.now
+        """Send a job to its machine, which starts it now, or after those that it has."""
+        job.sent = self.now
+        job.attempt += 1
+        if self.running[job.machine] is None:
+            self._run(job)
+        else:
+            self.ahead.add(job)  # the journal need not know: after a restart it waits again
+            self.moved.pop(job.number, None)
+        self.out.append(Send(job.number, job.machine, job.attempt))
+
+    def _run(self, job: Job) -> None:
+        """Note that a machine runs a job that it was sent."""
+        job.stage = Stage.sent
         job.free, job.heard_free = self.free[job.machine], self.heard_free[job.machine]
         self.changed[job.number] = job
-        job.attempt += 1
         self.running[job.machine] = job
-        self.machines[job.machine].serving = job.task_class
-        self.out.append(Send(job.number, job.machine, job.attempt))
+        self.serving[job.machine] = job.task_class
+        self.ahead.changed.add(job.machine)
 
     def situation(self) -> Situation:
         """Return the situation to plan for."""
@@ -378,7 +424,7 @@ class GridState:
             self.plan[:] = self.policy.plan(self.situation())
 
     def _believe(self, machine: int) -> None:
-        self.rate[:, machine] = self.nominal[:, machine] * self.machines[machine].availability
+        self.rate[:, machine] = self.nominal[:, machine] * self.availability[machine]
         self._expect(machine)
 
     def _expect(self, machine: int) -> None:
@@ -388,9 +434,9 @@ class GridState:
             np.divide(1.0, rate, out=known, where=rate > 0.0)
 
     def _count(self, task_class: int) -> None:
-        queue, seen = self.waiting[task_class], self.classes[task_class]
-        seen.waiting = len(queue)
-        seen.oldest = queue.first().since - self.start if queue else np.inf
+        queue = self.waiting[task_class]
+        self.seen_waiting[task_class] = len(queue)
+        self.oldest[task_class] = queue.first().since - self.start if queue else np.inf
 
     def _take_back(self, job: Job, stage: Stage) -> None:
         """End a job in whatever queue or machine it is."""
@@ -400,7 +446,7 @@ class GridState:
             self._close(job, stage)
             self.waiting[job.task_class].drop(job)
             self._count(job.task_class)
-        elif job.stage == Stage.queued:
+        elif job.stage == Stage.queued and not job.is_ahead:
             self._close(job, stage)
             self.own[job.machine].drop(job)
             self._leave_machine(job)
@@ -410,16 +456,25 @@ class GridState:
             self._close(job, stage)
             self.mechanism.freed(job.machine)
 
-    def _stop_running(self, job: Job) -> None:
-        self.running[job.machine] = None
-        self.free[job.machine] = self.heard_free[job.machine] = self.now
-        self.machines[job.machine].serving = -1
+    def _stop_running(self, job: Job, ended: float | None = None) -> None:
+        """Take a job from its machine, which runs the next that it was sent."""
+        machine = job.machine
+        if job.is_ahead:
+            self.ahead.remove(job)
+        else:
+            self.free[machine] = self.now if ended is None else ended
+            self.heard_free[machine] = self.now
+            self.running[machine] = None
+            self.serving[machine] = -1
+            if (following := self.ahead.first(machine)) is not None:
+                self.ahead.remove(following)
+                self._run(following)
         self._leave_machine(job)
 
     def _leave_machine(self, job: Job) -> None:
-        m = self.machines[job.machine]
-        m.backlog -= 1
-        m.work = m.work - job.expected if m.backlog > 0 else 0.0
+        machine = job.machine
+        self.backlog[machine] -= 1
+        self.work[machine] = self.work[machine] - job.expected if self.backlog[machine] > 0 else 0.0
 
     def _close(self, job: Job, stage: Stage) -> None:
         """End a job, and with it those that need its result, unless it has finished."""

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from .event import Entry
-from .job import Job, Send, Stage
+from .job import Job, Send
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class TimeLimits:
     def _look(self, loop: asyncio.AbstractEventLoop, due: float, sent: Send, limit: float) -> None:
         self._timers.pop((sent.job, sent.attempt), None)
         job = self.mapper.book.jobs.get(sent.job)
-        if job is None or job.stage != Stage.sent or job.attempt != sent.attempt:
+        if job is None or not self.mapper.book.is_out(job, sent.attempt):
             return
         # the run may have been paused meanwhile, or the job may have started late
         if (wait := self.mapper.until(self._begun(job) + limit)) > 0:
@@ -130,8 +130,12 @@ class TimeLimits:
     def _begun(self, job: Job) -> float:
         """Return when a job's time limit begins.
 
-        Without a limit of retries, as published, this is when it was sent.
+        Without a limit of retries, as published, this is when it was sent. A job that was sent
+        ahead has not begun.
         """
+        if job.is_ahead:
+            return self.mapper.now()
         if self.mapper.settings.retries is None:
             return job.sent
-        return job.sent + STARTING / self.mapper.unit if math.isnan(job.started) else job.started
+        sent = job.sent if math.isnan(job.free) else max(job.sent, job.free)
+        return sent + STARTING / self.mapper.unit if math.isnan(job.started) else job.started

@@ -130,8 +130,8 @@ class Turn:
         for number in changed:
             book.moved.pop(number, None)
         for number, _ in self.submitted:
-            if (job := book.moved.pop(number, None)) is not None:
-                changed[number] = job
+            book.moved.pop(number, None)
+            changed[number] = book.jobs[number]
         while book.moved and most > 0:
             number, job = book.moved.popitem()
             changed[number] = job

@@ -19,8 +19,20 @@ from typing import Any, Self
 
 from .. import worker
 from ..progress import MACHINE
-from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineError, Frame
-from .protocol import Ended, Started
+from ..worker import (
+    BACK,
+    ENDED,
+    FRAME,
+    HERE,
+    PING,
+    READY,
+    RETURNED,
+    RUN,
+    STARTED,
+    BrokenLineError,
+    Frame,
+)
+from .protocol import Ended, Returned, Started
 
 PATIENCE = 2.0
 """Seconds in which a process must answer a ping."""
@@ -57,7 +69,7 @@ class Pauses:
 
 @dataclass(eq=False)
 class Process:
-    """A process that runs one pickled call at a time, and the guardian that watches it."""
+    """A process that runs pickled calls one after the other, and the guardian that watches it."""
 
     guardian: subprocess.Popen[bytes]
     """The parent of the process. It ends in the same way, after all processes of the jobs."""
@@ -65,7 +77,7 @@ class Process:
     mark: bytes
     """The first bytes of every frame on the socket."""
     hear: Callable[..., None]
-    """Called with ``Started`` or ``Ended`` and the fields of that event after the machine."""
+    """Called with ``Started``, ``Ended`` or ``Returned`` and what follows the machine there."""
     gone: Callable[[str, bool], Awaitable[None]]
     """Awaited when the process has ended, with the reason and whether it died by itself."""
     pid: int = -1
@@ -73,6 +85,7 @@ class Process:
     killed: bool = False
     """Whether we have killed it."""
     watching: asyncio.Task[None] | None = None
+    outbox: list[bytes] = field(default_factory=list)
     pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.Future())
@@ -104,15 +117,29 @@ class Process:
         return self
 
     def run(self, job: int, attempt: int, work: bytes) -> None:
-        """Send it a call."""
-        self.writer.write(Frame(RUN, job, attempt, body=work).pack(self.mark))
+        """Send it a call, to be run after those that it has."""
+        self._send(Frame(RUN, job, attempt, body=work))
+
+    def call_back(self, job: int, attempt: int) -> None:
+        """Ask it for a call that it has not begun."""
+        self._send(Frame(BACK, job, attempt))
+
+    def _send(self, frame: Frame) -> None:
+        """Send a frame, together with the others of this moment."""
+        if not self.outbox:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self.outbox.append(frame.pack(self.mark))
+
+    def _flush(self) -> None:
+        frames, self.outbox = self.outbox, []
+        self.writer.write(b"".join(frames))
 
     async def ping(self) -> float:
         """Return the seconds that it takes to answer; raise TimeoutError if it does not."""
         loop = asyncio.get_running_loop()
         began, number = loop.time(), next(self.numbers)
         answer = self.pings[number] = loop.create_future()
-        self.writer.write(Frame(PING, number).pack(self.mark))
+        self._send(Frame(PING, number))
         try:
             async with asyncio.timeout(PATIENCE):
                 await answer
@@ -184,6 +211,8 @@ class Process:
             pass  # whoever killed it has given up its job
         elif frame.kind == STARTED:
             self.hear(Started, *about)
+        elif frame.kind == RETURNED:
+            self.hear(Returned, frame.job, frame.attempt)
         elif frame.kind == ENDED:
             self.hear(Ended, *about, frame.body, frame.error.decode(errors="replace"))
 
