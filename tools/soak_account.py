@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gridwright.grid import Journal, Stage
 
-__all__ = ["Account", "account", "lines"]
+__all__ = ["Account", "Keyed", "account", "keyed_account", "lines"]
 
 
 class Account(NamedTuple):
@@ -17,6 +17,17 @@ class Account(NamedTuple):
     longest_stall: float
     """Seconds in which innocent jobs waited and none ended, at most, while a client ran."""
     wrong: list[str]
+
+
+class Keyed(NamedTuple):
+    """A planned job of a soak with a service."""
+
+    kind: str
+    key: str
+    clients: Sequence[int]
+    """The clients that submit it."""
+    outcome: str
+    """What they should be told."""
 
 
 def account(
@@ -53,6 +64,51 @@ def account(
             row.update({str(job.stage): 1, "attempts": job.attempt, "runs": runs[k]})
         trouble = trouble_with(kept.get(number), kinds[k] in finish, runs[k], tries[k])
         wrong += [f"job {number} ({kinds[k]}) {trouble}"] * bool(trouble)
+    rows = {kind: dict(table[kind]) for kind in sorted(table)}
+    return Account(rows, longest_stall(kept, lives, origin), wrong)
+
+
+def keyed_account(
+    folder: Path,
+    journal: Path,
+    jobs: Sequence[Keyed],
+    finish: Collection[str],
+    lives: Sequence[Sequence[float]],
+) -> Account:
+    """Compare what each client of a service was told of its keys with what the journal has.
+
+    ``lives`` are those of the service; the other arguments are as for `account`.
+    """
+    runs = Counter(map(int, lines(folder / "runs")))
+    kept, ends, origin = read(journal)
+    wrong = [f"job {number} has ended {n} times" for number, n in ends.items() if n > 1]
+    by_key: defaultdict[str, list[Any]] = defaultdict(list)
+    for each in kept.values():
+        by_key[each.job.key].append(each)
+    heard: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for client in {client for job in jobs for client in job.clients}:
+        for line in lines(folder / f"heard-{client}"):
+            number, words = line.split(" ", 1)
+            heard[client, int(number)].append(words)
+    table: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for k, planned in enumerate(jobs):
+        row, found = table[planned.kind], by_key.pop(planned.key, [])
+        row.update({"keys": 1, "jobs": len(found), "runs": runs[k]})
+        if len(found) != 1:
+            wrong.append(f"{planned.key} ({planned.kind}) has {len(found)} jobs in the journal")
+            continue
+        job = found[0].job
+        row.update({str(job.stage): 1, "attempts": job.attempt})
+        trouble = trouble_with(found[0], planned.kind in finish, runs[k], 1)
+        if not trouble and planned.kind in finish and job.stage != Stage.finished:
+            trouble = f"is {job.stage}: {found[0].error[-200:]}"
+        wrong += [f"{planned.key} ({planned.kind}) {trouble}"] * bool(trouble)
+        for client in planned.clients:
+            said = heard[client, k]
+            row["answers"] += len(said)
+            if said != [f"{job.number} {planned.outcome}"]:
+                wrong.append(f"client {client} was told of {planned.key}, job {job.number}: {said}")
+    wrong += [f"nobody has planned {key}" for key in by_key]
     rows = {kind: dict(table[kind]) for kind in sorted(table)}
     return Account(rows, longest_stall(kept, lives, origin), wrong)
 

@@ -1,14 +1,20 @@
 """``gridwright grid``: a grid as a service, used from any shell."""
 
+import csv
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from gridwright import Grid, JobLostError
 
 pytestmark = pytest.mark.slow
 COMMAND = [sys.executable, "-m", "gridwright"]
@@ -89,6 +95,10 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
         (("serve", "--port", "99999"), "expected 0 to 65535"),
         (("serve", "--timeout", "-1"), "timeout is -1"),
         (("serve", "--retries", "-1"), "retries is -1"),
+        (("serve", "--slots", "many"), "--slots is 'many'; expected a number, or as big=8"),
+        (("serve", "--slots", "0"), "slots is 0"),
+        (("serve", "--machines", "a,b", "--slots", "c=2"), "slots: no machine 'c'"),
+        (("export", "tables"), "no grid 'grid'; expected the name of a grid that is or was served"),
         (("jobs", "--stage", "lost"), "expected one of blocked, waiting"),
         (("submit", "--env", "WORD", "--", "true"), "expected NAME=VALUE"),
     ],
@@ -107,3 +117,45 @@ def test_one_name_is_served_once(farm: Any) -> None:
     found = grid("serve", "--name", "farm")
     assert found.returncode == 2
     assert "another grid is writing" in " ".join(found.stderr.split())
+
+
+def test_the_history_of_a_grid_has_retries_time_outs_and_kills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    with Grid("fcfs", 2, journal=tmp_path / "home" / "grids" / "farm.sqlite") as farm:
+        fine = farm.options(key="fine", priority=3).submit(pow, 2, 3)
+        with pytest.raises(JobLostError):
+            farm.options(retries=1).submit(os._exit, 7).result(WAIT)
+        with pytest.raises(JobLostError):
+            farm.options(timeout=0.3).submit(time.sleep, 1000).result(WAIT)
+        status = farm.status()
+    assert fine.result() == 8
+    counts = {name: status[name] for name in ("deaths", "timed_out", "retried", "given_up")}
+    assert counts == {"deaths": 2, "timed_out": 1, "retried": 1, "given_up": 2}
+    found = said("export", "--on", "farm", str(tmp_path / "tables"))
+    tables = {Path(name).name: read(Path(name)) for name in found["files"]}
+    names = ("key", "class", "stage", "priority", "attempts", "timed out", "deaths")
+    assert [tuple(row[name] for name in names) for row in tables["jobs.csv"]] == [
+        ("fine", "pow", "finished", "3", "1", "0", "0"),
+        ("", "_exit", "failed", "0", "2", "0", "2"),
+        ("", "sleep", "failed", "0", "1", "1", "0"),
+    ]
+    assert "status 7" in tables["jobs.csv"][1]["causes"]
+    kinds = Counter(row["event"] for row in tables["exceptions.csv"])
+    assert kinds["failed"] == 2
+    assert kinds["timed out"] == 1
+    assert kinds["lost"] == 2
+    assert tables["decisions.csv"]
+    overall = tables["classes.csv"][-1]
+    assert (overall["class"], overall["finished"], overall["deaths"]) == ("all", "1", "2")
+    path = tmp_path / "home" / "grids" / "farm.sqlite"
+    again = [*COMMAND, "runs", "export", str(path), str(tmp_path / "more")]
+    done = subprocess.run(again, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == len(tables)
+    assert read(tmp_path / "more" / "jobs.csv") == tables["jobs.csv"]
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import InputError, compare, load, simulate
+from gridwright import InputError, System, compare, load, simulate
 from gridwright.statistics import Estimate
 
 
@@ -217,3 +217,18 @@ def test_progress_is_reported_and_a_stop_is_quick() -> None:
         threading.Event().wait(0.01)
     assert shares == sorted(shares)
     assert not left()
+
+
+@pytest.mark.parametrize("policy", ["mct", "pas_dg"])
+def test_slots_are_equal_machines(policy: str) -> None:
+    parts: dict[str, Any] = {
+        "arrivals": [5, 4],
+        "rates": [[2, 3], [1, 4]],
+        "groups": ["big", "small"],
+        "failures": {"mean_uptime": 50, "mean_repair": 5},
+    }
+    slots = simulate(System(**parts, slots=[4, 1]), policy, 200, 2).as_json()
+    equal = simulate(System(**parts, counts=[4, 1]), policy, 200, 2).as_json()
+    names = [[each.pop("name") for each in found["machines"]] for found in (slots, equal)]
+    assert names == [[f"big{sign}{k}" for k in (1, 2, 3, 4)] + ["small"] for sign in "/."]
+    assert {**slots, "seconds": 0.0} == {**equal, "seconds": 0.0}

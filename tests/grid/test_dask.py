@@ -230,6 +230,8 @@ def test_wrong_use(cluster: Cluster) -> None:
         DaskExecutor(cluster.address, [])
     with pytest.raises(InputError, match="slots is 0"):
         DaskExecutor(cluster.address, slots=0)
+    with pytest.raises(InputError, match="slots: no machine '3'; there are 1, 2"):
+        DaskExecutor(cluster.address, slots={"1": 2, "3": 2})
 
 
 def test_nobody_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,29 @@ def test_groups_spread_over_machines() -> None:
     assert system.effective.tolist() == [[4, 3, 3, 3], [2, 10, 10, 10]]
 
 
+def test_slots_spread_over_machines(tmp_path: Path) -> None:
+    system = System(**TWO, groups=["big", "small"], counts=[2, 1], slots=[2, 1])
+    assert system.machines == ("big.1/1", "big.1/2", "big.2/1", "big.2/2", "small")
+    assert system.nominal.tolist() == [[8, 8, 8, 8, 3], [4, 4, 4, 4, 10]]
+    assert System(**TWO, slots=2).machines == ("1/1", "1/2", "2/1", "2/2")
+    assert System(**TWO, slots=1) == System(**TWO)
+    system.to_file(tmp_path / "slots.toml")
+    assert System.from_file(tmp_path / "slots.toml") == system
+
+
+@pytest.mark.parametrize(
+    ("slots", "message"),
+    [
+        (0, "slots"),
+        ([1], "slots has 1 entries; expected 2, one per column of rates"),
+        (100_000, "slots add up to 200,000 machines; expected at most 100,000"),
+    ],
+)
+def test_wrong_slots(slots: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        System(**TWO, slots=slots)
+
+
 def test_availability_per_machine() -> None:
     system = System(**TWO, counts=[1, 2], availability=[1, 0.5, MarkovChain(**CHAIN)])
     assert system.machines == ("1", "2", "3")

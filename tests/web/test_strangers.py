@@ -63,6 +63,8 @@ def many(classes: int, machines: int) -> dict[str, Any]:
         ),
         ({**many(501, 1), "counts": [1000]}, "501,000 pairs (501 classes on 1,000 machines)"),
         ({**TWO, "counts": [9_999, 2]}, "10,001 machines"),
+        ({**TWO, "counts": [1, 1], "slots": [9_999, 2]}, "10,001 machines"),
+        ({**TWO, "slots": 5_001}, "10,002 machines"),
     ],
 )
 def test_what_is_too_large_is_refused(api: Any, document: dict[str, Any], words: str) -> None:

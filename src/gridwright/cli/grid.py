@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 from time import sleep
@@ -34,6 +35,9 @@ def serve(
     machines: Annotated[
         str | None, option("How many machines, or their names separated by commas.", "N|NAMES")
     ] = None,
+    slots: Annotated[
+        str, option("Jobs at the same time on each machine, or as big=8,small=2.", "N|NAME=N,…")
+    ] = "1",
     on: Annotated[
         str | None, option("Dask scheduler whose workers run the jobs; by default local processes.")
     ] = None,
@@ -61,7 +65,13 @@ def serve(
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     farm = service.ServedGrid(
-        policy, chosen, on=on, journal=journal, timeout=timeout, retries=retries
+        policy,
+        chosen,
+        slots=_slots(slots),
+        on=on,
+        journal=journal,
+        timeout=timeout,
+        retries=retries,
     )
     try:
         served = service.serve(farm, name, host, port, tls_cert, tls_key)
@@ -242,6 +252,30 @@ def machines(on: Where = NAME, json: Json = False) -> None:
         rows.append((each["name"], each["state"], doing, str(each["finished"]), str(each["lost"])))
     columns = ("machine", "state", "running", ">finished", ">lost")
     finish(lambda: {"machines": found}, lambda: show(columns, rows), json=json)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the tables.")],
+    on: Annotated[
+        str, option("Name of a grid that is or was served here, or the path of a journal.", "GRID")
+    ] = NAME,
+    json: Json = False,
+) -> None:
+    """Write the history of a grid as CSV tables: jobs, failures, exceptions, decisions."""
+    with closing(grid.find_journal(on)) as journal:
+        files = [str(path) for path in grid.export(journal, folder)]
+    finish(lambda: {"files": files}, lambda: print(*files, sep="\n"), json=json)
+
+
+def _slots(text: str) -> int | dict[str, int]:
+    """Read --slots: a number, or numbers by machine."""
+    if text.isdecimal():
+        return int(text)
+    by_machine = [each.rpartition("=")[::2] for each in listed(text)]
+    if not by_machine or not all(name and number.isdecimal() for name, number in by_machine):
+        raise model.InputError(f"--slots is {text!r}; expected a number, or as big=8,small=2")
+    return {name: int(number) for name, number in by_machine}
 
 
 def _find(farm: grid.Client, job: str) -> grid.JobFuture:

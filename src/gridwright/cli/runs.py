@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from typer.core import TyperGroup
 from . import options
 from .options import path_option, policy_option
 from .output import check_files, finish, known, show
-from .packages import plots, testbed
+from .packages import grid, plots, testbed
 from .run import conduct_and_show, given_options, place, show_report
 
 
@@ -102,10 +103,18 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the tables.")],
     json: options.Json = False,
 ) -> None:
-    """Write everything about a run as CSV tables."""
-    with testbed.Run.find(number) as run:
-        files = [str(path) for path in testbed.export(run, folder)]
+    """Write everything about a run, or about a grid with this name or journal, as CSV tables."""
+    files = [str(path) for path in _exported(number, folder)]
     finish(lambda: {"files": files}, lambda: print(*files, sep="\n"), json=json)
+
+
+def _exported(number: str, folder: Path) -> list[Path]:
+    if not number.isdecimal():
+        with closing(grid.find_journal(number)) as journal:
+            if journal.told("kind").get("kind") == "grid":
+                return grid.export(journal, folder)
+    with testbed.Run.find(number) as run:
+        return testbed.export(run, folder)
 
 
 @app.command()

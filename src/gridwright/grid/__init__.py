@@ -5,6 +5,7 @@ from .book import Book
 from .client import Client, connect
 from .future import JobFuture
 from .grid import Grid
+from .history import export, find_journal
 from .job import Cancel, Send, Stage
 from .journal import Journal
 from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, queues, statistics
@@ -34,6 +35,8 @@ __all__ = [
     "connect",
     "corrections_of",
     "event_page",
+    "export",
+    "find_journal",
     "find_running",
     "here",
     "job_page",

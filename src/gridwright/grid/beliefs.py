@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,13 @@ LEAST = 1e-3
 class Beliefs:
     """Changes the assumptions of a book when measurements differ from them."""
 
-    def __init__(self, book: Book, corrections: Corrections, *, guessed: bool) -> None:
+    def __init__(
+        self, book: Book, corrections: Corrections, *, guessed: bool, hosts: Sequence[str] = ()
+    ) -> None:
         self.book, self.corrections = book, corrections
         arrivals = np.array(book.classes["arrival"], dtype=float)
-        self.learner = Learner(book.nominal, arrivals, book.start, corrections, guessed=guessed)
+        first = (book.nominal, arrivals, book.start)
+        self.learner = Learner(*first, corrections, guessed=guessed, hosts=hosts)
         self.predicted: dict[int, float] = {}
         """The last predicted availability of each machine."""
         self.imposed: dict[int, float] = {}
@@ -44,10 +48,10 @@ class Beliefs:
         self.book.add_class(rates, arrival)
         self.learner.add_class(rates, arrival)
 
-    def add_machine(self, rates: Floats) -> None:
-        """Add a machine."""
+    def add_machine(self, rates: Floats, host: str = "") -> None:
+        """Add a machine, or a slot of the machine ``host``."""
         self.book.add_machine(rates)
-        self.learner.add_machine(rates)
+        self.learner.add_machine(rates, host)
 
     def arrived(self, task_class: int, now: float) -> Answer:
         """Note an arrival."""
@@ -138,6 +142,9 @@ class Learner:
     The initial rates count for ``trust`` jobs. If they were only a guess, a class counts as fast on
     a machine as elsewhere until it has run there a few times, and before it has run anywhere, as
     fast as all other classes.
+
+    ``hosts`` names the machine of each slot, if machines have several. What is measured on the
+    slots of a machine counts for all of them.
     """
 
     def __init__(
@@ -148,16 +155,20 @@ class Learner:
         corrections: Corrections,
         *,
         guessed: bool = False,
+        hosts: Sequence[str] = (),
     ) -> None:
         self.prior, self.first_arrivals = prior.copy(), arrivals.copy()
         self.corrections, self.start = corrections, start
         self.guessed = guessed
         self.trust = 0.0 if guessed else corrections.trust
-        self.count = np.zeros_like(prior)
-        self.time = np.zeros_like(prior)
+        self._hosts: dict[str, int] = {}
+        self.host = np.zeros(0, np.int64)
+        """The column of each slot in what is measured."""
+        self.count, self.time = np.zeros((2, len(prior), 0))
+        self.turns, self.wasted = np.zeros((2, 0))
+        for j in range(prior.shape[1]):
+            self._add_slot(hosts[j] if hosts else "")
         self.arrived = np.zeros(len(prior))
-        self.turns = np.zeros(prior.shape[1])
-        self.wasted = np.zeros(prior.shape[1])
         self.warm: set[tuple[int, int]] = set()
         self.awake: set[int] = set()
         self._looked = start
@@ -169,9 +180,17 @@ class Learner:
         self.arrived = np.append(self.arrived, 0.0)
         self.first_arrivals = np.append(self.first_arrivals, arrival)
 
-    def add_machine(self, prior: Floats) -> None:
-        """Add a machine."""
+    def add_machine(self, prior: Floats, host: str = "") -> None:
+        """Add a machine, or a slot of the machine ``host``."""
         self.prior = np.hstack([self.prior, prior[:, None]])
+        self._add_slot(host)
+
+    def _add_slot(self, host: str) -> None:
+        known, new = self._hosts.get(host) if host else None, len(self.turns)
+        self.host = np.append(self.host, new if known is None else known)
+        if known is not None:
+            return
+        self._hosts[host] = new
         self.count, self.time = (np.pad(each, ((0, 0), (0, 1))) for each in (self.count, self.time))
         self.turns, self.wasted = np.append(self.turns, 0.0), np.append(self.wasted, 0.0)
 
@@ -186,8 +205,8 @@ class Learner:
         if self.guessed and (task_class, machine) not in self.warm:
             self.warm.add((task_class, machine))
             return
-        self.count[task_class, machine] += 1
-        self.time[task_class, machine] += max(time, 1e-9)
+        self.count[task_class, self.host[machine]] += 1
+        self.time[task_class, self.host[machine]] += max(time, 1e-9)
 
     def waited(self, machine: int, time: float) -> None:
         """Note how much time a machine lost around a job.
@@ -200,8 +219,8 @@ class Learner:
         if machine not in self.awake:
             self.awake.add(machine)
             return
-        self.turns[machine] += 1
-        self.wasted[machine] += max(time, 0.0)
+        self.turns[self.host[machine]] += 1
+        self.wasted[self.host[machine]] += max(time, 0.0)
 
     def came(self, task_class: int, now: float) -> bool:
         """Note an arrival; return whether it is time to check the arrival rates."""
@@ -225,7 +244,7 @@ class Learner:
         if self.corrections.overhead:
             there = self.turns > 0
             delay = np.where(there, self.wasted / np.where(there, self.turns, 1.0), 0.0)
-            found = np.where(found > 0, found / (1.0 + found * share * delay), 0.0)
+            found = np.where(found > 0, found / (1.0 + found * share * delay[self.host]), 0.0)
         limit = self.corrections.thresholds("rate_threshold", len(believed), load)
         return found if _differs(found, believed, limit[:, None]) else None
 
@@ -248,8 +267,9 @@ class Learner:
             ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
             usual = np.where(ran > 0, ran / np.where(ran > 0, spent, 1.0), ran.sum() / spent.sum())
             given = np.broadcast_to(usual[:, None], able.shape)
-        time = self.time + trust / np.where(able, given, 1.0)
-        found = np.where(time > 0, (self.count + trust) / np.where(time > 0, time, 1.0), given)
+        count, time = self.count[:, self.host], self.time[:, self.host]
+        time = time + trust / np.where(able, given, 1.0)
+        found = np.where(time > 0, (count + trust) / np.where(time > 0, time, 1.0), given)
         return np.where(able, found, 0.0)
 
 

@@ -238,6 +238,7 @@ class Book(GridState):
             self._retry(job)
             self.mechanism.retried(job.task_class, machine)
         else:
+            self.retried += 1
             if then == "duplicate":
                 job.copies[attempt] = Copy(machine, job.sent, job.started)
             self._lose_machines([machine], silent=True)
@@ -381,6 +382,7 @@ class Book(GridState):
         """Let a job wait again, behind the others of its class if retries have a limit."""
         if self.retries is not None:
             job.since = self.now
+        self.retried += 1
         self.put(job)
 
     def _stop_copies(self, job: Job) -> None:

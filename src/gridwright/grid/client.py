@@ -48,6 +48,10 @@ class Client(Submitter):
     once is submitted once.
     """
 
+    @property
+    def _sends_modules(self) -> bool:
+        return True
+
     def __init__(self, place: Place, *, client: str = "", patience: float = 30.0) -> None:
         self.place, self.patience = place, patience
         self.client = client or f"{getpass.getuser()}@{socket.gethostname()}"

@@ -32,6 +32,7 @@ from .operators import OperatedGrid, Operators
 from .ownership import home
 from .progress import show_progress
 from .settings import Corrections, Settings, corrections_of
+from .slots import Slots, hosts_of
 from .submitter import CHUNK, Call, Chosen, Sent, Submitter
 from .turn import Receipt, Submission, patiently
 
@@ -60,6 +61,8 @@ class Grid(OperatedGrid, Submitter):
     machines
         How many machines to use, or their names. By default two local processes, or all workers of
         a cluster.
+    slots
+        Jobs at the same time on each machine, or a dict of machines and their numbers.
     on
         Where jobs run: by default in processes of this computer; at ``tcp://HOST:PORT`` or
         ``tls://HOST:PORT``, on the workers of that Dask scheduler; or an executor of your own.
@@ -69,7 +72,7 @@ class Grid(OperatedGrid, Submitter):
         not among them, it is the first of them.
     rates
         Initial execution rates [class, machine]; by default all are equal. Measured rates replace
-        them.
+        them. All slots of a machine have the same.
     journal
         The file that stores jobs and events. An existing journal is continued: jobs that have not
         ended run again.
@@ -112,6 +115,7 @@ class Grid(OperatedGrid, Submitter):
         policy: Policy | str = "pas_dg",
         machines: int | Sequence[str] | None = None,
         *,
+        slots: Slots = 1,
         on: Executor | str | None = None,
         classes: Sequence[str] = (),
         rates: Any = None,
@@ -128,34 +132,30 @@ class Grid(OperatedGrid, Submitter):
     ) -> None:
         on = validation.renamed_place(on, executor, address, "Grid")
         chosen = find_policy(policy)
-        if type(retries) is not int or retries < 0:
-            raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
         names = validation.names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
-        by_class = dict(timeout) if isinstance(timeout, Mapping) else {}
         settings = Settings(
             timeout=timeout_factor,
             seconds=0.0 if isinstance(timeout, Mapping) else timeout,
-            class_seconds=by_class,
+            class_seconds=dict(timeout) if isinstance(timeout, Mapping) else {},
             on_timeout=on_timeout,
             corrections=corrections_of(corrections),
             guessed=rates is None,
             resolution=resolution,
-            retries=retries,
+            retries=validation.checked_retries(retries),
             sends_ahead=True,
         )
-        executor = validation.executor_of(on, machines)
-        prior = validation.rates_of(rates, names, len(executor.machines))
+        executor = validation.executor_of(on, machines, slots)
+        prior = validation.rates_of(rates, names, hosts_of(executor))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
         self._pid, self._durable = os.getpid(), durable
-        self._numbers = Lock()
         self._next = self._reserved = 0
         self._answers = Answers()
         self._named = names
         """The classes that were given: jobs of other functions belong to the first."""
         self._keys: dict[str, JobFuture] = {}
         """The futures of jobs with keys that have not ended."""
-        self._keying = Lock()
+        self._numbers, self._keying = Lock(), Lock()
         self._pending: dict[int, JobFuture] = {}
         """The futures of jobs that have not ended."""
         self._ended = Condition()
@@ -339,7 +339,7 @@ class Grid(OperatedGrid, Submitter):
         self._check_open()
         if self._leaving:
             raise GridClosedError("the grid is shut down: it takes no more jobs")
-        validation.check_machine(chosen.machine, self.mapper.executor.machines)
+        validation.check_machine(chosen.machine, self.mapper.executor)
         if not any(call.key for call in calls):
             return self._hand_over(name, calls, chosen)
         with self._keying:  # one thread at a time looks for keys and adds them

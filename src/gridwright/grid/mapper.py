@@ -39,6 +39,7 @@ from .job import CallBack, Cancel, Instruction, Job, Stage
 from .journal import IN_MEMORY, Journal
 from .losses import note_losses, note_stuck
 from .settings import Settings
+from .slots import hosts_of
 from .time_limit import Overdue, TimeLimits
 from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
 from .worker import LARGEST, cut, with_results
@@ -92,7 +93,8 @@ class Mapper:
         believed = (rates, arrivals, availability)
         start, retries = self.now(), settings.retries
         self.book = Book(policy, *believed, up=False, start=start, retries=retries)
-        self.beliefs = Beliefs(self.book, settings.corrections, guessed=settings.guessed)
+        guessed, hosts = settings.guessed, hosts_of(executor)
+        self.beliefs = Beliefs(self.book, settings.corrections, guessed=guessed, hosts=hosts)
         self.futures: dict[int, Answer] = {}
         self.works = Calls(journal)
         self.prepare: Callable[[Job, bytes], bytes] = lambda job, work: work
@@ -359,7 +361,8 @@ class Mapper:
                 self.limits.exceed(word, turn)
             case MachineUp(machine):
                 if machine >= len(book.machines):
-                    self.beliefs.add_machine(np.ones(len(self.classes)))
+                    host = hosts_of(self.executor)[machine]
+                    self.beliefs.add_machine(np.ones(len(self.classes)), host)
                 turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
                 book.machine_found(self.executor.machines[machine], machine)
                 turn.out += book.machine_down(now, machine)  # if the grid missed that it was gone

@@ -7,6 +7,7 @@ import contextlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
 from typing import Any
 
 from ..model import GridTimeoutError, InputError, did_you_mean
@@ -18,15 +19,36 @@ from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .prediction import Prediction
 from .progress import Status
+from .slots import hosts_of, slots_on
 from .turn import patiently
 
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
+_Action = Callable[..., Coroutine[Any, Any, Any]]
 GLANCE = 0.2
 """Seconds between checks for requests of other processes."""
 
 
+def _on_every_slot(verb: _Action) -> _Action:
+    """Let an action on a machine with several slots do the same to each of them.
+
+    It returns the largest of what they return: whether any has changed, or the slowest answer.
+    """
+
+    @wraps(verb)
+    async def act(self: Operators, machine: str, *rest: Any, **options: Any) -> Any:
+        executor = self.mapper.executor
+        slots = [] if machine in executor.machines else slots_on(executor, machine)
+        names = slots or [machine]
+        return max(await asyncio.gather(*(verb(self, name, *rest, **options) for name in names)))
+
+    return act
+
+
 class Operators:
-    """The actions of operators, in the thread of the grid's event loop."""
+    """The actions of operators, in the thread of the grid's event loop.
+
+    The name of a machine with several slots stands for all of them.
+    """
 
     def __init__(self, mapper: Mapper) -> None:
         self.mapper, self.book = mapper, mapper.book
@@ -42,6 +64,7 @@ class Operators:
         copies = {machine: job for machine, (job, _) in book.held.items()}
         jobs = [job or copies.get(machine) for machine, job in enumerate(book.running)]
         running = [None if job is None else job.number for job in jobs]
+        hosts = hosts_of(mapper.executor)
         now = {
             "policy": str(book.policy),
             "classes": {
@@ -58,6 +81,7 @@ class Operators:
                     "paused": bool(book.closed[j]),
                     "running": running[j],
                     "queued": len(book.own[j]),
+                    "host": hosts[j],  # the machine that it is a slot of
                 }
                 for j, name in enumerate(mapper.executor.machines)
             },
@@ -67,6 +91,7 @@ class Operators:
             "late_answers": mapper.late_answers,
             "deaths": mapper.deaths,  # of processes that ran a job
             "timed_out": mapper.limits.exceeded,
+            "retried": book.retried,  # how often a job was tried again after one of these
             "given_up": mapper.given_up,  # jobs without retries left
             "broken": mapper.broken,
             "held_up": self.held_up(),
@@ -92,6 +117,7 @@ class Operators:
             return "no machine is busy, and the policy starts none of the waiting jobs"
         return ""
 
+    @_on_every_slot
     async def start(self, machine: str) -> bool:
         """Start a machine that was killed or has failed; its paused state does not change."""
         number = self._number(machine)
@@ -102,11 +128,13 @@ class Operators:
         self.mapper.executor.repair(number)
         return True
 
+    @_on_every_slot
     async def pause(self, machine: str) -> bool:
         """Give a machine no more jobs; its running job continues."""
         number = self._number(machine)
         return await self._tell("paused", machine, lambda now: self.book.close(now, number))
 
+    @_on_every_slot
     async def resume(self, machine: str) -> bool:
         """Give a machine jobs again; start it if it was killed."""
         number = self._number(machine)
@@ -114,6 +142,7 @@ class Operators:
         self.mapper.executor.repair(number)
         return await self._tell("resumed", machine, lambda now: self.book.open(now, number))
 
+    @_on_every_slot
     async def drain(self, machine: str) -> bool:
         """Give a machine no more jobs, and wait until its running job has ended."""
         number = self._number(machine)
@@ -122,6 +151,7 @@ class Operators:
             await asyncio.sleep(0.02)
         return True
 
+    @_on_every_slot
     async def ping(self, machine: str) -> float:
         """Return the seconds that a machine takes to answer."""
         try:
@@ -129,6 +159,7 @@ class Operators:
         except TimeoutError:
             raise GridTimeoutError(f"machine {machine} does not answer") from None
 
+    @_on_every_slot
     async def kill(self, machine: str) -> bool:
         """Kill a machine, even in the middle of a job, until it is resumed."""
         number = self._number(machine)
@@ -137,6 +168,7 @@ class Operators:
         self.mapper.executor.fail(number)
         return True
 
+    @_on_every_slot
     async def fail(self, machine: str, period: float, *, silent: bool = False) -> bool:
         """Take a machine away for some time units: it loses its job."""
         number = self._number(machine)
@@ -153,6 +185,7 @@ class Operators:
         self._after(period, "repair", number, repair)
         return True
 
+    @_on_every_slot
     async def impose(self, machine: str, availability: float, period: float) -> bool:
         """Set the CPU availability that is assumed of a machine, for some time units."""
         number = self._number(machine)
@@ -175,6 +208,7 @@ class Operators:
             availability=availability,
         )
 
+    @_on_every_slot
     async def predict(self, machine: str, prediction: Any) -> bool:
         """Change how a machine's CPU availability is predicted."""
         number, way = self._number(machine), Prediction.of(prediction)
@@ -258,6 +292,11 @@ class OperatedGrid(ABC):
     operators: Operators
     journal: Journal
     _answers: Answers
+
+    @property
+    def _sends_modules(self) -> bool:
+        """Whether its machines cannot import modules that lie beside the script."""
+        return bool(getattr(self.operators.mapper.executor, "lacks_modules", False))
 
     @abstractmethod
     def _wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
@@ -33,36 +34,56 @@ class Status(dict[str, Any]):
         return sum(each["running"] is not None for each in self["machines"].values())
 
     @property
+    def slots(self) -> dict[str, list[dict[str, Any]]]:
+        """The slots of each machine."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for each in self["machines"].values():
+            found.setdefault(each["host"], []).append(each)
+        return found
+
+    @property
     def done(self) -> int:
         """The jobs that have ended since the grid was opened."""
         return sum(self["ended"].values())
 
     def __str__(self) -> str:
         machines, ended = self["machines"], self["ended"].items()
-        up = sum(each["up"] for each in machines.values())
+        up, hosts = sum(each["up"] for each in machines.values()), len(self.slots)
+        has_slots = len(machines) > hosts
+        what = f"slots of {hosts} machine{'s' * (hosts > 1)}" if has_slots else "machines"
         words = [
             f"{self.running} running, {self.waiting} waiting, {self['blocked']} waiting for others",
             ", ".join(f"{number} {stage}" for stage, number in ended),
-            f"{up} of {len(machines)} machines up, policy {self['policy']}",
+            f"{up} of {len(machines)} {what} up, policy {self['policy']}",
         ]
-        troubles = {"deaths": "processes died", "timed_out": "time-outs", "given_up": "given up"}
-        words += [f"{self[name]} {what}" for name, what in troubles.items() if self[name]]
+        troubles = {"deaths": "processes died", "timed_out": "time-outs", "retried": "retries"}
+        troubles["given_up"] = "given up"
+        words += [f"{self[name]} {what}" for name, what in troubles.items() if self.get(name)]
         words += [f"stopped: {self['broken']}"] if self["broken"] else []
         words += [self["held_up"]] if self["held_up"] else []
         return "\n".join(words)
 
 
 def table_of(status: Status) -> Any:
-    """Return the state of a grid as a table of its machines and classes for a terminal."""
+    """Return the state of a grid as a table of its machines and classes for a terminal.
+
+    A machine with several slots is one row.
+    """
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     machines = Table("machine", "state", "running", "queued", box=None)
-    for name, each in status["machines"].items():
-        state = "down" if not each["up"] else "paused" if each["paused"] else "up"
-        running = "" if each["running"] is None else f"job {each['running']}"
-        machines.add_row(Text(name), state, running, str(each["queued"]))
+    for name, slots in status.slots.items():
+        states = Counter(
+            "down" if not each["up"] else "paused" if each["paused"] else "up" for each in slots
+        )
+        jobs = [each["running"] for each in slots if each["running"] is not None]
+        state, running = ", ".join(states), f"job {jobs[0]}" if jobs else ""
+        if len(slots) > 1:
+            state = ", ".join(f"{number} {word}" for word, number in states.items())
+            running = f"{len(jobs)} of {len(slots)} slots"
+        machines.add_row(Text(name), state, running, str(sum(each["queued"] for each in slots)))
     classes = Table("class", "waiting", "arrived", "machines that can run it", box=None)
     for name, each in status["classes"].items():
         row = (each["waiting"], each["arrived"], each["machines"])

@@ -176,6 +176,8 @@ class GridState:
         until the driver takes them."""
         self.given_up: list[tuple[Job, int]] = []
         """Jobs without retries left, and their last machine, until the driver takes them."""
+        self.retried = 0
+        """How often a job was tried again because its process died or it timed out."""
         self.held: dict[int, tuple[Job, int]] = {}
         """Machines that still run a copy of a job that timed out: the job and the attempt."""
         self.released: list[int] = []

@@ -75,6 +75,11 @@ class Submitter(Executor):
 
     _chosen = Chosen()
 
+    @property
+    def _sends_modules(self) -> bool:
+        """Whether its machines cannot import modules that lie beside the script."""
+        return False
+
     @abstractmethod
     def _send(self, name: str, calls: Sequence[Call], chosen: Chosen) -> Sent:
         """Hand calls to the grid; ``name`` is the name of their function."""
@@ -146,7 +151,7 @@ class Submitter(Executor):
                 stacklevel=2,
             )
             chosen = replace(chosen, task_class=kwargs.pop("task_class"))
-        call = Call(*pickled(fn, args, kwargs, self._owns), chosen.key)
+        call = Call(*self._pickled(fn, args, kwargs), chosen.key)
         sent = self._send(name_of(fn), [call], chosen)
         sent.wait()
         return sent.futures[0]
@@ -232,11 +237,16 @@ class Submitter(Executor):
                     key = f"{chosen.key}/{name}/{_digest(args)}"
                     seen[key] += 1
                     key += f"#{seen[key]}" if seen[key] > 1 else ""
-                ready.append(Call(*pickled(function, args, {}, self._owns), key))
+                ready.append(Call(*self._pickled(function, args, {}), key))
             every.append(self._send(name, ready, chosen))
         for sent in every:
             sent.wait()
         return [future for sent in every for future in sent.futures]
+
+    def _pickled(self, function: Any, args: Any, kwargs: Any) -> tuple[bytes, tuple[int, ...]]:
+        """Pickle a call; also return the numbers of the jobs that it needs."""
+        sends = self._whole()._sends_modules
+        return pickled(function, args, kwargs, self._owns, with_modules=sends)
 
     def _whole(self) -> Submitter:
         """Return the grid itself."""

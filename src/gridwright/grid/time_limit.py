@@ -62,6 +62,7 @@ class TimeLimits:
         mapper, sent = self.mapper, overdue.sent
         book, now, then = mapper.book, mapper.now(), mapper.settings.on_timeout
         if overdue.is_copy:
+            self.stop(sent.job, sent.attempt)
             turn.out += book.copy_timed_out(now, sent.job, sent.attempt) or []
             return
         name = mapper.executor.machines[sent.machine]

@@ -16,6 +16,8 @@ from . import command
 from .executors import Executor
 from .executors.local import LocalExecutor
 from .future import FutureInArgumentsError, JobFuture
+from .script_modules import with_script_modules
+from .slots import Slots, slots_on
 from .state import SLOWEST
 from .worker import LARGEST
 
@@ -26,15 +28,19 @@ LONGEST_NAME = 1000
 
 
 def executor_of(
-    on: Executor | str | None, machines: int | Sequence[str] | None, **options: Any
+    on: Executor | str | None,
+    machines: int | Sequence[str] | None,
+    slots: Slots = 1,
+    **options: Any,
 ) -> Executor:
     """Return the executor for a place: local processes, a cluster's workers, or itself.
 
     ``options`` are further arguments of the executor that is made.
     """
     if on is not None and not isinstance(on, str):
-        if machines is not None:
-            raise InputError("on is an executor, which has its machines; do not give machines too")
+        if machines is not None or slots != 1:
+            what = "slots" if machines is None else "machines"
+            raise InputError(f"on is an executor, which has its machines; do not give {what} too")
         return on
     if isinstance(machines, str) or (isinstance(machines, Sequence) and not machines):
         raise InputError(f"machines is {machines!r}; expected a number, or a list of names")
@@ -43,10 +49,10 @@ def executor_of(
     elif machines is not None and (type(machines) is not int or machines < 1):
         raise InputError(f"machines is {machines!r}; expected a whole number, at least 1")
     if not on:
-        return LocalExecutor(machines or MACHINES, **options)
+        return LocalExecutor(machines or (MACHINES if slots == 1 else 1), slots=slots, **options)
     from .executors.dask import DaskExecutor
 
-    return DaskExecutor(on, machines, **options)
+    return DaskExecutor(on, machines, slots=slots, **options)
 
 
 def renamed_place(
@@ -93,8 +99,10 @@ def pickled(
     args: Any,
     kwargs: Any,
     owns: Callable[[JobFuture], bool],
+    *,
+    with_modules: bool = False,
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Pickle a call in the form that workers unpickle.
+    """Pickle a call in the form that workers unpickle, with modules beside the script if wanted.
 
     Also return the numbers of the jobs whose futures are among the arguments; ``owns`` tells
     whether a future is of this grid.
@@ -128,6 +136,8 @@ def pickled(
     except Exception as error:
         name = getattr(function, "__name__", function)
         raise InputError(f"{name} and its arguments cannot be pickled: {error}") from None
+    if with_modules:
+        work = with_script_modules(work, always=bool(needs))
     if len(work) > LARGEST:
         raise InputError(f"the pickled call has {len(work):,} bytes; expected at most {LARGEST:,}")
     return work, needs
@@ -165,18 +175,32 @@ def check_name(name: str, what: str) -> None:
         raise InputError(f"{what} is {name!r}, which is not valid Unicode") from None
 
 
-def check_machine(name: str, machines: Sequence[str]) -> None:
+def check_machine(name: str, executor: Executor) -> None:
     """Check that a grid has the machine that a job is meant for, if it is meant for one."""
+    machines = executor.machines
     if name and name not in machines:
+        if slots := slots_on(executor, name):
+            raise InputError(f"machine {name!r} has several slots; choose one: {', '.join(slots)}")
         hint = did_you_mean(name, machines) or f"; there are {', '.join(machines)}"
         raise InputError(f"no machine {name!r}{hint}")
 
 
-def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.float64]:
-    """Return the initial rates; without any, all are 1."""
-    shape = (len(classes), machines)
+def checked_retries(retries: Any) -> int:
+    """Check how often a job is tried again."""
+    if type(retries) is not int or retries < 0:
+        raise InputError(f"retries is {retries!r}; expected a whole number, 0 or more")
+    return retries
+
+
+def rates_of(rates: Any, classes: Sequence[str], hosts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the initial rates of slots, given those of machines; without any, all are 1.
+
+    ``hosts`` names the machine of each slot.
+    """
     if rates is None:
-        return np.ones(shape)
+        return np.ones((len(classes), len(hosts)))
+    machines = list(dict.fromkeys(hosts))
+    shape = (len(classes), len(machines))
     try:
         found = np.array(rates, dtype=float)
     except (TypeError, ValueError):
@@ -194,4 +218,4 @@ def rates_of(rates: Any, classes: Sequence[str], machines: int) -> NDArray[np.fl
     for name, row in zip(classes, found, strict=True):
         if machines and not row.any():
             raise InputError(f"no machine can run class {name!r}: its rates are all 0")
-    return found
+    return np.ascontiguousarray(found[:, [machines.index(host) for host in hosts]])

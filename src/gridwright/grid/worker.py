@@ -25,10 +25,12 @@ import struct
 import sys
 import time
 import traceback
+import zlib
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from importlib.machinery import ModuleSpec
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
@@ -263,9 +265,69 @@ class _WithResults(pickle.Unpickler):
         return pickle.loads(self.results[number])
 
 
+class _Travelled:
+    """Finds modules that came with a call, if they cannot be imported otherwise."""
+
+    packed = b""
+    sources: dict[str, tuple[bool, str, bytes]]
+    """Of each module: whether it is a package, its file on the computer of the user, its text."""
+
+    def provide(self, packed: bytes) -> None:
+        """Provide modules in place of those of earlier calls."""
+        if packed == self.packed:
+            return
+        for name in [each for each, it in sys.modules.items() if _loader(it) is self]:
+            del sys.modules[name]
+        self.packed, self.sources = packed, pickle.loads(zlib.decompress(packed))
+        if self not in sys.meta_path:
+            sys.meta_path.append(self)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in self.sources:
+            return None
+        is_package, file, _ = self.sources[name]
+        return ModuleSpec(name, self, origin=file, is_package=is_package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        module.__file__ = self.sources[module.__name__][1]
+        exec(compile(self.sources[module.__name__][2], module.__file__, "exec"), vars(module))
+
+    def get_source(self, name: str) -> str:
+        from importlib.util import decode_source  # for tracebacks
+
+        return decode_source(self.sources[name][2])
+
+
+_TRAVELLED = _Travelled()
+
+
+def _loader(module: Any) -> Any:
+    return getattr(getattr(module, "__spec__", None), "loader", None)
+
+
 def with_results(work: bytes, results: dict[int, bytes]) -> bytes:
     """Join a pickled call and the pickled results of other jobs among its arguments."""
-    return pickle.dumps((work, results))
+    return pickle.dumps((work, results, b""))
+
+
+def with_modules(work: bytes, packed: bytes) -> bytes:
+    """Join a pickled call and the modules that it needs, as `_Travelled` provides them."""
+    return pickle.dumps((work, {}, packed))
+
+
+def unpickled(work: bytes) -> Any:
+    """Return a call: its function, arguments and keywords."""
+    loaded, results = pickle.loads(work), dict[int, bytes]()
+    while isinstance(loaded[0], bytes):  # something was joined to it
+        work, more, packed = loaded
+        results |= more
+        if packed:
+            _TRAVELLED.provide(packed)
+        loaded = _WithResults(work, results).load()
+    return loaded
 
 
 def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
@@ -276,13 +338,10 @@ def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
     import cloudpickle
 
     try:
-        loaded = pickle.loads(work)
-        if len(loaded) == 2:
-            loaded = _WithResults(*loaded).load()
-        function, arguments, keywords = loaded
+        function, arguments, keywords = unpickled(work)
     except BaseException as error:
         begin()
-        return b"", explain(error)
+        return b"", explain(error) + advice(error)
     begin()
     try:
         found = function(*arguments, **keywords)
@@ -295,6 +354,17 @@ def call(work: bytes, begin: Callable[[], None]) -> tuple[bytes, str]:
     if len(result) > LARGEST:
         return b"", f"the result has {len(result):,} bytes; expected at most {LARGEST:,}"
     return result, ""
+
+
+def advice(error: BaseException) -> str:
+    """Return what to do if a call needs a module that this machine does not have."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
+    where = os.environ.get("GRIDWRIGHT_MACHINE", "")
+    return (
+        f"machine {where} cannot import {error.name!r}: install it there, or put it beside the "
+        "script that submits the job and import it before you submit"
+    )
 
 
 def pickled_error(error: BaseException) -> bytes:

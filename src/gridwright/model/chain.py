@@ -263,7 +263,7 @@ def by_application(system: System) -> System:
         )
     if not system.templates:
         return system
-    parts = ("name", "groups", "counts", "availability", "failures")
+    parts = ("name", "groups", "counts", "slots", "availability", "failures")
     numbered = [(each.name, k + 1) for each in system.templates for k in range(each.applications)]
     return type(system)(
         classes=[f"{name}.{number}" for name, number in numbered],

@@ -87,6 +87,15 @@ def numbered(count: int) -> tuple[str, ...]:
     return tuple(str(number) for number in range(1, count + 1))
 
 
+def slot_names(machine: str, slots: int) -> list[str]:
+    """Return the names of the slots of a machine.
+
+    >>> slot_names("big", 3), slot_names("small", 1)
+    (['big/1', 'big/2', 'big/3'], ['small'])
+    """
+    return [machine] if slots == 1 else [f"{machine}/{k + 1}" for k in range(slots)]
+
+
 def with_defaults(values: Any) -> Any:
     """Add the names, counts and availability that a description leaves out."""
     values = in_plural(values)
@@ -115,11 +124,13 @@ def check_fit(system: System) -> None:
     _length("classes", system.classes, classes, "class")
     _length("groups", system.groups, columns, "column of rates")
     _length("counts", system.counts, columns, "column of rates")
+    _length("slots", system.slots, columns, "column of rates")
     _unique("classes", system.classes)
     _unique("groups", system.groups)
-    if sum(system.counts) > MOST_MACHINES:
-        total = f"{sum(system.counts):,}"
-        raise ValueError(f"counts add up to {total} machines; expected at most {MOST_MACHINES:,}")
+    if sum(system.sizes) > MOST_MACHINES:
+        what = "counts" if sum(system.counts) > MOST_MACHINES else "slots"
+        total = f"{sum(system.sizes):,}"
+        raise ValueError(f"{what} add up to {total} machines; expected at most {MOST_MACHINES:,}")
     _unique("groups and counts give machines of which the name", system.machines)
     _everything_runs("rates", system.rates, system.classes)
     _arrivals_fit("arrivals", system.arrivals, system)
@@ -172,7 +183,7 @@ def _arrivals_fit(key: str, arrivals: Any, system: System) -> None:
 
 
 def _availability_fits(key: str, availability: Sequence[Any], system: System) -> None:
-    columns, machines = len(system.counts), sum(system.counts)
+    columns, machines = len(system.counts), sum(system.sizes)
     if len(availability) not in (columns, machines):
         either = f"{columns}, one per column of rates"
         if machines != columns:

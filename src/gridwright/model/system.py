@@ -14,7 +14,7 @@ from .batch import BatchTables
 from .chain import ChainTables
 from .distribution import AnyDistribution, Exponential
 from .error import InputError
-from .file import check_fit, default_parts, document, numbered, read, with_defaults
+from .file import check_fit, default_parts, document, numbered, read, slot_names, with_defaults
 from .mode import Mode, mode_of
 from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
@@ -53,6 +53,7 @@ class Core(Record):
     arrivals: Annotated[Floats, Array(Arrivals)]
     rates: Matrix
     counts: tuple[Count, ...] = ()
+    slots: OneOrList[Count] = 1
     availability: tuple[Availability, ...] = ()
     execution: OneOrList[AnyDistribution] = Exponential()
     interarrival: OneOrList[AnyDistribution] = Exponential()
@@ -77,6 +78,9 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         Names of the system, of its classes and of its columns.
     counts
         Machines in each column; 1 by default.
+    slots
+        Tasks that a machine runs at the same time, for all columns or one number per column. Every
+        slot has the rates of its column, fails by itself, and is a machine for policies.
     availability
         Share of the CPU in (0, 1] that tasks get, or a Markov chain of shares; one per column or
         one per machine.
@@ -116,6 +120,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             classes: Any = (),
             groups: Any = (),
             counts: Any = (),
+            slots: Any = 1,
             availability: Any = (),
             execution: Any = "exponential",
             interarrival: Any = "exponential",
@@ -202,8 +207,14 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of classes and the number of machines."""
-        return len(self.classes), sum(self.counts)
+        """The number of classes and the number of machines, every slot counted."""
+        return len(self.classes), sum(self.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The machines of each column, every slot counted."""
+        slots = self.slots if isinstance(self.slots, tuple) else (self.slots,) * len(self.counts)
+        return tuple(count * each for count, each in zip(self.counts, slots, strict=True))
 
     @cached_property
     def arrival_rates(self) -> Floats:
@@ -213,22 +224,29 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     @cached_property
     def column(self) -> NDArray[np.int64]:
         """The column of ``rates`` that each machine belongs to."""
-        return freeze(np.repeat(np.arange(len(self.counts)), self.counts))
+        return freeze(np.repeat(np.arange(len(self.counts)), self.sizes))
 
     @cached_property
     def machines(self) -> tuple[str, ...]:
         """The name of every machine: its number, its group, or group.number in a group.
 
+        The slots of a machine have its name and a number.
+
         >>> System(arrivals=[5], rates=[[8, 3]], groups=["fast", "slow"], counts=[1, 2]).machines
         ('fast', 'slow.1', 'slow.2')
+        >>> System(arrivals=[5], rates=[[8, 3]], groups=["big", "small"], slots=[2, 1]).machines
+        ('big/1', 'big/2', 'small')
         """
-        if self.groups == numbered(len(self.groups)):
-            return numbered(len(self.column))
-        return tuple(
+        names = tuple(
             group if count == 1 else f"{group}.{number}"
             for group, count in zip(self.groups, self.counts, strict=True)
             for number in range(1, count + 1)
         )
+        if self.groups == numbered(len(self.groups)):
+            names = numbered(len(names))
+        slots = [size // count for size, count in zip(self.sizes, self.counts, strict=True)]
+        each = np.repeat(slots, self.counts).tolist()
+        return tuple(slot for k, name in enumerate(names) for slot in slot_names(name, each[k]))
 
     @cached_property
     def nominal(self) -> Floats:

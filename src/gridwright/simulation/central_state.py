@@ -24,7 +24,7 @@ SERVER = record_type(
     fault="f8",  # when it fails next, or is repaired
     shift="f8",  # when its availability changes or is reported next
     ticket="i8",  # the task in service, −1 for none
-    begun="f8",  # when the task in service was sent to it
+    begun="f8",  # when the task in service was started on it
     busy="f8",  # time spent busy
     left="f8",  # standardised work left of the task in service, at this time:
     left_at="f8",
@@ -82,8 +82,8 @@ TICKET = record_type(
     number="i8",
     leaves="f8",  # without an event list: when it leaves; peers: inf until begun
     sent="f8",  # with an event list: when it was sent to its machine
-    begun="f8",  # peers: when its execution begins
 )
+"""These are 64 bytes. A ninth field makes simulations 2 to 3 % slower."""
 COUNT = record_type(
     now="f8",
     area="f8",  # integral of the number in system

@@ -91,7 +91,7 @@ class Peers(Mechanism):
         for j, server in enumerate(self.core.server):
             if server.head >= 0:
                 ticket = self.core.ticket[server.head]
-                note(self.core, ticket.begun, START, ticket.number, ticket.task_class, j)
+                note(self.core, server.begun, START, ticket.number, ticket.task_class, j)
 
     def measured(self) -> dict[str, Any]:
         diary, ages, disputes = self.state.diary[0], np.array(self.ages), np.array(self.disputes)

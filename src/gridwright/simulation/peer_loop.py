@@ -210,7 +210,6 @@ def join(p: PeerState, i: int, j: int, now: float, work: float) -> None:
     ticket.next = -1
     ticket.born = now
     ticket.work = work
-    ticket.begun = np.inf
     ticket.leaves = np.inf
     ticket.task_class = i
     ticket.number = c.tasks
@@ -235,9 +234,9 @@ def leave(p: PeerState, j: int, now: float, warmup: float, horizon: float) -> No
         x = o.head
         ticket = s.ticket[x]
         i, end = ticket.task_class, ticket.leaves
-        c.area += account(s, i, j, ticket.born, ticket.begun, end, warmup, horizon)
+        c.area += account(s, i, j, ticket.born, o.begun, end, warmup, horizon)
         if len(s.trace) > 0:
-            note(s, ticket.begun, START, ticket.number, i, j)
+            note(s, o.begun, START, ticket.number, i, j)
             note(s, end, FINISH, ticket.number, i, j)
         m.work -= s.expected[i, j]
         m.backlog -= 1
@@ -258,17 +257,17 @@ def settle(p: PeerState, warmup: float, horizon: float) -> None:
     """Count the tasks that are still there at the end."""
     s = p.central
     for j in range(len(p.version)):
-        x = s.server[j].head
+        x, begun = s.server[j].head, s.server[j].begun
         while x >= 0:
             ticket = s.ticket[x]
             i, born = ticket.task_class, ticket.born
-            s.count[0].area += account(s, i, j, born, ticket.begun, ticket.leaves, warmup, horizon)
-            x = ticket.next
+            s.count[0].area += account(s, i, j, born, begun, ticket.leaves, warmup, horizon)
+            x, begun = ticket.next, np.inf
 
 
 def _begin(s: State, x: int, j: int, now: float) -> None:
     ticket = s.ticket[x]
-    ticket.begun = now
+    s.server[j].begun = now
     ticket.leaves = now + ticket.work / s.truth[ticket.task_class, j]
     s.due[j] = ticket.leaves
     s.machines[j].serving = ticket.task_class

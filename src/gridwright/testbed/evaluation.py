@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +10,10 @@ import numpy as np
 
 from ..catalogue import results_of
 from ..grid import Statistics
+from ..grid.history import TIME_TITLES, TIMES, Rows, event_tables, known, write_tables
 from ..grid.job import Stage
 from ..grid.journal_queries import Figures
 from ..model import Floats, InputError
-from ..model.error import file_errors
-from ..model.spreadsheet import write_rows
 from ..simulation import replicate
 from .experiment import Experiment
 from .runs import Run
@@ -213,27 +211,11 @@ def export(run: Run, folder: Path) -> list[Path]:
         f"{name}_mue.txt": _rates(run),
         f"{name}_systemStats.txt": _system(run, found),
     }
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; expected a folder, or a name for a new one")
-    with file_errors(folder, "written"):
-        folder.mkdir(parents=True, exist_ok=True)
-    for file, rows in tables.items():
-        write_rows(folder / file, rows)
-    return [folder / file for file in tables]
+    return write_tables(folder, tables)
 
 
-def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
+def _tables(run: Run, found: Statistics) -> dict[str, Rows]:
     journal = run.journal
-
-    def events(columns: str, *kinds: str) -> list[list[Any]]:
-        names = columns.split()
-        rows = [[getattr(each, name) for name in names] for each in journal.events(*kinds)]
-        return [["event" if name == "kind" else name for name in names], *rows]
-
-    readings = [
-        [entry.time, entry.machine, entry.fields["measured"], entry.fields["predicted"]]
-        for entry in journal.events("availability")
-    ]
     generations = [
         [kept.job.number, kept.task_class, planned, kept.job.submitted, work]
         for kept, planned, work in zip(
@@ -243,15 +225,7 @@ def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
     return {
         "jobs.csv": _jobs(run),
         "generations.csv": [["job", "class", "planned", "submitted", "work"], *generations],
-        "failures.csv": events("time kind machine detail", *("failure", "repair", "down", "up")),
-        "availability.csv": [["time", "machine", "measured", "predicted"], *readings],
-        "exceptions.csv": events(
-            "time kind job attempt machine detail", *("failed", "timed out", "late answer", "down")
-        ),
-        "decisions.csv": [["time", "asked", "candidates", "choice", "plan"], *journal.decisions()],
-        "beliefs.csv": events(
-            "time kind machine detail", *("rates", "arrivals", "plan", "availability imposed")
-        ),
+        **event_tables(journal),
         "classes.csv": _classes(run, found),
         "rates.csv": _rates(run),
         "system.csv": _system(run, found),
@@ -259,12 +233,10 @@ def _tables(run: Run, found: Statistics) -> dict[str, Iterable[Sequence[Any]]]:
 
 
 def _jobs(run: Run) -> list[list[Any]]:
-    columns = ("submitted", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
-    titles = ["t1 machine free", "t2 known", "t3 sent", "t4 started", "t5 ended", "t6 known"]
     rows: list[list[Any]] = [
         [
             *("job", "class", "machine", "stage", "attempts", "lost", "timed out", "deaths"),
-            *("submitted", *titles, "t7 result", "response", "submitted at", "work", "error"),
+            *(*TIME_TITLES, "response", "submitted at", "work", "error"),
         ]
     ]
     stretches = _stretches(run)
@@ -275,8 +247,8 @@ def _jobs(run: Run) -> list[list[Any]]:
         at = datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
         stage = str(job.stage) if job.stage.is_final else "unfinished"
         head = [job.number, kept.task_class, kept.machine, stage, job.attempt, job.lost]
-        times = [_known(getattr(job, name)) for name in columns]
-        response = _known(job.ended - job.submitted if job.stage == "finished" else float("nan"))
+        times = [known(getattr(job, name)) for name in TIMES]
+        response = known(job.ended - job.submitted if job.stage == "finished" else float("nan"))
         rows.append([*head, job.timed_out, job.deaths, *times, response, at, work, kept.error])
     return rows
 
@@ -284,8 +256,8 @@ def _jobs(run: Run) -> list[list[Any]]:
 def _classes(run: Run, found: Statistics) -> list[list[Any]]:
     rows: list[list[Any]] = [["class", "desired arrival rate", *Figures._fields]]
     for i, (name, figures) in enumerate(found.classes.items()):
-        rows.append([name, float(run.system.arrival_rates[i]), *map(_known, figures)])
-    rows.append(["all", float(run.system.arrival_rates.sum()), *map(_known, found.overall)])
+        rows.append([name, float(run.system.arrival_rates[i]), *map(known, figures)])
+    rows.append(["all", float(run.system.arrival_rates.sum()), *map(known, found.overall)])
     return rows
 
 
@@ -295,7 +267,7 @@ def _rates(run: Run) -> list[list[Any]]:
     return [
         ["class", "machine", "desired rate", "actual rate"],
         *(
-            [names[i], machines[j], float(desired[i, j]), _known(rate)]
+            [names[i], machines[j], float(desired[i, j]), known(rate)]
             for (i, j), rate in np.ndenumerate(actual_rates(run))
         ),
     ]
@@ -309,7 +281,7 @@ def _system(run: Run, found: Statistics) -> list[list[Any]]:
         ["began at", began],
         ["seconds of a time unit", run.about["unit"]],
         ["time units", found.until],
-        *([name, _known(value)] for name, value in found.overall._asdict().items()),
+        *([name, known(value)] for name, value in found.overall._asdict().items()),
     ]
 
 
@@ -322,8 +294,3 @@ def _stretches(run: Run) -> list[tuple[float, float]]:
     unit = run.about["unit"]
     found = [(each.time, each.fields["clock"] - each.time * unit) for each in begun]
     return [*reversed(found), (float("-inf"), found[0][1] if found else run.about["origin"])]
-
-
-def _known(value: Any) -> Any:
-    """Return an empty cell in place of nan."""
-    return "" if value != value else value

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..grid.executors import Ended, Event, Executor, MachineDown, Reading, Started
+from ..grid.slots import hosts_of
 
 
 @dataclass
@@ -31,6 +32,7 @@ class PausableExecutor:
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
         self.machines = executor.machines  # the same list: machines may join it
+        self.hosts = hosts_of(executor)
         self.ping, self.repair, self.predict = executor.ping, executor.repair, executor.predict
         self.since: float | None = None
         """When it was paused, on the clock of the loop; None if it is not."""

@@ -106,7 +106,7 @@ def _matrix(text: str) -> tuple[tuple[str, ...], tuple[int, ...], Floats]:
     system = load(text)
     if system.mode is mode.CHAINS:
         raise InputError(f"{text}: jobs of a trace cannot run as chains of applications")
-    return system.groups, system.counts, np.array(system.rates)
+    return system.groups, system.sizes, np.array(system.rates)
 
 
 def _of_trace(work: Workload, most: int) -> Machines:

@@ -1,6 +1,7 @@
 """Systems and experiments that come over the web: they must not name files of this computer."""
 
 import tomllib
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -97,9 +98,15 @@ def _machines(document: dict[str, Any]) -> int:
     rates, counts = document.get("rates"), document.get("counts")
     rows = rates if isinstance(rates, list) else []
     columns = max((len(row) for row in rows if isinstance(row, list)), default=0)
-    if not isinstance(counts, list):
-        return columns
-    return max(columns, sum(each for each in counts if isinstance(each, int) and each > 0))
+    sure = counts if isinstance(counts, list) else [1] * columns
+    slots = document.get("slots", 1)
+    each = slots if isinstance(slots, list) else [slots] * len(sure)
+    pairs = [*zip_longest(sure, each, fillvalue=1)]
+    return max(columns, sum(_at_least_one(n) * _at_least_one(s) for n, s in pairs))
+
+
+def _at_least_one(count: Any) -> int:
+    return count if isinstance(count, int) and count > 0 else 1
 
 
 def _check_parts(value: Any, key: str, depth: int = 0) -> None:

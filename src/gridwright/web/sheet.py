@@ -48,6 +48,7 @@ class Sheet:
             rates=[[*row, *[""] * (width - len(row))] for row in rates],
         )
         sheet.arrivals = _cells(words, "arrivals", len(rates))
+        _join_slots(words, width)
         sheet.counts = _cells(words, "counts", width)
         sheet.availability = _cells(words, "availability", width)
         sheet.believed = [[""] * width for _ in rates]
@@ -148,6 +149,22 @@ class Sheet:
 def _rows(value: Any) -> list[list[str]]:
     rows = value if isinstance(value, list) else []
     return [[as_text(cell) for cell in row] for row in rows if isinstance(row, list) and row]
+
+
+def _join_slots(words: dict[str, Any], width: int) -> None:
+    """Count the slots of a document as machines, for which the form has cells.
+
+    >>> words = {"slots": 2, "counts": [1, 3]}
+    >>> _join_slots(words, 2)
+    >>> words
+    {'counts': [2, 6]}
+    """
+    slots, counts = words.get("slots"), words.get("counts", [1] * width)
+    each = slots if isinstance(slots, list) else [slots] * width
+    sure = isinstance(counts, list) and len(each) == len(counts) == width
+    if sure and all(isinstance(number, int) and number > 0 for number in (*each, *counts)):
+        del words["slots"]
+        words["counts"] = [count * own for count, own in zip(counts, each, strict=True)]
 
 
 def _cells(words: dict[str, Any], key: str, length: int) -> list[str]:

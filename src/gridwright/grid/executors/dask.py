@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from ...model import InputError
 from ..prediction import Prediction
+from ..slots import Slots, check_slots, slot_names, slots_of
 from .connection import ANSWER, LOOK, Connection, Workers, choose, find_workers, security_of
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
 
@@ -24,7 +25,7 @@ WORD = 10.0
 
 
 class DaskExecutor:
-    """Machines that are workers of a Dask cluster, one job at a time on each.
+    """Machines that are workers of a Dask cluster, one job at a time on each of their slots.
 
     Jobs run in a process beside the worker's own, so that they can be stopped and do not block the
     worker. When a worker leaves, its machines go down; when one with its name comes, they are up
@@ -41,11 +42,15 @@ class DaskExecutor:
         TLS options: a ``distributed.Security``, or a dict with ``tls_ca_file``,
         ``tls_client_cert`` and ``tls_client_key``.
     slots
-        Machines on each worker.
+        Jobs that run at the same time on each worker, or a dict of workers and their numbers.
+        Workers that it does not name, also those that join later, have 1.
     prediction
         How CPU availability is predicted if it is measured: for all machines, or a list with one
         for each.
     """
+
+    lacks_modules = True
+    """Its machines cannot import modules that lie beside the user's script."""
 
     def __init__(
         self,
@@ -53,16 +58,15 @@ class DaskExecutor:
         machines: int | Sequence[str] | None = None,
         *,
         security: Any = None,
-        slots: int = 1,
+        slots: Slots = 1,
         prediction: Any = "weekly",
     ) -> None:
-        if slots < 1:
-            raise InputError(f"slots is {slots}; expected at least 1")
         self.address, self.slots = address, slots
         ways = prediction if isinstance(prediction, list | tuple) else [prediction]
         self._ways = [Prediction.of(each) for each in ways]
         self._resolution = 0.0
         self.machines: list[str] = []
+        self.hosts: list[str] = []
         self.tell: Callable[[Event], None] = lambda event: None
         self._security = security_of(address, security)
         self._grows = machines is None
@@ -77,7 +81,9 @@ class DaskExecutor:
         self._trouble = ""
         self._connection: Connection | None = None
         at_least = machines if isinstance(machines, int) else 1
-        for name in choose(address, find_workers(address, self._security, at_least), machines):
+        names = choose(address, find_workers(address, self._security, at_least), machines)
+        check_slots(slots, names)
+        for name in names:
             self._add(name)
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
@@ -173,15 +179,15 @@ class DaskExecutor:
 
     def _add(self, name: str) -> list[Machine]:
         """Add the machines of a worker."""
-        first = len(self._all)
+        first, slots = len(self._all), slots_of(self.slots, name)
         # the last prediction holds for machines that join
         found = self._called[name] = [
             Machine(first + k, k, self._ways[min(first + k, len(self._ways) - 1)])
-            for k in range(self.slots)
+            for k in range(slots)
         ]
         self._all += found
-        more = self.slots > 1
-        self.machines += [f"{name}/{each.slot + 1}" if more else name for each in found]
+        self.machines += slot_names(name, slots)
+        self.hosts += [name] * slots
         return found
 
     def _look(self, there: Workers) -> None:
@@ -218,7 +224,8 @@ class DaskExecutor:
     async def _greet(self, address: str, name: str) -> None:
         """Start a worker's machines; they are up when it has answered."""
         called = address if address in self._called else name
-        worker = Worker(address, self._called.get(called, []))
+        slots = slots_of(self.slots, called)
+        worker = Worker(address, self._called.get(called, []), slots)
         try:
             if any(machine.worker for machine in worker.machines):
                 return  # an earlier worker with this name counts as there
@@ -241,10 +248,10 @@ class DaskExecutor:
         assert self._connection is not None
         try:
             async with worker.turn:
-                away = [each.away for each in worker.machines] or [False] * self.slots
+                away = [each.away for each in worker.machines] or [False] * worker.slots
                 began = time.monotonic()
                 ways = [each.prediction for each in worker.machines]
-                ways = ways or [self._ways[-1]] * self.slots
+                ways = ways or [self._ways[-1]] * worker.slots
                 words = (self._topic, away, (self._resolution, ways))
                 patience = ANSWER if worker.identity else GREETING
                 said = await self._connection.ask(worker.address, hello, *words, patience=patience)
@@ -400,6 +407,7 @@ class Worker:
 
     address: str
     machines: list[Machine]
+    slots: int = 1
     identity: str = ""
     offset: float = 0.0
     """The difference of our clock from its clock."""

@@ -13,6 +13,7 @@ from typing import Any
 from ...model import InputError
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
+from ..slots import Slots, check_slots, slot_names, slots_of
 from .process import Pauses, Process, in_thread
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
@@ -37,14 +38,19 @@ class _Machine:
 
 
 class LocalExecutor:
-    """Runs each machine as a process of this computer; a process that dies is replaced."""
+    """Runs each slot of a machine as a process of this computer; one that dies is replaced."""
 
     most_ahead = 50
     """How many jobs a process takes beyond the one that it runs."""
 
-    def __init__(self, machines: int | Sequence[str], *, prediction: Any = "weekly") -> None:
+    def __init__(
+        self, machines: int | Sequence[str], *, slots: Slots = 1, prediction: Any = "weekly"
+    ) -> None:
         names = [str(k + 1) for k in range(machines)] if isinstance(machines, int) else machines
-        self.machines = list(names)
+        check_slots(slots, names)
+        numbers = {name: slots_of(slots, name) for name in names}
+        self.machines = [each for name in names for each in slot_names(name, numbers[name])]
+        self.hosts = [name for name in names for _ in range(numbers[name])]
         self.closing = False
         self.tell: Callable[[Event], None] = lambda event: None
         self.predictions = predictions_of(prediction, len(self.machines))

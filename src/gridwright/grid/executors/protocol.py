@@ -81,7 +81,11 @@ class Executor(Protocol):
     """
 
     machines: list[str]
-    """Their names; names may be added at the end, and none is removed."""
+    """Their names; names may be added at the end, and none is removed.
+
+    An executor whose machines are slots also has ``hosts``: the name of the machine that each slot
+    belongs to. What is measured on the slots of a machine counts for all of them.
+    """
 
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the machines; call ``tell`` when each is up.

@@ -111,7 +111,7 @@ def heat_map(found: Allocation) -> str:
     shown = shown[:MOST_ROWS]
     head = ""
     for j in shown:
-        count = system.counts[system.column[j]] if alike else 1
+        count = system.sizes[system.column[j]] if alike else 1
         name = system.groups[system.column[j]] if alike else system.machines[j]
         head += f'<th scope="col">{escape(name)}{f" ×{count}" if count > 1 else ""}</th>'
     body = "".join(
