@@ -125,10 +125,6 @@ class Book(GridState):
             job.started = now
             self.changed[number] = job
 
-    def is_out(self, job: Job, attempt: int) -> bool:
-        """Tell whether a machine has this attempt of a job."""
-        return job.attempt == attempt and (job.stage == Stage.sent or job.is_ahead)
-
     def _swap(self, job: Job) -> None:
         """Let a job count as running, and the one that did as sent ahead."""
         before = self.running[job.machine]
@@ -341,49 +337,12 @@ class Book(GridState):
         self.returning[machine] = None
         return classes
 
-    def _put_back(self) -> bool:
-        """Return the queues of machines that take no jobs; return False if some are left."""
-        for machine in list(self.returning):
-            own = self.own[machine]
-            pinned: list[Job] = []
-            is_spent = False
-            while own and not is_spent:
-                job = own.popleft()
-                self._leave_machine(job)
-                if job.pinned >= 0:
-                    pinned.append(job)
-                else:
-                    self.put(job)
-                    is_spent = self.enough()
-            for job in pinned:  # they stay
-                self.put(job)
-            if is_spent:
-                self.unfinished = True
-                return False
-            del self.returning[machine]
-        return True
-
     def go_on(self, now: float) -> list[Instruction]:
         """Continue what an earlier event left unfinished."""
         self.now, self.unfinished = now, False
         if self._put_back():
             self.mechanism.go_on()
         return self._answer()
-
-    def _blame(self, job: Job, why: str) -> None:
-        """Note why an attempt failed; without a limit of retries, only of the last attempt."""
-        job.causes = (*job.causes, why) if self.retries is not None else (why,)
-
-    def _is_spent(self, job: Job) -> bool:
-        most = self.retries if job.options.retries is None else job.options.retries
-        return most is not None and len(job.causes) > most
-
-    def _retry(self, job: Job) -> None:
-        """Let a job wait again, behind the others of its class if retries have a limit."""
-        if self.retries is not None:
-            job.since = self.now
-        self.retried += 1
-        self.put(job)
 
     def _stop_copies(self, job: Job) -> None:
         """Stop the copies of a job that has ended: their machines take jobs again.

@@ -142,7 +142,6 @@ class Grid(OperatedGrid, Submitter):
             guessed=rates is None,
             resolution=resolution,
             retries=validation.checked_retries(retries),
-            sends_ahead=True,
         )
         executor = validation.executor_of(on, machines, slots)
         prior = validation.rates_of(rates, names, hosts_of(executor))

@@ -37,7 +37,7 @@ from .executors import (
 from .future import RemoteError
 from .job import CallBack, Cancel, Instruction, Job, Stage
 from .journal import IN_MEMORY, Journal
-from .losses import note_losses, note_stuck
+from .losses import note_down, note_losses, note_reading, note_stuck, note_up
 from .settings import Settings
 from .slots import hosts_of
 from .time_limit import Overdue, TimeLimits
@@ -48,8 +48,6 @@ INSTANT = 1e-6
 """Seconds that count as no time."""
 AGAIN = 0.01
 """Seconds until a clock that stands still is read again, at the earliest."""
-LOOK_AHEAD = 0.5
-"""Seconds between checks of the jobs that were sent ahead."""
 LAST_TRY = 5.0
 """Seconds for which a grid that closes waits for its journal."""
 
@@ -116,7 +114,6 @@ class Mapper:
         self._withdrawn: set[int] = set()
         """Jobs that were cancelled before they were in the book."""
         self._pausing: asyncio.TimerHandle | None = None
-        self._looking: asyncio.TimerHandle | None = None
         self._unwritten: Turn | None = None
         """The turn that waits to be written; later turns wait for it."""
         self._patience = Patience(journal.path)
@@ -126,7 +123,7 @@ class Mapper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
-        if settings.sends_ahead:
+        if retries is not None:  # not in published experiments
             self.book.ahead.most = getattr(executor, "most_ahead", 0)
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
             self.book.enough = self._pace.is_spent
@@ -335,13 +332,8 @@ class Mapper:
                 self.futures.pop(job.number, None)
         if self.book.stale:
             self._planning.start()
-        if self.book.ahead.levels and self._looking is None and self._loop is not None:
-            self._looking = self._loop.call_later(LOOK_AHEAD, self._look_ahead)
-
-    def _look_ahead(self) -> None:
-        """Check whether jobs that were sent ahead wait too long."""
-        self._looking = None
-        self.call(self.book.look_ahead, None)
+        if self.book.ahead.levels and self._loop is not None:
+            self.limits.look_ahead(self._loop)
 
     def _enter(self, word: _Word, turn: Turn) -> None:
         now, book = self.now(), self.book
@@ -349,9 +341,9 @@ class Mapper:
             case Submission():
                 self._submitted(word, turn)
             case Started(machine, number, attempt, at) if math.isfinite(at):
-                book.started(self.at(at), number, attempt)
-                name = self.executor.machines[machine]
-                turn.note(Entry(self.at(at), "started", number, attempt, name))
+                name, at = self.executor.machines[machine], self.at(at)
+                book.started(at, number, attempt)
+                turn.note(Entry(at, "started", number, attempt, name))
                 self.begun(number, name)
             case Ended():
                 self._ended(word, turn)
@@ -360,31 +352,16 @@ class Mapper:
             case Overdue():
                 self.limits.exceed(word, turn)
             case MachineUp(machine):
-                if machine >= len(book.machines):
-                    host = hosts_of(self.executor)[machine]
-                    self.beliefs.add_machine(np.ones(len(self.classes)), host)
-                turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
-                book.machine_found(self.executor.machines[machine], machine)
-                turn.out += book.machine_down(now, machine)  # if the grid missed that it was gone
-                turn.out += book.machine_up(now, machine, self.beliefs.availability(machine))
-            case MachineDown(machine, why, died):
-                name, why = self.executor.machines[machine], cut(why)
-                turn.note(Entry(now, "down", machine=name, fields={"why": why}))
-                died = died and book.running[machine] is not None
-                self.deaths += died
-                cause = f"{why} on machine {name}" if died else ""
-                turn.out += book.machine_down(now, machine, died=cause)
-            case Reading(machine, measured, predicted) if math.isfinite(measured + predicted):
-                name = self.executor.machines[machine]
-                fields = {"measured": round(measured, 4), "predicted": round(predicted, 4)}
-                turn.note(Entry(now, "availability", machine=name, fields=fields))
-                turn.out += self.beliefs.read(machine, predicted, now)
+                note_up(self, turn, machine)
+            case MachineDown():
+                note_down(self, turn, word)
+            case Reading(_, measured, predicted) if math.isfinite(measured + predicted):
+                note_reading(self, turn, word)
             case _Call(what, entry, answer):
                 said_so = what(now)
-                if said_so is not None:
-                    if entry is not None:
-                        turn.note(entry)
-                    turn.out += said_so
+                if said_so is not None and entry is not None:
+                    turn.note(entry)
+                turn.out += said_so or []
                 turn.done.append(partial(_tell, answer, said_so is not None))
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
@@ -446,8 +423,7 @@ class Mapper:
             return
         if isinstance(word, Cancel):
             self.limits.stop(word.job, word.attempt)
-            self.executor.cancel(word.job, word.machine, word.attempt)
-            return
+            return self.executor.cancel(word.job, word.machine, word.attempt)
         job = self.book.jobs.get(word.job)
         if job is None or not self.book.is_out(job, word.attempt):
             return  # it was cancelled in the same turn
@@ -463,8 +439,7 @@ class Mapper:
                 self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
                 return
         except InputError as error:  # the journal cannot be read
-            self._break_journal(str(error))
-            return
+            return self._break_journal(str(error))
         self.executor.start(word.job, word.machine, word.attempt, work)
         if self._loop is not None:
             self.limits.start(self._loop, word, job)

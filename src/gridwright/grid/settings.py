@@ -127,8 +127,6 @@ class Settings:
 
     With None, as in the published experiments, the machine of a job that timed out counts as down
     until it answers."""
-    sends_ahead: bool = False
-    """Whether machines get their next jobs before the present one ends, if the executor can."""
 
     def __post_init__(self) -> None:
         if self.on_timeout not in ON_TIMEOUT:

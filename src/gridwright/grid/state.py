@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from heapq import heapify, heappop, heappush
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,107 +15,12 @@ from ..policies import Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
+from .line import Line
 
 Floats = NDArray[np.float64]
 
 SLOWEST = 1e-100
 """The lowest rate that is allowed; the highest is its inverse, so that sums stay finite."""
-
-
-class Line:
-    """A queue of jobs: the highest priority first, clients in turn, then as long as they wait.
-
-    A job that ends while it waits is skipped when its turn comes.
-    """
-
-    __slots__ = ("_gone", "_heaps", "_next", "_size", "_taken", "levels")
-
-    def __init__(self) -> None:
-        self._heaps: dict[str, list[tuple[int, float, int, Job]]] = {}
-        """The jobs of each client that has any."""
-        self._taken: dict[str, int] = {}
-        """How many jobs of these clients were taken since they wait; a new one begins with the
-        least count of the others."""
-        self._gone = self._next = self._size = 0
-        self.levels: Counter[int] = Counter()
-        """How many jobs there are of each priority."""
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[Job]:
-        every = sorted(each for heap in self._heaps.values() for each in heap)
-        return (job for *_, job in every if not job.stage.is_final)
-
-    def append(self, job: Job) -> None:
-        """Add a job behind those of its priority."""
-        self._next += 1
-        self._push("", job, 0.0, self._next)
-
-    def insert(self, job: Job) -> None:
-        """Add a job among those of its priority and client, in the order of ``since``."""
-        self._push(job.options.client, job, job.since, job.number)
-
-    def _push(self, client: str, job: Job, time: float, number: int) -> None:
-        if client not in self._heaps:
-            self._heaps[client] = []
-            self._taken[client] = min(self._taken.values(), default=0)
-        self._size += 1
-        self.levels[job.options.priority] += 1
-        heappush(self._heaps[client], (-job.options.priority, time, number, job))
-
-    def first(self) -> Job:
-        """Return the first job."""
-        return self._heaps[self._first_client()][0][3]
-
-    def level(self) -> int:
-        """Return the priority of the first job."""
-        return self.first().options.priority
-
-    def popleft(self) -> Job:
-        """Remove the first job and return it."""
-        client = self._first_client()
-        job = heappop(self._heaps[client])[3]
-        self._taken[client] += 1
-        self._tidy(client)
-        self._forget(job)
-        return job
-
-    def drop(self, job: Job) -> None:
-        """Note that a job of the queue has ended."""
-        self._forget(job)
-        self._gone += 1
-        if self._gone > len(self):
-            for client, heap in list(self._heaps.items()):
-                self._heaps[client] = [each for each in heap if not each[3].stage.is_final]
-                heapify(self._heaps[client])
-                self._tidy(client)
-            self._gone = 0
-
-    def _first_client(self) -> str:
-        if self._gone:
-            for client in list(self._heaps):
-                self._tidy(client)
-        if len(self._heaps) == 1:
-            return next(iter(self._heaps))
-        return min(
-            self._heaps, key=lambda c: (self._heaps[c][0][0], self._taken[c], self._heaps[c])
-        )
-
-    def _tidy(self, client: str) -> None:
-        """Remove ended jobs from the front of a client's jobs, and a client without jobs."""
-        heap = self._heaps[client]
-        while heap and heap[0][3].stage.is_final:
-            heappop(heap)
-            self._gone -= 1
-        if not heap:
-            del self._heaps[client], self._taken[client]
-
-    def _forget(self, job: Job) -> None:
-        self._size -= 1
-        self.levels[job.options.priority] -= 1
-        if not self.levels[job.options.priority]:
-            del self.levels[job.options.priority]
 
 
 class GridState:
@@ -439,6 +343,47 @@ class GridState:
         queue = self.waiting[task_class]
         self.seen_waiting[task_class] = len(queue)
         self.oldest[task_class] = queue.first().since - self.start if queue else np.inf
+
+    def is_out(self, job: Job, attempt: int) -> bool:
+        """Tell whether a machine has this attempt of a job."""
+        return job.attempt == attempt and (job.stage == Stage.sent or job.is_ahead)
+
+    def _blame(self, job: Job, why: str) -> None:
+        """Note why an attempt failed; without a limit of retries, only of the last attempt."""
+        job.causes = (*job.causes, why) if self.retries is not None else (why,)
+
+    def _is_spent(self, job: Job) -> bool:
+        most = self.retries if job.options.retries is None else job.options.retries
+        return most is not None and len(job.causes) > most
+
+    def _retry(self, job: Job) -> None:
+        """Let a job wait again, behind the others of its class if retries have a limit."""
+        if self.retries is not None:
+            job.since = self.now
+        self.retried += 1
+        self.put(job)
+
+    def _put_back(self) -> bool:
+        """Return the queues of machines that take no jobs; return False if some are left."""
+        for machine in list(self.returning):
+            own = self.own[machine]
+            pinned: list[Job] = []
+            is_spent = False
+            while own and not is_spent:
+                job = own.popleft()
+                self._leave_machine(job)
+                if job.pinned >= 0:
+                    pinned.append(job)
+                else:
+                    self.put(job)
+                    is_spent = self.enough()
+            for job in pinned:  # they stay
+                self.put(job)
+            if is_spent:
+                self.unfinished = True
+                return False
+            del self.returning[machine]
+        return True
 
     def _take_back(self, job: Job, stage: Stage) -> None:
         """End a job in whatever queue or machine it is."""

@@ -20,6 +20,8 @@ SOON = 0.05
 """Seconds until a timer checks again."""
 LATE = 0.02
 """A timer that is later by more seconds assumes that the event loop was blocked."""
+LOOK_AHEAD = 0.5
+"""Seconds between checks of the jobs that were sent ahead."""
 DOUBLINGS = 60
 """A time limit doubles at most this often, so that it stays a finite number."""
 
@@ -39,6 +41,7 @@ class TimeLimits:
         self.exceeded = 0
         """How many jobs have timed out so far."""
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
+        self._looking: asyncio.TimerHandle | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
         """Start the timer of a job that was sent, if jobs have a time limit."""
@@ -52,8 +55,20 @@ class TimeLimits:
         if timer is not None:
             timer.cancel()
 
+    def look_ahead(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Check soon whether jobs that were sent ahead wait too long."""
+
+        def look() -> None:
+            self._looking = None
+            self.mapper.call(self.mapper.book.look_ahead, None)
+
+        if self._looking is None:
+            self._looking = loop.call_later(LOOK_AHEAD, look)
+
     def close(self) -> None:
         """Stop all timers."""
+        if self._looking is not None:
+            self._looking.cancel()
         for timer in self._timers.values():
             timer.cancel()
 
