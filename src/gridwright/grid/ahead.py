@@ -33,6 +33,7 @@ class Ahead:
         self.book = book
         self.most = 0
         """How many jobs a machine may have ahead: 0 unless the executor can call them back."""
+        self.short, self.span = SHORT, SPAN
         self.queues: list[deque[Job]] = [deque() for _ in range(len(book.machines))]
         self.levels: Counter[int] = Counter()
         """How many jobs of each priority were sent ahead."""
@@ -58,8 +59,8 @@ class Ahead:
         if running is None or len(queue) >= self.most or not self.book.can_take(machine):
             return False
         if queue:
-            return self._work[machine] < SPAN
-        return 0.0 < running.expected < SHORT
+            return self._work[machine] < self.span
+        return 0.0 < running.expected < self.short
 
     def add(self, job: Job) -> None:
         """Add a job that is sent ahead to its machine."""
@@ -98,7 +99,7 @@ class Ahead:
             self.has_come = False
             machines |= self._hungry
         for machine in machines:
-            if 2 * len(self.queues[machine]) > self.most or self._work[machine] > SPAN / 2:
+            if 2 * len(self.queues[machine]) > self.most or self._work[machine] > self.span / 2:
                 continue  # so that many travel together
             while has_room := self.has_room(machine):
                 if not self.book.mechanism.foresee(machine):

@@ -11,11 +11,10 @@ import asyncio
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import partial
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,13 +34,25 @@ from .executors import (
     Started,
 )
 from .future import RemoteError
-from .job import CallBack, Cancel, Instruction, Job, Stage
+from .job import CallBack, Cancel, Instruction, Job, Send, Stage
 from .journal import IN_MEMORY, Journal
 from .losses import note_down, note_losses, note_reading, note_stuck, note_up
 from .settings import Settings
 from .slots import hosts_of
 from .time_limit import Overdue, TimeLimits
-from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
+from .turn import (
+    RETRY,
+    ROWS,
+    Answer,
+    Calls,
+    Change,
+    Pace,
+    Patience,
+    Planned,
+    Planning,
+    Submission,
+    Turn,
+)
 from .worker import LARGEST, cut, with_results
 
 INSTANT = 1e-6
@@ -52,16 +63,7 @@ LAST_TRY = 5.0
 """Seconds for which a grid that closes waits for its journal."""
 
 
-class _Call(NamedTuple):
-    """A change that somebody other than the executor asks for."""
-
-    what: Callable[[float], list[Instruction] | None]
-    entry: Entry | None
-    """What to note in the journal if something was changed."""
-    answer: Future[bool]
-
-
-_Word = Submission | Event | Overdue | _Call | Planned
+_Word = Submission | Event | Overdue | Change | Planned
 
 
 class Mapper:
@@ -194,7 +196,7 @@ class Mapper:
     ) -> Future[bool]:
         """Change the book in the next turn; return a future of whether it was changed."""
         answer: Future[bool] = Future()
-        self.hear(_Call(what, entry, answer))
+        self.hear(Change(what, entry, answer))
         return answer
 
     def note(self, kind: str, machine: str | None = None, **fields: Any) -> None:
@@ -348,6 +350,7 @@ class Mapper:
             case Ended():
                 self._ended(word, turn)
             case Returned(machine, number, attempt):
+                self.limits.stop(number, attempt)
                 turn.out += book.returned(now, number, attempt)
             case Overdue():
                 self.limits.exceed(word, turn)
@@ -357,12 +360,12 @@ class Mapper:
                 note_down(self, turn, word)
             case Reading(_, measured, predicted) if math.isfinite(measured + predicted):
                 note_reading(self, turn, word)
-            case _Call(what, entry, answer):
+            case Change(what, entry):
                 said_so = what(now)
                 if said_so is not None and entry is not None:
                     turn.note(entry)
                 turn.out += said_so or []
-                turn.done.append(partial(_tell, answer, said_so is not None))
+                turn.done.append(partial(word.tell, said_so is not None))
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
 
@@ -419,27 +422,30 @@ class Mapper:
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _carry_out(self, word: Instruction) -> None:
+        job = self.book.jobs.get(word.job)
         if self.broken:
             return
         if isinstance(word, Cancel):
             self.limits.stop(word.job, word.attempt)
-            return self.executor.cancel(word.job, word.machine, word.attempt)
-        job = self.book.jobs.get(word.job)
-        if job is None or not self.book.is_out(job, word.attempt):
-            return  # it was cancelled in the same turn
-        if isinstance(word, CallBack):
-            self.executor.call_back(word.job, word.machine, word.attempt)  # type: ignore[attr-defined]
-            return
+            self.executor.cancel(*word)
+        elif job is not None and self.book.is_out(job, word.attempt):  # not cancelled meanwhile
+            if isinstance(word, CallBack):
+                self.executor.call_back(*word)  # type: ignore[attr-defined]
+            else:
+                self._start(word, job)
+
+    def _start(self, word: Send, job: Job) -> None:
         try:
             work = self.prepare(job, self.works.get(word.job))
             if job.needs:
                 work = with_results(work, {each: self.journal.result(each) for each in job.needs})
-            if len(work) > LARGEST:
-                why = f"its arguments have {len(work):,} bytes; expected at most {LARGEST:,}"
-                self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
-                return
         except InputError as error:  # the journal cannot be read
-            return self._break_journal(str(error))
+            self._break_journal(str(error))
+            return
+        if len(work) > LARGEST:
+            why = f"its arguments have {len(work):,} bytes; expected at most {LARGEST:,}"
+            self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
+            return
         self.executor.start(word.job, word.machine, word.attempt, work)
         if self._loop is not None:
             self.limits.start(self._loop, word, job)
@@ -486,15 +492,9 @@ class Mapper:
                 word.future.set_exception(self.refusal())
             if word.receipt is not None:
                 word.receipt.refuse(self.refusal())
-        elif isinstance(word, _Call) and not word.answer.done():
+        elif isinstance(word, Change) and not word.answer.done():
             word.answer.set_exception(self.refusal())
 
     def refusal(self) -> Exception:
         """Return a new exception: each thread that raises one changes it."""
         return type(self._wrong)(*self._wrong.args)
-
-
-def _tell(answer: Future[bool], said: bool) -> None:
-    """Answer a call, unless the caller has given up."""
-    with suppress(InvalidStateError):
-        answer.set_result(said)

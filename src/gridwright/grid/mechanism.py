@@ -96,7 +96,7 @@ class Pull:
 
     def foresee(self, machine: int) -> bool:
         """Give a busy machine its next job ahead; return whether there is one."""
-        return self.book.send_own(machine) or self._asks(machine, ahead=True)
+        return self.book.send_own_ahead(machine) or self._asks(machine, ahead=True)
 
     def _asks(self, machine: int, *, ahead: bool = False) -> bool:
         """Ask for a job for a machine and give it; return whether there is one."""
@@ -148,7 +148,7 @@ class Push:
 
     def foresee(self, machine: int) -> bool:
         """Send a busy machine the first job of its queue ahead; return whether it has one."""
-        return self.book.send_own(machine)
+        return self.book.send_own_ahead(machine)
 
     def placed(self, task_class: int) -> None:
         """Offer waiting jobs to the policy, oldest first, until it holds back the rest."""

@@ -258,7 +258,7 @@ class GridState:
         job = self.waiting[task_class].popleft()
         self._count(task_class)
         self._assign(job, machine)
-        may_run_next = not self.own[machine] and self.ahead.has_room(machine)
+        may_run_next = not (job.stays or self.own[machine]) and self.ahead.has_room(machine)
         if self.running[machine] is None or may_run_next:
             self.send(job)
         else:
@@ -268,17 +268,18 @@ class GridState:
 
     def start_own(self, machine: int) -> bool:
         """Start the first job of a machine's own queue, if it is free and has one."""
-        if self.running[machine] is None and self.can_take(machine):
-            self.send_own(machine)
+        is_free = self.running[machine] is None and self.can_take(machine)
+        if is_free and self.own[machine]:
+            self.send(self.own[machine].popleft())
         return self.running[machine] is not None
 
-    def send_own(self, machine: int) -> bool:
-        """Send the first job of a machine's own queue to it, if there is one."""
+    def send_own_ahead(self, machine: int) -> bool:
+        """Send a busy machine the first job of its own queue; return whether there is one."""
         own = self.own[machine]
-        if own:
+        there = bool(own) and not own.first().stays
+        if there:
             self.send(own.popleft())
-            return True
-        return False
+        return there
 
     def _assign(self, job: Job, machine: int) -> None:
         task_class = job.task_class
