@@ -324,7 +324,7 @@ def account(night: Night) -> dict[str, Any]:
         "on_timeout": night.action,
         "policy": night.policy,
         "kinds": {kind: dict(row) for kind, row in table.items()},
-        "done": dict(night.done),
+        "done": {**night.done, "late answer": night.status["late_answers"]},
         "longest_response": round(longest(night, kept), 1),
         "wrong": wrong,
     }

@@ -53,6 +53,7 @@ def client_of_service(options: argparse.Namespace) -> None:
     folder, jobs = Path(options.folder), plan(options.jobs, options.seed, options.longest)
     file = folder / f"heard-{options.client}"
     known = {int(line.split()[0]) for line in lines(file)}
+    submitted = {int(line) for line in lines(folder / f"tried-{options.client}")}
     left = [
         k
         for k, (kind, _) in enumerate(jobs)
@@ -64,6 +65,7 @@ def client_of_service(options: argparse.Namespace) -> None:
         _connected(options.client) as grid,
         (folder / "acknowledged").open("a", buffering=1) as said,
         file.open("a", buffering=1) as heard,
+        (folder / f"tried-{options.client}").open("a", buffering=1) as tried,
     ):
 
         def take(seconds: float | None) -> int:
@@ -78,7 +80,11 @@ def client_of_service(options: argparse.Namespace) -> None:
         for k in left:
             while (wait := options.begin + k * options.pace - time.time()) > 0:
                 taken += take(wait)
-            future = _submitted(grid, k, *jobs[k], str(folder / "runs"))
+            while take(0):
+                taken += 1
+            tried.write(f"{k}\n")
+            future = _found(grid, k) if k in submitted else None
+            future = future or _submitted(grid, k, *jobs[k], str(folder / "runs"))
             said.write(f"{k} {future.number}\n")
             future.add_done_callback(partial(_put, ends, k))
         while taken < len(left):
@@ -101,22 +107,26 @@ def _connected(number: int) -> Client:
             time.sleep(0.2)
 
 
-def _submitted(grid: Client, k: int, kind: str, seconds: float, log: str) -> JobFuture:
-    """Return the future of a planned job, which an earlier life of the client may have submitted.
+def _found(grid: Client, k: int) -> JobFuture | None:
+    """Return the future of a job that an earlier life of the client may have submitted.
 
     A job that has failed would run again if it were submitted again.
     """
-    key = keyed(k, kind).key
     try:
-        return grid.future(key)
+        return grid.future(f"job-{k}")
     except InputError:
-        more = SlowToUnpickle() if kind == "slow to unpickle" else None
-        options: dict[str, Any] = {"key": key, "task_class": kind}
-        if kind in STUCK:
-            options["timeout"] = TIMEOUT
-        if kind in FINISH:
-            options["retries"] = RETRIES
-        return grid.options(**options).submit(job, kind, k, log, seconds, more)
+        return None
+
+
+def _submitted(grid: Client, k: int, kind: str, seconds: float, log: str) -> JobFuture:
+    """Submit a planned job."""
+    more = SlowToUnpickle() if kind == "slow to unpickle" else None
+    options: dict[str, Any] = {"key": keyed(k, kind).key, "task_class": kind}
+    if kind in STUCK:
+        options["timeout"] = TIMEOUT
+    if kind in FINISH:
+        options["retries"] = RETRIES
+    return grid.options(**options).submit(job, kind, k, log, seconds, more)
 
 
 def _outcome(future: JobFuture, kind: str, _: float, k: int) -> str:
@@ -263,16 +273,20 @@ class ServedSoak(Soak):
             self._stop(client, "client")
 
     def _drain(self) -> None:
-        """Let everything end in peace."""
+        """Let everything end in peace, as long as clients are told of something."""
         self._let_go(all_of_them=True)
-        end = time.time() + DRAIN
-        while len(self.ready) < CLIENTS and time.time() < end:
+        last, told = time.time(), -1
+        while len(self.ready) < CLIENTS and time.time() < last + DRAIN:
+            if (size := sum(each.stat().st_size for each in self.folder.glob("heard-*"))) != told:
+                last, told = time.time(), size
             self._keep_cluster()
             self._keep_service()
             self._keep_clients()
             time.sleep(0.1)
         if len(self.ready) < CLIENTS:
-            self.wrong.append(f"not every client knows all ends after {DRAIN:g} s in peace")
+            self.wrong.append(f"not every client knows all ends, and none ended in {DRAIN:g} s")
+            with connect(NAME, client="the soak") as grid:
+                self.wrong.append(f"the grid says: {dict(grid.status())}")
 
     def _end(self) -> None:
         for client in self.clients:

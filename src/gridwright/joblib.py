@@ -43,7 +43,7 @@ class GridBackend(ParallelBackendBase):  # type: ignore[misc]
             import os
 
             own = connect(self._given) if isinstance(self._given, str) else None
-            self._grid = own or Grid(machines=os.cpu_count() or 1)
+            self._grid = own or Grid(machines=1, slots=os.cpu_count() or 1)
             weakref.finalize(self, _shut_down, self._grid)
         return self._grid
 

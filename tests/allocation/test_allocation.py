@@ -315,6 +315,14 @@ def test_more_classes_than_there_is_room_for() -> None:
         allocate(system)
 
 
+def test_a_machine_is_down_with_its_slots() -> None:
+    parts: dict[str, Any] = {"arrivals": [1], "rates": [[2, 3]], "groups": ["big", "small"]}
+    system = System(**parts, counts=[2, 1], slots=[2, 1])
+    assert allocate(system, down=["big.1"]).capacity == pytest.approx(7)
+    assert allocate(system, down=["big.1/2"]).capacity == pytest.approx(9)
+    assert allocate(system, down=["big"]).capacity == pytest.approx(3)
+
+
 @pytest.mark.parametrize(
     ("system", "arguments", "message"),
     [

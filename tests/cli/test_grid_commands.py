@@ -159,3 +159,30 @@ def test_the_history_of_a_grid_has_retries_time_outs_and_kills(
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def test_slots_in_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    words = ("--name", "farm", "--machines", "big,small", "--slots", "big=2", "--json")
+    with subprocess.Popen([*COMMAND, "grid", "serve", *words], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        paused = subprocess.run(
+            [*COMMAND, "machines", "pause", "big", "--run", "farm"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert paused.stdout == "big is paused\n"
+        states = {
+            each["name"]: each["state"] for each in said("machines", "--on", "farm")["machines"]
+        }
+        assert states == {"big/1": "paused", "big/2": "paused", "small": "up"}
+        shown = grid("status", "--on", "farm").stdout
+        assert "3 of 3 slots of 2 machines up" in shown
+        assert "2 paused" in shown
+        subprocess.run([*COMMAND, "machines", "resume", "big", "--run", "farm"], check=True)
+        there = said("submit", "--on", "farm", "--machine", "big", "--wait", "--", "true")
+        assert there["machine"] in ("big/1", "big/2")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0

@@ -92,6 +92,30 @@ def test_a_client_is_an_executor(tmp_path: Path) -> None:
         grid.submit(abs, 1)
 
 
+def test_a_client_hears_where_a_job_has_started(tmp_path: Path) -> None:
+    process = start("--name", "farm", "--policy", "fcfs", "--machines", "1")
+    with connect("farm") as grid:
+        gate = tmp_path / "gate"
+
+        def when_open() -> None:
+            while not gate.exists():
+                time.sleep(0.01)
+
+        first, second = (grid.submit(when_open) for _ in range(2))
+        until(first.running)
+        assert (first.machine, second.machine, second.running()) == ("1", "", False)
+        with connect("farm") as other:  # one that comes later is told too
+            until(other.future(first.number).running)
+            other.shutdown(wait=False)
+        end(process, signal.SIGKILL)
+        process = start("--name", "farm", "--policy", "fcfs", "--machines", "b")
+        until(lambda: first.machine == "b")
+        gate.touch()
+        assert second.result(WAIT) is None
+        assert (first.running(), second.machine) == (False, "b")
+    assert end(process) == 130
+
+
 def test_a_client_that_dies_loses_nothing(tmp_path: Path) -> None:
     code = (
         "import gridwright as gw, time, os, signal\n"

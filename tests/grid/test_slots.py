@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from gridwright import InputError
+from gridwright import InputError, JobLostError
 from gridwright.grid import Grid
 from gridwright.grid.beliefs import Learner
 from gridwright.grid.executors.dask import DaskExecutor
 from gridwright.grid.executors.local import LocalExecutor
 from gridwright.grid.progress import table_of
 from gridwright.grid.settings import Corrections
+from gridwright.grid.validation import executor_of
 
 from .conftest import WAIT, Cluster, all_up, first_time_for_ever, running, until, where
 
@@ -33,6 +33,8 @@ def test_slots_are_named_after_their_machine() -> None:
     assert executor.hosts == ["big", "big", "big", "small"]
     assert LocalExecutor(2, slots=2).machines == ["1/1", "1/2", "2/1", "2/2"]
     assert LocalExecutor(2, slots=1).machines == ["1", "2"]
+    assert executor_of(None, None).machines == ["1", "2"]
+    assert executor_of(None, None, 3).machines == ["1/1", "1/2", "1/3"]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,38 @@ def test_an_operator_names_a_machine_or_a_slot(tmp_path: Path) -> None:
             grid.pause("bag")
 
 
+def test_a_job_for_any_slot_of_a_machine(tmp_path: Path) -> None:
+    journal, slots = tmp_path / "j.sqlite", {"big": 2}
+    with Grid("pas_dg", ["small", "big"], slots=slots, journal=journal) as grid:
+        on_big = grid.options(machine="big")
+        marks = [tmp_path / str(k) for k in range(2)]
+        futures = [on_big.submit(meet, mark, marks) for mark in marks]
+        assert {future.result(WAIT) for future in futures} == {"big/1", "big/2"}
+        assert {on_big.submit(machine).result(WAIT) for _ in range(6)} <= {"big/1", "big/2"}
+        assert grid.submit(machine).result(WAIT)
+        assert list(grid.status()["classes"]) == ["meet@big", "machine@big", "machine"]
+        rates = np.array(grid.status()["rates"])
+        assert (rates[:2, 0] == 0).all()
+        assert (rates[2] > 0).all()
+        with pytest.raises(InputError, match="jobs of the same class for big; give another class"):
+            grid.options(task_class="meet@big").submit(machine)
+        grid.kill("big")
+        left = on_big.submit(machine)
+        until(lambda: "no machine can run class machine@big now" in grid.status()["held_up"])
+        grid.close()
+    with Grid("pas_dg", ["big", "small"], slots=slots, journal=journal) as grid:
+        assert grid.future(left.number).result(WAIT) in ("big/1", "big/2")
+
+
+def test_a_class_has_its_time_limit_on_any_slot(tmp_path: Path) -> None:
+    limits, journal = {"sleep": 0.2}, tmp_path / "j.sqlite"
+    with (
+        Grid("fcfs", 1, slots=2, timeout=limits, journal=journal) as grid,
+        pytest.raises(JobLostError, match=r"0\.2"),
+    ):
+        grid.options(machine="1").submit(time.sleep, 1000).result(WAIT)
+
+
 def test_a_machine_with_slots_is_one_row(tmp_path: Path) -> None:
     from rich.console import Console
 
@@ -188,7 +222,11 @@ def test_a_worker_takes_its_slots_with_it(tmp_path: Path) -> None:
                 until(lambda: all_up(grid))
                 assert list(grid.status()["machines"]) == first + later
                 grid.pause("1")
-                done = Counter(grid.submit(machine).result(WAIT) for _ in range(4))
-                assert set(done) <= set(later)
-            until(lambda: not any(grid.status()["machines"][name]["up"] for name in later))
-            assert all(grid.status()["machines"][name]["up"] for name in first)
+                futures = [grid.submit(first_time_for_ever, tmp_path / name) for name in "ab"]
+                assert {where(grid, future.number) for future in futures} == set(later)
+                until(lambda: all((tmp_path / name).exists() for name in "ab"))
+                grid.resume("1")
+            assert [future.result(WAIT) for future in futures] == ["done", "done"]
+            assert {future.machine for future in futures} <= set(first)
+            up = {name: each["up"] for name, each in grid.status()["machines"].items()}
+            assert up == {**dict.fromkeys(first, True), **dict.fromkeys(later, False)}

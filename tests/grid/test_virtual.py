@@ -12,6 +12,7 @@ import pytest
 
 from gridwright import System, load, simulate
 from gridwright.grid import Corrections, Journal, Mapper, Settings, statistics
+from gridwright.grid.event import Entry
 from gridwright.grid.executors.virtual import FakeExecutor, Stop, run_apart, run_virtually
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.turn import Submission
@@ -248,3 +249,25 @@ def test_a_threshold_may_depend_on_the_load() -> None:
     )
     assert 0.2 < mapper.beliefs.load() < 0.3, "arrivals of 0.5 on two machines of rate 1"
     assert journal.events("rates", "arrivals") == []
+
+
+def test_the_timer_of_a_copy_that_went_with_its_machine_is_forgotten() -> None:
+    executor, journal = FakeExecutor(["a", "b"], lambda *_: 1e9), Journal(IN_MEMORY)
+
+    async def run() -> Mapper:
+        loop = asyncio.get_running_loop()
+        settings = Settings(seconds=5, on_timeout="duplicate", retries=9)
+        about = (find("fcfs"), executor, journal, ["x"], [[1.0, 1.0]], [1.0], settings)
+        mapper = Mapper(*about, clock=loop.time, zero=0.0)
+        await mapper.open()
+        mapper.hear(Submission(0, 0, b"", Future()))
+        await asyncio.sleep(7)
+        assert set(mapper.limits._timers) == {(0, 1), (0, 2)}
+        executor.fail(executor.machines.index("a"))
+        await asyncio.sleep(5)
+        mapper.call(lambda now: mapper.withdraw(now, 0), Entry(mapper.now(), "cancelled", 0))
+        await asyncio.sleep(20)
+        await mapper.close()
+        return mapper
+
+    assert run_virtually(run()).limits._timers == {}

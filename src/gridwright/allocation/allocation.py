@@ -347,12 +347,15 @@ def groups_of(rates: Floats) -> Integers:
 
 
 def _machines(system: System, machine: str | int) -> list[int]:
-    """Find a machine or a group by name, or a machine by its number from 1."""
+    """Find a machine, its slots or a group by name, or a machine by its number from 1."""
     name = str(machine)
     if isinstance(machine, str) and name in system.machines:
         return [system.machines.index(name)]
     if isinstance(machine, str) and name in system.groups and system.groups != system.machines:
         return np.flatnonzero(system.column == system.groups.index(name)).tolist()
+    slots = [j for j, each in enumerate(system.machines) if each.rpartition("/")[0] == name]
+    if isinstance(machine, str) and slots and system.sizes != system.counts:
+        return slots
     if len(name) < 9 and name.isdecimal() and 1 <= int(name) <= len(system.machines):
         return [int(name) - 1]
     names = list(dict.fromkeys((*system.groups, *system.machines)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..allocation import Situation, make_workspace
 from ..allocation.planner import solve
+from ..model import InputError
 from .book import Book
 from .event import Entry
 from .job import Instruction, Job
@@ -38,20 +39,34 @@ class Beliefs:
         """The last predicted availability of each machine."""
         self.imposed: dict[int, float] = {}
         """Availabilities that an operator has set."""
+        self.only: dict[int, str] = {}
+        """The machines of classes that only the slots of one can run."""
         self._load = float("nan")
         self._plan = -1
         self._has_news = False
         """Whether jobs have ended since the rates were last checked."""
 
-    def add_class(self, rates: Floats, arrival: float) -> None:
-        """Add a class."""
+    def add_class(self, rates: Floats, arrival: float, host: str = "") -> None:
+        """Add a class, which only the slots of the machine ``host`` can run, if one is given."""
+        if host:
+            self.only[len(self.book.classes)] = host
+            rates = np.where(self.learner.is_on(host), rates, 0.0)
         self.book.add_class(rates, arrival)
         self.learner.add_class(rates, arrival)
 
     def add_machine(self, rates: Floats, host: str = "") -> None:
         """Add a machine, or a slot of the machine ``host``."""
+        for task_class, machine in self.only.items():
+            rates[task_class] *= machine == host
         self.book.add_machine(rates)
         self.learner.add_machine(rates, host)
+
+    def checked(self, task_class: int, host: str) -> int:
+        """Return a class; refuse it for jobs of another machine than those that it is for."""
+        if self.only.get(task_class, "") != host:
+            where = self.only.get(task_class) or "all machines"
+            raise InputError(f"there are jobs of the same class for {where}; give another class")
+        return task_class
 
     def arrived(self, task_class: int, now: float) -> Answer:
         """Note an arrival."""
@@ -184,6 +199,10 @@ class Learner:
         """Add a machine, or a slot of the machine ``host``."""
         self.prior = np.hstack([self.prior, prior[:, None]])
         self._add_slot(host)
+
+    def is_on(self, host: str) -> NDArray[np.bool_]:
+        """Tell of each slot whether it belongs to a machine."""
+        return np.asarray(self.host == self._hosts.get(host, -1))
 
     def _add_slot(self, host: str) -> None:
         known, new = self._hosts.get(host) if host else None, len(self.turns)

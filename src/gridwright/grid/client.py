@@ -301,6 +301,9 @@ class Client(Submitter):
         if "ended" in words:
             self._ended(words, content)
             return
+        if "started" in words:
+            self._started(words["started"])
+            return
         asked = self._asked.pop(words.get("id", -1), None)
         if asked is None or not asked.answer.set_running_or_notify_cancel():
             return
@@ -311,6 +314,11 @@ class Client(Submitter):
                 asked.answer.set_exception(error)
         else:
             asked.answer.set_exception(heard_error(words, content))
+
+    def _started(self, starts: Sequence[tuple[int, str]]) -> None:
+        for number, machine in starts:
+            if (future := self._pending.get(number)) is not None:
+                future.machine = str(machine)
 
     def _ended(self, words: dict[str, Any], content: bytes) -> None:
         future = self._pending.pop(words["ended"], None)

@@ -32,7 +32,7 @@ from .operators import OperatedGrid, Operators
 from .ownership import home
 from .progress import show_progress
 from .settings import Corrections, Settings, corrections_of
-from .slots import Slots, hosts_of
+from .slots import Slots, any_slot, hosts_of
 from .submitter import CHUNK, Call, Chosen, Sent, Submitter
 from .turn import Receipt, Submission, patiently
 
@@ -325,7 +325,7 @@ class Grid(OperatedGrid, Submitter):
             if job.stage == Stage.sent:
                 job.lost += 1
             future = futures[job.number] = self._future(job.number, job.key or "")
-            number = self.mapper.class_of(kept.task_class)
+            number = self.mapper.class_of(kept.task_class, job.options.host)
             raw = Raw(self._answers, future)
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
@@ -369,8 +369,8 @@ class Grid(OperatedGrid, Submitter):
         with self._door:
             self._check_open()
             futures = [self._future(n, call.key) for n, call in zip(numbers, calls, strict=True)]
-            about = (task_class, calls, chosen.of_job(), futures, receipt)
-            self._loop.call_soon_threadsafe(self._take, *about)
+            about = any_slot(task_class, chosen.of_job(), self.mapper.executor)
+            self._loop.call_soon_threadsafe(self._take, *about, calls, futures, receipt)
         return Sent(futures, (lambda: None) if receipt is None else receipt.wait)
 
     def _number(self) -> int:
@@ -390,14 +390,14 @@ class Grid(OperatedGrid, Submitter):
     def _take(
         self,
         name: str,
-        calls: Sequence[Call],
         options: Options,
+        calls: Sequence[Call],
         futures: Sequence[JobFuture],
         receipt: Receipt | None,
     ) -> None:
         """Give jobs to the mapper, in the thread of the loop."""
         try:
-            task_class = self.mapper.class_of(name)
+            task_class = self.mapper.class_of(name, options.host)
         except InputError as error:  # the policy takes no more classes
             for future in futures:
                 self._answers.settle(future, b"", InputError(*error.args))

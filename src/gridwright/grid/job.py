@@ -42,6 +42,8 @@ class Options(NamedTuple):
     """Who submitted it: clients take turns."""
     request: str = ""
     """The request of a client that submitted it, which may come twice."""
+    host: str = ""
+    """The only machine that may run it, if that machine has several slots."""
 
     def as_json(self) -> dict[str, Any]:
         """Return what differs from the defaults."""

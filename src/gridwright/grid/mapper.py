@@ -225,13 +225,16 @@ class Mapper:
             return number in self._on_their_way
         return job.stage in (Stage.blocked, Stage.waiting, Stage.queued)
 
-    def class_of(self, name: str) -> int:
-        """Return the number of a class of jobs; add the class if it is new."""
+    def class_of(self, name: str, host: str = "") -> int:
+        """Return the number of a class of jobs; add the class if it is new.
+
+        Only the slots of the machine ``host`` can run it, if one is given.
+        """
         if name in self.classes:
-            return self.classes.index(name)
+            return self.beliefs.checked(self.classes.index(name), host)
         self.book.policy.arguments((len(self.classes) + 1, len(self.book.machines)))  # may refuse
         self.classes.append(name)
-        self.beliefs.add_class(np.ones(len(self.book.machines)), 1.0)
+        self.beliefs.add_class(np.ones(len(self.book.machines)), 1.0, host)
         return len(self.classes) - 1
 
     # one turn

@@ -12,7 +12,9 @@ import sys
 import sysconfig
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .worker import with_modules
@@ -45,15 +47,14 @@ def _modules() -> Known:
     global _looked
     state = len(sys.modules)  # it changes when something is imported
     if _looked[0] != state:
-        modules, folders = list(sys.modules.items()), _folders()
-        own = {name for name, each in modules if "." not in name and _lies_in(each, folders)}
-        found = [
-            (name, hasattr(each, "__path__"), Path(file) if (file := _file(each)) else None)
-            for name, each in sorted(modules, key=lambda pair: pair[0])
-            if name.partition(".")[0] in own
-        ]
-        # a package without a file is a namespace; a compiled module cannot travel
-        _looked = (state, tuple(each for each in found if each[1] or _is_source(each[2])))
+        folders, found = _folders(), []
+        own = {name for name in list(sys.modules) if "." not in name and _lies_in(name, folders)}
+        for name in sorted(sys.modules):
+            if name.partition(".")[0] in own:
+                file, is_package = _file(name), "__path__" in _facts(name)
+                if is_package or file.endswith(".py"):  # a compiled module cannot travel
+                    found.append((name, is_package, Path(file) if file else None))
+        _looked = (state, tuple(found))
     return _looked[1]
 
 
@@ -63,27 +64,31 @@ def _folders() -> tuple[str, ...]:
     Folders of installed packages do not count: a script may be one of them.
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    here = os.getcwd()
     found = [os.path.dirname(os.path.abspath(script))] if script else []
-    found += [here] if "" in sys.path or here in sys.path else []
+    with suppress(OSError):  # the present folder was removed
+        here = os.getcwd()
+        found += [here] if "" in sys.path or here in sys.path else []
     installed = sysconfig.get_paths().values()
     return tuple(each for each in found if each not in installed)
 
 
-def _is_source(file: Path | None) -> bool:
-    return file is not None and file.suffix == ".py"
-
-
-def _file(module: Any) -> str:
-    return getattr(module, "__file__", None) or ""
-
-
-def _lies_in(module: Any, folders: Sequence[str]) -> bool:
+def _lies_in(name: str, folders: Sequence[str]) -> bool:
     """Tell whether a module or a package lies in one of some folders."""
-    if getattr(module, "__name__", "__main__") in ("__main__", "__mp_main__", "gridwright"):
+    if name in ("__main__", "__mp_main__", "gridwright"):
         return False
-    places = [_file(module)] if not hasattr(module, "__path__") else list(module.__path__)
+    places = list(_facts(name).get("__path__", ())) or [_file(name)]
     return any(os.path.dirname(os.path.abspath(each)) in folders for each in places if each)
+
+
+def _file(name: str) -> str:
+    found = _facts(name).get("__file__")
+    return found if isinstance(found, str) else ""
+
+
+def _facts(name: str) -> dict[str, Any]:
+    """Return the attributes of a module without a call to its code: some import when asked."""
+    module = sys.modules.get(name)
+    return object.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
 
 
 def _packed(known: Known) -> bytes:

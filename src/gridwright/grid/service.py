@@ -6,7 +6,8 @@ import asyncio
 import hmac
 import secrets
 import ssl
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -41,12 +42,23 @@ THREADS = 32
 """How many requests of clients are handled at the same time."""
 BEHIND = 100
 """How many results are kept in memory for a client that reads slowly."""
+STARTS = 0.1
+"""Seconds in which starts of jobs are collected, so that those of short jobs are not told."""
+UNREAD = 1 << 20
+"""Bytes that a client has not read yet, from which on it is not told of starts."""
 
 
 class ServedGrid(Grid):
     """A grid whose results stay pickled: they are for other processes."""
 
     _is_raw = True
+    tell_start: Callable[[int, str], None] | None = None
+    """Told the number and the machine of each job that starts."""
+
+    def _begun(self, number: int, machine: str) -> None:
+        super()._begun(number, machine)
+        if self.tell_start is not None:
+            self.tell_start(number, machine)
 
 
 class Service:
@@ -58,6 +70,8 @@ class Service:
         self.grid, self.place = grid, place
         grid.unfinished.clear()  # clients ask for them by key or number
         self._clients: set[_Client] = set()
+        self._starts: deque[tuple[int, str]] = deque()
+        """Jobs that have started, of which clients are not told yet."""
         self._pool = ThreadPoolExecutor(THREADS, "gridwright clients")
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="gridwright service", daemon=True)
@@ -69,6 +83,7 @@ class Service:
             raise
         port = self._server.sockets[0].getsockname()[1]
         self.place = replace(place, port=port)
+        grid.tell_start = self._started
 
     async def _listen(self, tls: ssl.SSLContext | None, *, any_port: bool) -> asyncio.Server:
         for port in (self.place.port, 0) if any_port and self.place.port else (self.place.port,):
@@ -77,6 +92,22 @@ class Service:
             except OSError as error:
                 wrong = error
         raise InputError(f"cannot listen on {self.place.address}: {wrong.strerror or wrong}")
+
+    def _started(self, number: int, machine: str) -> None:
+        """Note that a job has started, in the thread of the grid."""
+        self._starts.append((number, machine))
+        if len(self._starts) == 1:
+            with suppress(RuntimeError):  # the service is closed
+                self._loop.call_soon_threadsafe(self._loop.call_later, STARTS, self._tell_starts)
+
+    def _tell_starts(self) -> None:
+        """Tell clients of their jobs that have started and not ended."""
+        starts = {}
+        while self._starts:
+            number, machine = self._starts.popleft()
+            starts[number] = machine
+        for client in self._clients:
+            client.tell_starts(starts)
 
     def close(self) -> None:
         """Stop listening and cut the connections; the grid goes on."""
@@ -134,6 +165,8 @@ class _Client:
         self._loop = asyncio.get_running_loop()
         self._ends: asyncio.Queue[JobFuture | int] = asyncio.Queue()
         """Jobs that have ended, of which the client is not told yet."""
+        self._watched: set[int] = set()
+        """Jobs of whose ends the client is still to be told."""
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Welcome the client, and answer it until the connection ends."""
@@ -178,9 +211,18 @@ class _Client:
         else:
             futures = found.pop("watched", ())
             self._say({"id": number, "answer": found})
+            self._watched |= {future.number for future in futures}
             for future in futures:
                 future.add_done_callback(self._ended)
+            running = [each for each in futures if each.running()]
+            self.tell_starts({each.number: each.machine for each in running})
         await self.writer.drain()
+
+    def tell_starts(self, starts: Mapping[int, str]) -> None:
+        """Tell the client where its jobs have started, unless it reads slowly."""
+        own = [each for each in starts.items() if each[0] in self._watched]
+        if own and self.writer.transport.get_write_buffer_size() < UNREAD:
+            self._say({"started": own})
 
     def _ended(self, done: Any) -> None:
         """Note that a job has ended; a client that is behind is told later from the journal."""
@@ -203,6 +245,7 @@ class _Client:
 
     def _tell(self, done: JobFuture) -> None:
         words: dict[str, Any] = {"ended": done.number, "machine": done.machine}
+        self._watched.discard(done.number)
         try:
             content = done.result()
         except CancelledError:

@@ -12,8 +12,9 @@ from typing import Any
 
 from ..model import InputError, did_you_mean
 from ..model.file import slot_names
+from .job import Options
 
-__all__ = ["Slots", "check_slots", "hosts_of", "slot_names", "slots_of", "slots_on"]
+__all__ = ["Slots", "any_slot", "check_slots", "hosts_of", "slot_names", "slots_of", "slots_on"]
 Slots = int | Mapping[str, int]
 """How many slots every machine has, or some machines by name; the others have 1."""
 MOST_SLOTS = 10_000
@@ -55,6 +56,18 @@ def hosts_of(executor: Any) -> list[str]:
     """
     found: list[str] = getattr(executor, "hosts", executor.machines)
     return found
+
+
+def any_slot(task_class: str, options: Options, executor: Any) -> tuple[str, Options]:
+    """Return the class and the options of a job that may run on any slot of its machine.
+
+    Such jobs are a class of their own, which only these slots can run, so that the policy chooses
+    the slot. Other jobs are returned as they are.
+    """
+    host = options.machine
+    if not host or host in executor.machines:
+        return task_class, options
+    return f"{task_class}@{host}", options._replace(machine="", host=host)
 
 
 def slots_on(executor: Any, machine: str) -> list[str]:

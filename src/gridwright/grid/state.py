@@ -312,7 +312,7 @@ class GridState:
 
     def situation(self) -> Situation:
         """Return the situation to plan for."""
-        able = self.machines["up"] & ~self.closed
+        able = self.machines["up"] & ~self.closed & self.nominal.any(axis=0)
         share = self.machines["availability"] if self.policy.use_availability else 1.0
         return Situation(
             self.nominal.copy(),

@@ -115,7 +115,7 @@ class Submitter(Executor):
             future has the result. With ``map`` and ``submit_all`` it is the name of the series,
             and the key of each job has a digest of its arguments too.
         machine
-            The only machine that may run the jobs.
+            The only machine that may run the jobs, on any of its slots, or the only slot.
 
         Examples
         --------

@@ -117,7 +117,8 @@ class TimeLimits:
         """Return the limit of a job in seconds: its own, its class's or the grid's."""
         settings = self.mapper.settings
         if (own := job.options.timeout) is None:
-            name = self.mapper.classes[job.task_class]
+            name, host = self.mapper.classes[job.task_class], job.options.host
+            name = name.removesuffix(f"@{host}") if host else name
             own = settings.class_seconds.get(name, settings.seconds)
         return own or math.inf
 

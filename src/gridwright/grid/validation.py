@@ -178,9 +178,7 @@ def check_name(name: str, what: str) -> None:
 def check_machine(name: str, executor: Executor) -> None:
     """Check that a grid has the machine that a job is meant for, if it is meant for one."""
     machines = executor.machines
-    if name and name not in machines:
-        if slots := slots_on(executor, name):
-            raise InputError(f"machine {name!r} has several slots; choose one: {', '.join(slots)}")
+    if name and name not in machines and not slots_on(executor, name):
         hint = did_you_mean(name, machines) or f"; there are {', '.join(machines)}"
         raise InputError(f"no machine {name!r}{hint}")
 
