@@ -73,7 +73,8 @@ def compare(address: str, folder: Path, jobs: int, low: float, high: float) -> t
             grid.submit(each, 0.0).result()
         begin = perf_counter()
         futures = [
-            (grid.options(task_class=each.__name__).submit(each, seconds)) for each, seconds in calls
+            (grid.options(task_class=each.__name__).submit(each, seconds))
+            for each, seconds in calls
         ]
         for future in futures:
             future.result()
@@ -90,12 +91,8 @@ def main() -> None:
         assert cluster.stdout is not None
         said: dict[str, Any] = json.loads(cluster.stdout.readline())
         try:
-            for words, *case in CASES:
-                bare, ours = compare(said["address"], Path(folder), *case)
+            for words, jobs, low, high in CASES:
+                bare, ours = compare(said["address"], Path(folder), jobs, low, high)
                 print(f"{words:30}{bare:8.2f} s bare{ours:8.2f} s grid{ours / bare:8.2f} × bare")
         finally:
             cluster.send_signal(signal.SIGINT)
-
-
-if __name__ == "__main__":
-    main()

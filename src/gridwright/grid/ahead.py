@@ -98,13 +98,17 @@ class Ahead:
         if self.has_come:
             self.has_come = False
             machines |= self._hungry
-        for machine in machines:
-            if 2 * len(self.queues[machine]) > self.most or self._work[machine] > self.span / 2:
-                continue  # so that many travel together
-            while has_room := self.has_room(machine):
-                if not self.book.mechanism.foresee(machine):
-                    break
-            (self._hungry.add if has_room else self._hungry.discard)(machine)
+        # a machine that has many gets more later, so that many travel together
+        few = [
+            machine
+            for machine in sorted(machines)
+            if 2 * len(self.queues[machine]) <= self.most and self._work[machine] <= self.span / 2
+        ]
+        taking = few
+        while taking:  # in turn, so that the last jobs are spread
+            taking = [m for m in taking if self.has_room(m) and self.book.mechanism.foresee(m)]
+        for machine in few:
+            (self._hungry.add if self.has_room(machine) else self._hungry.discard)(machine)
         self.changed.clear()
         if self.levels:
             self._help_idle()

@@ -172,10 +172,7 @@ class Mapper:
         return max(left, AGAIN) if left > INSTANT else 0.0
 
     def hear(self, word: _Word) -> None:
-        """Queue a message for the next turn, in the thread of the loop.
-
-        Submissions have a queue of their own, so that a million of them delay nothing else.
-        """
+        """Queue a message for the next turn, in the thread of the loop; submissions apart."""
         if self._closed:
             self._refuse(word)
         elif isinstance(word, Submission):

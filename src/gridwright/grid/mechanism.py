@@ -123,10 +123,11 @@ class Pull:
             return False
         self.idle.pop(machine, None)
         book.give(choice, machine)
-        if ahead:  # further short jobs of this class travel with it
+        if ahead:  # further short jobs of this class travel with it, but the last ones do not
             queue = book.waiting[choice]
-            while book.ahead.has_room(machine) and queue and queue.level() == level:
-                if queue.first().stays:
+            for _ in range(len(queue) // (2 * len(book.running))):
+                is_next = queue.level() == level and not queue.first().stays
+                if not is_next or not book.ahead.has_room(machine):
                     break
                 book.give(choice, machine)
         return True
