@@ -20,12 +20,12 @@ demo: setup
 	$(BIN)/gridwright demo
 
 # Ruff takes a second. Mypy runs beside the tests, and its findings come after theirs.
-# One test process more than there are processors: many tests wait for other processes.
+# Two test processes more than there are processors: many tests wait for other processes.
 define checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & mypy=$$!; \
-	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 1 )) \
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 2 )) \
 	  $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 25 --durations-min 2 $(1); \
 	tests=$$?; \
 	wait $$mypy; types=$$?; cat .venv/mypy.txt; exit $$(( tests | types ))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")  # colours cost time
 settings.register_profile("gridwright", deadline=None)  # a busy computer is no failure
 settings.load_profile("gridwright")
 

@@ -1,11 +1,11 @@
 """Print digests of whole simulations of every kind, to compare versions of Numba.
 
-usage: python tools/numba_simulations.py FILE (a policy is written there)
+The tests of the compiler compare the two ways to compile with the same simulations.
 """
 
 import hashlib
 import json
-import sys
+import tempfile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,27 +31,36 @@ def mine(task_class, view):
 """
 
 
+SIMULATIONS = (
+    ("2.B", "mct", 300),
+    ("2.B", "mine", 300),
+    ("3.A:alpha1:2", "lpas_dg", 60),
+    ("4.A", "lpas_dec", 60),
+    ("Wisnesky:8", "chain_mct", None),
+    ("Smith", "min_min", None),
+)
+"""A system, a policy and a horizon of every kind; ``mine`` is the policy above."""
+
+
 def main() -> None:
     """Simulate, and print a digest of every field of the results."""
-    mine = sys.argv[1]
-    Path(mine).write_text(MINE, "utf-8")
-    found = {}
-    for system, policy, horizon in [
-        ("2.B", "mct", 300),
-        ("2.B", mine, 300),
-        ("3.A:alpha1:2", "lpas_dg", 60),
-        ("4.A", "lpas_dec", 60),
-        ("Wisnesky:8", "chain_mct", None),
-        ("Smith", "min_min", None),
-    ]:
+    print(json.dumps({" ".join(map(str, each)): digests(*each) for each in SIMULATIONS}))
+
+
+def digests(system: str, policy: str, horizon: float | None) -> dict[str, str]:
+    """Simulate; return a digest of every field of the results but the time it took."""
+    with tempfile.TemporaryDirectory() as folder:
+        if policy == "mine":
+            policy = str(Path(folder, "mine.py"))
+            Path(policy).write_text(MINE, "utf-8")
         result = gw.simulate(system, policy, horizon=horizon, replications=2, seed=5, threads=1)
-        name = "mine" if policy == mine else policy
-        for field in result.replications[0]._fields:
-            if field != "seconds":
-                digest = hashlib.sha256()
-                fed(digest, [getattr(each, field) for each in result.replications])
-                found[f"{system} {name} {field}"] = digest.hexdigest()
-    print(json.dumps(found))
+    found = {}
+    for field in result.replications[0]._fields:
+        if field != "seconds":
+            digest = hashlib.sha256()
+            fed(digest, [getattr(each, field) for each in result.replications])
+            found[field] = digest.hexdigest()
+    return found
 
 
 def fed(digest: Any, value: Any) -> None:

@@ -55,7 +55,7 @@ def _tried(version: str) -> tuple[bool, str]:
         tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
         passes = subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode == 0
         environment["GRIDWRIGHT_QUICK_COMPILER"] = "0"
-        simulations = [python, str(ROOT / SIMULATIONS), str(Path(folder) / "mine.py")]
+        simulations = [python, str(ROOT / SIMULATIONS)]
         done = subprocess.run(
             simulations, env=environment, stdout=subprocess.PIPE, text=True, check=False
         )

@@ -1,8 +1,8 @@
 """The quick compiler and the public one give the same results, and leave Numba as it was."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,13 @@ import pytest
 from numba.core.errors import NumbaError
 from numba.core.types.functions import BaseFunction
 
-from gridwright import simulate
 from gridwright.compiler.link import _LINKED, allocates_nothing, hook, link, point, target
 from gridwright.compiler.target import CPU
 from gridwright.simulation import Replication
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from numba_simulations import SIMULATIONS, digests
 
 BOTH = pytest.mark.parametrize("switch", ["1", "0"], ids=["quick", "public"])
 
@@ -118,67 +121,17 @@ def test_a_pointer_has_an_address(switch: str, monkeypatch: pytest.MonkeyPatch) 
     assert pointer.__wrapper_address__() != 0
 
 
-MINE = """
-import gridwright as gw
-import numpy as np
-
-WEIGHTS = np.array([1.0, 2.0, 3.0, 4.0])
-
-@gw.push
-def mine(task_class, view):
-    waits = np.zeros(view.machines.size)
-    for m in range(view.machines.size):
-        rate = view.rate[task_class, m]
-        there = view.machines[m].backlog + WEIGHTS[task_class % 4]
-        waits[m] = there / rate if rate > 0 else np.inf
-    return int(np.argmin(np.add(waits, 1.0)))
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("system", "policy", "horizon"),
-    [
-        ("2.B", "mct", 300),
-        ("2.B", "mine.py", 300),
-        ("3.A:alpha1:2", "lpas_dg", 60),
-        ("4.A", "lpas_dec", 60),
-        ("Wisnesky:8", "chain_mct", None),
-        ("Smith", "min_min", None),
-    ],
-)
+@pytest.mark.parametrize(("system", "policy", "horizon"), SIMULATIONS)
 def test_simulations_are_the_same_bit_for_bit(
-    system: str,
-    policy: str,
-    horizon: float | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    system: str, policy: str, horizon: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(MINE)
-    found, targets = [], []
+    found, programs = [], []
     for switch in ("1", "0"):
         monkeypatch.setenv("GRIDWRIGHT_QUICK_COMPILER", switch)
         linked = set(_LINKED)
-        result = simulate(system, policy, horizon, 2, seed=5, threads=1)
-        targets.append(set(_LINKED) - linked)
-        found.append([bits(getattr(run, name)) for run in result.replications for name in FIELDS])
-    assert targets[1], "the public compiler has nothing of the quick one"
-    assert len(found[0]) == 2 * len(FIELDS)
+        found.append(digests(system, policy, horizon))
+        programs.append(set(_LINKED) - linked)
+    assert programs[1], "the public compiler has nothing of the quick one"
+    assert set(found[0]) == set(Replication._fields) - {"seconds"}
     assert found[0] == found[1]
-
-
-FIELDS = [name for name in Replication._fields if name != "seconds"]
-
-
-def bits(value: Any) -> Any:
-    """Return a value in a form that is equal only to the same bits."""
-    if isinstance(value, np.ndarray):
-        if value.dtype.names:
-            return [bits(np.ascontiguousarray(value[name])) for name in value.dtype.names]
-        return str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, list | tuple):
-        return [bits(each) for each in value]
-    if isinstance(value, dict | MappingProxyType):
-        return {name: bits(each) for name, each in value.items()}
-    return repr(value)

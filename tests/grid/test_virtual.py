@@ -93,7 +93,7 @@ FAILING = load("3.A:alpha1:5").replace(
     counts=[1] * 6,
     availability=[0.5, 1, 1, 0.75, 1, 1],
     arrivals=load("3.A:alpha1:5").arrivals / 5,
-    failures={"mean_uptime": 6, "mean_repair": 2},
+    failures={"mean_uptime": 6, "mean_repair": 2, "repair": {"kind": "gamma", "shape": 2}},
 )
 OFF = Corrections(availability=False, arrivals=False, rates=False, overhead=False)
 LENGTH = 40.0

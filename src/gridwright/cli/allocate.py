@@ -36,7 +36,7 @@ def allocate(
     failed = listed(down or ())
     found = allocation.allocate(entry.system, method, down=[*entry.down, *failed])
     before = allocation.allocate(entry.system, method, down=entry.down) if failed else None
-    files = {plot: partial(plots.draw_allocation, found)}
+    files = {plot: lambda path: plots.draw_allocation(found, path)}
     finish(found.as_json, partial(show_allocation, found, before), json=json, files=files)
 
 

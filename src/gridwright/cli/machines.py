@@ -160,7 +160,7 @@ def calibrate(
     files = {
         save: lambda path: testbed.write_machines(path, found.listed()),
         csv: lambda path: write_rows(path, header, found.rows()),
-        plot: partial(plots.draw_calibration, found),
+        plot: lambda path: plots.draw_calibration(found, path),
     }
     finish(found.as_json, partial(_show_calibrations, found), json=json, files=files)
 

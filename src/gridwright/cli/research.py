@@ -82,7 +82,10 @@ def contest(
             store=kept_results() if named else None,
             progress=lambda number, name: report("contest", number / total, note=name),
         )
-    files = {csv: partial(_write_contest, found), plot: partial(plots.draw_contest, found)}
+    files = {
+        csv: partial(_write_contest, found),
+        plot: lambda path: plots.draw_contest(found, path),
+    }
     finish(found.as_json, partial(_show_contest, found), json=json, files=files)
 
 
@@ -228,8 +231,12 @@ def adversary(
             seed,
             progress=lambda done, ratio: report("adversary", done, note=f"ratio {ratio:.3f}"),
         )
-    files = {save: found.system.to_file, plot: partial(plots.draw_adversary, found)}
-    finish(found.as_json, partial(_show_adversary, found), json=json, files=files)
+    finish(
+        found.as_json,
+        partial(_show_adversary, found),
+        json=json,
+        files={save: found.system.to_file, plot: lambda path: plots.draw_adversary(found, path)},
+    )
 
 
 def _limits(text: str) -> tuple[float, float]:

@@ -74,7 +74,7 @@ def show_run(
     check_files(plot=plot)
     with testbed.Run.find(number) as run:
         found = testbed.report(run, expected=expect)
-        files = {plot: partial(plots.draw_run, run)}
+        files = {plot: lambda path: plots.draw_run(run, path)}
         finish(found.as_json, partial(show_report, found), json=json, files=files)
 
 

@@ -76,7 +76,7 @@ def simulate(
     files = {
         csv: partial(_write_replications, (result,)),
         trace: partial(_write_events, result),
-        plot: partial(plots.draw_results, (result,)),
+        plot: lambda path: plots.draw_results((result,), path),
     }
     finish(result.as_json, partial(show_result, result), json=json, files=files)
 
@@ -108,7 +108,10 @@ def compare(
     if reference:
         found.improvement(reference)  # an unknown policy is an error before anything is written
     results = found.results
-    files = {csv: partial(_write_replications, results), plot: partial(plots.draw_results, results)}
+    files = {
+        csv: partial(_write_replications, results),
+        plot: lambda path: plots.draw_results(results, path),
+    }
     finish(found.as_json, partial(show_comparison, found, reference), json=json, files=files)
 
 
@@ -323,7 +326,7 @@ def sweep(
         found = experiments.sweep(
             *what, *length, warmup=warmup, threads=threads, on=on, store=store, progress=tell
         )
-    files = {csv: partial(_write_sweep, found), plot: partial(plots.draw_sweep, found)}
+    files = {csv: partial(_write_sweep, found), plot: lambda path: plots.draw_sweep(found, path)}
     finish(found.as_json, partial(_show_sweep, found), json=json, files=files)
 
 

@@ -223,10 +223,7 @@ class Mapper:
         return job.stage in (Stage.blocked, Stage.waiting, Stage.queued)
 
     def class_of(self, name: str, host: str = "") -> int:
-        """Return the number of a class of jobs; add the class if it is new.
-
-        Only the slots of the machine ``host`` can run it, if one is given.
-        """
+        """Return the number of a class, for all machines or one; add the class if it is new."""
         if name in self.classes:
             return self.beliefs.checked(self.classes.index(name), host)
         self.book.policy.arguments((len(self.classes) + 1, len(self.book.machines)))  # may refuse

@@ -111,6 +111,7 @@ class Service:
 
     def close(self) -> None:
         """Stop listening and cut the connections; the grid goes on."""
+        self.grid.tell_start = None
         self._wait(self._close())
         self._stop()
 
