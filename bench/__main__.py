@@ -13,6 +13,7 @@ BENCHMARKS = [
     "grid",
     "stalls",
     "dask",
+    "dask_short",
     "functions",
     "startup",
     "page",

@@ -187,7 +187,6 @@ class Soak:
         last = time.time() + min(self.rng.uniform(0.5, 1.5) * self.options.life, seconds)
         while self.program.poll() is None and time.time() < last:
             self._wait_to_harm()
-            self._let_go()
             self._keep_cluster()
             self.rng.choice(self._harms())()
         self._let_go(all_of_them=True)
@@ -200,7 +199,10 @@ class Soak:
         self.lives[-1][1] = time.time()
 
     def _wait_to_harm(self) -> None:
-        time.sleep(self.options.harm * self.rng.uniform(1 / 3, 5 / 3))
+        end = time.time() + self.options.harm * self.rng.uniform(1 / 3, 5 / 3)
+        while (left := end - time.time()) > 0:
+            time.sleep(min(left, 0.2))
+            self._let_go()
 
     def _harms(self) -> list[Callable[[], None]]:
         """Return what can be done to the processes now; what is there twice is done more often."""

@@ -53,6 +53,8 @@ DRAIN = 6 * 3600.0
 """Seconds in which everything must end after the night."""
 KINDS = {"innocent": 0.93, "raises": 0.03, "poison": 0.02, "endless": 0.01, "late": 0.01}
 """Kinds of jobs; a late one answers even after it was stopped."""
+AHEAD = 3
+"""How many jobs a machine may have ahead, though they are not short."""
 RETRIES = 20
 """How often innocent jobs are tried again, whose machines die of other causes."""
 
@@ -76,7 +78,8 @@ class Machines(FakeExecutor):
     """Machines whose jobs raise, kill their process, never end, or answer though stopped."""
 
     def __init__(self, tasks: list[Task], rng: random.Random) -> None:
-        super().__init__([f"m{j}" for j in range(len(SLOW))], self._seconds, 0.02, 0.02)
+        names = [f"m{j}" for j in range(len(SLOW))]
+        super().__init__(names, self._seconds, 0.02, 0.02, most_ahead=AHEAD)
         self.tasks, self.rng = tasks, rng
 
     def _seconds(self, job: int, machine: int, attempt: int) -> float:
@@ -170,6 +173,7 @@ class Night:
             clock=loop.time,
             zero=0.0,
         )
+        self.mapper.book.ahead.short = self.mapper.book.ahead.span = LONGEST
         self.operators = Operators(self.mapper)
         await self.mapper.open()
         for task in self.tasks:
@@ -258,6 +262,7 @@ class Night:
         mapper, book = self.mapper, self.mapper.book
         rests: dict[str, list[Any]] = {
             "jobs in the book": list(book.jobs),
+            "jobs sent ahead": [job for each in book.ahead.queues for job in each],
             "running jobs": [job for job in book.running if job is not None],
             "copies": list(book.held),
             "waiting jobs": [job for each in book.waiting for job in each],

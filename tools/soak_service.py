@@ -171,7 +171,6 @@ class ServedSoak(Soak):
                 if len(self.ready) == CLIENTS:
                     break
                 self._wait_to_harm()
-                self._let_go()
                 self._keep_cluster()
                 self.rng.choice(self._harms())()
                 self._keep_service(dangerously=True)

@@ -68,6 +68,7 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
         "echo",
         "cancelled",
     )
+    assert (jobs[0]["lost"], jobs[0]["timed_out"], jobs[0]["deaths"]) == (0, 0, 0)
     assert "hello" in grid("jobs", *on).stdout
     state = said("status", *on)
     assert set(state["machines"]) == {"a", "b"}

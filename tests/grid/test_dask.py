@@ -14,7 +14,8 @@ import pytest
 from gridwright import InputError
 from gridwright.grid import Grid, Journal, Stage
 from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started, connection
-from gridwright.grid.executors.dask import DaskExecutor, Worker
+from gridwright.grid.executors.dask import DaskExecutor
+from gridwright.grid.executors.dask_machines import Worker
 
 from .conftest import (
     COMMAND,

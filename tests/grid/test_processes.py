@@ -362,7 +362,7 @@ def test_an_answer_of_a_process_that_was_killed_is_not_heard(tmp_path: Path) -> 
         process = executor._all[0].process
         assert process is not None
         release.touch()
-        assert select.select([process.writer.get_extra_info("socket")], [], [], WAIT)[0]
+        assert select.select([process.line._rest], [], [], WAIT)[0]
         executor.fail(0)
         executor.repair(0)
 

@@ -43,6 +43,8 @@ class Beliefs:
         """The machines of classes that only the slots of one can run."""
         self._load = float("nan")
         self._plan = -1
+        self._has_news = False
+        """Whether jobs have ended since the rates were last checked."""
 
     def add_class(self, rates: Floats, arrival: float, host: str = "") -> None:
         """Add a class, which only the slots of the machine ``host`` can run, if one is given."""
@@ -76,18 +78,28 @@ class Beliefs:
         entry = Entry(now, "arrivals", fields={"rates": found.round(6).tolist()})
         return self.book.believe(now, arrivals=found.tolist()), [entry]
 
-    def ended(self, job: Job, now: float) -> Answer:
+    def ended(self, job: Job, now: float) -> None:
         """Note how long a job took, and how much time its machine lost around it.
 
         A job without a known start is ignored.
         """
         if not math.isfinite(job.ended - job.started):
-            return [], []
-        share = float(self.book.machines[job.machine].availability)
+            return
+        share = float(self.book.availability[job.machine])
         self.learner.ran(job.task_class, job.machine, (job.ended - job.started) * share)
-        self.learner.waited(job.machine, (job.started - job.sent) + (now - job.ended))
-        if not (self.corrections.rates or self.corrections.overhead):
+        before, after = job.started - job.sent, now - job.ended
+        if self.book.ahead.most:  # it waited for the job before it, the next one did not for us
+            following = self.book.running[job.machine]
+            before = job.started - max(job.sent, job.free)
+            after = 0.0 if following is not None and following.sent < job.ended else after
+        self.learner.waited(job.machine, before + after)
+        self._has_news = self.corrections.rates or self.corrections.overhead
+
+    def correct_rates(self, now: float) -> Answer:
+        """Assume other rates if those of the jobs that have ended differ enough."""
+        if not self._has_news:
             return [], []
+        self._has_news = False
         shares = self.book.machines["availability"]
         found = self.learner.rates(self.book.nominal, shares, self.load())
         if found is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -67,8 +68,9 @@ class Book(GridState):
         if self._has_no_machine(job):
             return
         self.blocked.discard(job.number)
-        self.classes[job.task_class].arrived += 1
+        self.arrived[job.task_class] += 1
         self.put(job)
+        self.ahead.yield_to(job.options.priority)
         if job.pinned < 0:
             self.mechanism.placed(job.task_class)
         elif self.start_own(job.pinned):
@@ -102,7 +104,7 @@ class Book(GridState):
         if job.causes and self.retries is not None:
             job.since = self.now
         self.jobs[job.number] = job
-        self.classes[task_class].arrived += 1
+        self.arrived[task_class] += 1
         was_waiting = job.stage == Stage.waiting
         self.put(job)
         if was_waiting:
@@ -117,9 +119,44 @@ class Book(GridState):
             return
         if attempt in job.copies:
             job.copies[attempt] = job.copies[attempt]._replace(started=now)
-        elif job.stage == Stage.sent and job.attempt == attempt:
+        elif self.is_out(job, attempt):
+            if job.is_ahead:  # its machine has begun it before the job that we took for running
+                self._swap(job)
             job.started = now
             self.changed[number] = job
+
+    def _swap(self, job: Job) -> None:
+        """Let a job count as running, and the one that did as sent ahead."""
+        before = self.running[job.machine]
+        self.ahead.remove(job)
+        if before is not None:
+            self.ahead.add(before)
+            self.ahead.queues[job.machine].rotate()
+        self._run(job)
+
+    def returned(self, now: float, number: int, attempt: int) -> list[Instruction]:
+        """Note that a job that was called back has not begun: it waits again."""
+        job = self.jobs.get(number)
+        if job is None or not self.is_out(job, attempt):
+            return []
+        self.now, machine = now, job.machine
+        self._stop_running(job)  # we may take it for running, if the one before it has ended
+        job.stays = True
+        self.put(job)
+        self.mechanism.retried(job.task_class, machine)
+        return self._answer()
+
+    def send_ahead(self, now: float) -> list[Instruction]:
+        """Send jobs ahead after some events, and call back those that should go elsewhere."""
+        self.now = now
+        self.ahead.fill()
+        return self._answer()
+
+    def look_ahead(self, now: float) -> list[Instruction]:
+        """Call back jobs behind one that takes much longer than expected."""
+        self.now = now
+        self.ahead.look()
+        return self._answer()
 
     def finished(
         self,
@@ -143,13 +180,12 @@ class Book(GridState):
             self._take_back(job, stage)
             job.machine, job.sent, job.started = job.copies.pop(attempt)
             self.held.pop(job.machine, None)
-        elif job.stage != Stage.sent or job.attempt != attempt:
+        elif not self.is_out(job, attempt):
             return None
         else:
             self.now = now
-            self._stop_running(job)
+            self._stop_running(job, ended)
             self._close(job, stage)
-            self.free[job.machine] = now if ended is None else ended
             self.mechanism.freed(job.machine)
         job.heard = now
         if ended is not None:
@@ -250,25 +286,25 @@ class Book(GridState):
         self, machines: Sequence[int], *, silent: bool = False, died: str = ""
     ) -> None:
         """Empty machines that are gone; a silent one may still answer."""
-        gone = [machine for machine in machines if self.machines[machine].up]
+        gone = [machine for machine in machines if self.up[machine]]
         if not gone:
             return
         for machine in gone:
-            self.machines[machine].up = False
+            self.up[machine] = False
             self._expect(machine)
             self.mechanism.gone(machine)
         self.pending = self.policy.planner is not None
         every = [self._empty(machine, silent=silent, died=died) for machine in gone]
         if self._put_back():
-            for lost in every:
+            for lost in chain.from_iterable(every):
                 self.mechanism.returned(lost)
         for job, _ in self.given_up:
             self._stop_copies(job)
 
-    def _empty(self, machine: int, *, silent: bool, died: str) -> int:
-        """Return the job of a machine that is gone to its class, and mark its queue for return.
+    def _empty(self, machine: int, *, silent: bool, died: str) -> list[int]:
+        """Return the jobs of a machine that is gone to their classes; mark its queue for return.
 
-        Return the class of the job that it ran, or −1.
+        Return the class of the job that it ran, or −1, and those of the jobs sent ahead.
         """
         lost = self.running[machine]
         if lost is not None:
@@ -290,31 +326,16 @@ class Book(GridState):
                     self.given_up.append((lost, machine))
                 else:
                     self._retry(lost)
-        self.machines[machine].serving = -1
+        classes = [lost.task_class if lost is not None else -1]
+        while (following := self.ahead.first(machine)) is not None:
+            classes.append(following.task_class)
+            self.ahead.remove(following)
+            self.out.append(Cancel(following.number, machine, following.attempt))
+            self._leave_machine(following)
+            self.put(following)
+        self.serving[machine] = -1
         self.returning[machine] = None
-        return lost.task_class if lost is not None else -1
-
-    def _put_back(self) -> bool:
-        """Return the queues of machines that take no jobs; return False if some are left."""
-        for machine in list(self.returning):
-            own = self.own[machine]
-            pinned: list[Job] = []
-            is_spent = False
-            while own and not is_spent:
-                job = own.popleft()
-                self._leave_machine(job)
-                if job.pinned >= 0:
-                    pinned.append(job)
-                else:
-                    self.put(job)
-                    is_spent = self.enough()
-            for job in pinned:  # they stay
-                self.put(job)
-            if is_spent:
-                self.unfinished = True
-                return False
-            del self.returning[machine]
-        return True
+        return classes
 
     def go_on(self, now: float) -> list[Instruction]:
         """Continue what an earlier event left unfinished."""
@@ -322,21 +343,6 @@ class Book(GridState):
         if self._put_back():
             self.mechanism.go_on()
         return self._answer()
-
-    def _blame(self, job: Job, why: str) -> None:
-        """Note why an attempt failed; without a limit of retries, only of the last attempt."""
-        job.causes = (*job.causes, why) if self.retries is not None else (why,)
-
-    def _is_spent(self, job: Job) -> bool:
-        most = self.retries if job.options.retries is None else job.options.retries
-        return most is not None and len(job.causes) > most
-
-    def _retry(self, job: Job) -> None:
-        """Let a job wait again, behind the others of its class if retries have a limit."""
-        if self.retries is not None:
-            job.since = self.now
-        self.retried += 1
-        self.put(job)
 
     def _stop_copies(self, job: Job) -> None:
         """Stop the copies of a job that has ended: their machines take jobs again.
@@ -364,9 +370,9 @@ class Book(GridState):
         self, now: float, machine: int, availability: float | None = None
     ) -> list[Instruction]:
         """Note that a machine is up."""
-        if not self.machines[machine].up and availability is not None:
-            old = self.machines[machine].availability
-            self.machines[machine].availability = _sound([availability], old)[0]
+        if not self.up[machine] and availability is not None:
+            old = self.availability[machine]
+            self.availability[machine] = _sound([availability], old)[0]
         return self.machines_up(now, [machine])
 
     def machines_up(self, now: float, machines: Sequence[int]) -> list[Instruction]:
@@ -378,11 +384,11 @@ class Book(GridState):
         return self._answer()
 
     def _bring_back(self, machines: Sequence[int]) -> None:
-        back = [machine for machine in machines if not self.machines[machine].up]
+        back = [machine for machine in machines if not self.up[machine]]
         if not back:
             return
         for machine in back:
-            self.machines[machine].up = True
+            self.up[machine] = True
             self.free[machine] = self.heard_free[machine] = self.now
             self._believe(machine)
             if not self.closed[machine]:
@@ -424,9 +430,10 @@ class Book(GridState):
         if self.closed[machine]:
             return []
         self.closed[machine] = True
-        if self.machines[machine].up:
+        if self.up[machine]:
             self.mechanism.gone(machine)
             self.returning[machine] = None
+            self.ahead.call_all_back(machine)
             self._expect(machine)
             self.pending = self.policy.planner is not None
             if self._put_back():
@@ -439,11 +446,11 @@ class Book(GridState):
         if not self.closed[machine]:
             return []
         self.closed[machine] = False
-        if self.machines[machine].up:
+        if self.up[machine]:
             self.returning.pop(machine, None)
         self._expect(machine)
         self.pending = self.policy.planner is not None
-        if self.machines[machine].up and self.running[machine] is None:
+        if self.up[machine] and self.running[machine] is None:
             self.mechanism.freed(machine)
         return self._answer()
 

@@ -13,7 +13,7 @@ class Stage(StrEnum):
 
     blocked = "blocked"  # until the jobs whose results it needs have ended
     waiting = "waiting"  # centrally, for a machine
-    queued = "queued"  # at a machine, behind others
+    queued = "queued"  # at or for a machine, behind others
     sent = "sent"  # to a machine, which may have started it
     finished = "finished"
     failed = "failed"
@@ -22,7 +22,10 @@ class Stage(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether a job stays in this stage."""
-        return self in (Stage.finished, Stage.failed, Stage.cancelled)
+        return self in FINAL
+
+
+FINAL = frozenset((Stage.finished, Stage.failed, Stage.cancelled))
 
 
 class Options(NamedTuple):
@@ -106,6 +109,10 @@ class Job:
     """How many of them have not ended."""
     pinned: int = -1
     """The number of the only machine that may run it."""
+    is_ahead: bool = False
+    """Whether it was sent to its machine ahead of need."""
+    stays: bool = False
+    """Whether it was called back, and is not sent ahead again."""
 
     def __post_init__(self) -> None:
         self.since = self.submitted
@@ -134,7 +141,15 @@ class Cancel(NamedTuple):
     attempt: int
 
 
-Instruction = Send | Cancel
+class CallBack(NamedTuple):
+    """An instruction to the executor: return a job that was sent ahead, unless it has begun."""
+
+    job: int
+    machine: int
+    attempt: int
+
+
+Instruction = Send | Cancel | CallBack
 
 
 class Decision(NamedTuple):

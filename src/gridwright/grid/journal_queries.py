@@ -18,7 +18,7 @@ from .journal import Journal
 
 JOB_COLUMNS = (
     *("number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"),
-    *("stage", "lost", "timed_out", "error"),
+    *("stage", "lost", "timed_out", "deaths", "error"),
 )
 LARGEST_PAGE = 1000
 

@@ -1,18 +1,54 @@
-"""Write down what a turn of the mapper has lost, and tell whoever waits for it."""
+"""Note that machines come and go, what a turn of the mapper has lost, and who is told of it."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..model import JobLostError
 from .event import Entry
+from .executors import MachineDown, Reading
 from .future import RemoteError
 from .job import Stage
+from .slots import hosts_of
 from .turn import Turn
+from .worker import cut
 
 if TYPE_CHECKING:
     from .mapper import Mapper
+
+
+def note_up(mapper: Mapper, turn: Turn, machine: int) -> None:
+    """Note that a machine is up; it may be new."""
+    book, now = mapper.book, mapper.now()
+    if machine >= len(book.machines):
+        host = hosts_of(mapper.executor)[machine]
+        mapper.beliefs.add_machine(np.ones(len(mapper.classes)), host)
+    name = mapper.executor.machines[machine]
+    turn.note(Entry(now, "up", machine=name))
+    book.machine_found(name, machine)
+    turn.out += book.machine_down(now, machine)  # if the grid missed that it was gone
+    turn.out += book.machine_up(now, machine, mapper.beliefs.availability(machine))
+
+
+def note_down(mapper: Mapper, turn: Turn, word: MachineDown) -> None:
+    """Note that a machine is gone."""
+    machine, book, now = word.machine, mapper.book, mapper.now()
+    name, why = mapper.executor.machines[machine], cut(word.why)
+    turn.note(Entry(now, "down", machine=name, fields={"why": why}))
+    died = word.died and book.running[machine] is not None
+    mapper.deaths += died
+    turn.out += book.machine_down(now, machine, died=f"{why} on machine {name}" if died else "")
+
+
+def note_reading(mapper: Mapper, turn: Turn, word: Reading) -> None:
+    """Note the measured CPU availability of a machine."""
+    now, name = mapper.now(), mapper.executor.machines[word.machine]
+    fields = {"measured": round(word.measured, 4), "predicted": round(word.predicted, 4)}
+    turn.note(Entry(now, "availability", machine=name, fields=fields))
+    turn.out += mapper.beliefs.read(word.machine, word.predicted, now)
 
 
 def note_losses(mapper: Mapper, turn: Turn) -> None:

@@ -11,11 +11,10 @@ import asyncio
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import partial
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +23,36 @@ from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
 from .event import Entry
-from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Started
+from .executors import (
+    Ended,
+    Event,
+    Executor,
+    MachineDown,
+    MachineUp,
+    Reading,
+    Returned,
+    Started,
+)
 from .future import RemoteError
-from .job import Cancel, Instruction, Job, Stage
+from .job import CallBack, Cancel, Instruction, Job, Send, Stage
 from .journal import IN_MEMORY, Journal
-from .losses import note_losses, note_stuck
+from .losses import note_down, note_losses, note_reading, note_stuck, note_up
 from .settings import Settings
 from .slots import hosts_of
 from .time_limit import Overdue, TimeLimits
-from .turn import RETRY, ROWS, Answer, Calls, Pace, Patience, Planned, Planning, Submission, Turn
+from .turn import (
+    RETRY,
+    ROWS,
+    Answer,
+    Calls,
+    Change,
+    Pace,
+    Patience,
+    Planned,
+    Planning,
+    Submission,
+    Turn,
+)
 from .worker import LARGEST, cut, with_results
 
 INSTANT = 1e-6
@@ -43,15 +63,7 @@ LAST_TRY = 5.0
 """Seconds for which a grid that closes waits for its journal."""
 
 
-class _Call(NamedTuple):
-    """A change that somebody other than the executor asks for."""
-
-    what: Callable[[float], list[Instruction] | None]
-    entry: Entry
-    answer: Future[bool]
-
-
-_Word = Submission | Event | Overdue | _Call | Planned
+_Word = Submission | Event | Overdue | Change | Planned
 
 
 class Mapper:
@@ -113,6 +125,8 @@ class Mapper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
+        if retries is not None:  # not in published experiments
+            self.book.ahead.most = getattr(executor, "most_ahead", 0)
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
             self.book.enough = self._pace.is_spent
             self.book.plans_beside = self._planning.takes_long
@@ -158,10 +172,7 @@ class Mapper:
         return max(left, AGAIN) if left > INSTANT else 0.0
 
     def hear(self, word: _Word) -> None:
-        """Queue a message for the next turn, in the thread of the loop.
-
-        Submissions have a queue of their own, so that a million of them delay nothing else.
-        """
+        """Queue a message for the next turn, in the thread of the loop; submissions apart."""
         if self._closed:
             self._refuse(word)
         elif isinstance(word, Submission):
@@ -177,10 +188,12 @@ class Mapper:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
-    def call(self, what: Callable[[float], list[Instruction] | None], entry: Entry) -> Future[bool]:
+    def call(
+        self, what: Callable[[float], list[Instruction] | None], entry: Entry | None
+    ) -> Future[bool]:
         """Change the book in the next turn; return a future of whether it was changed."""
         answer: Future[bool] = Future()
-        self.hear(_Call(what, entry, answer))
+        self.hear(Change(what, entry, answer))
         return answer
 
     def note(self, kind: str, machine: str | None = None, **fields: Any) -> None:
@@ -210,10 +223,7 @@ class Mapper:
         return job.stage in (Stage.blocked, Stage.waiting, Stage.queued)
 
     def class_of(self, name: str, host: str = "") -> int:
-        """Return the number of a class of jobs; add the class if it is new.
-
-        Only the slots of the machine ``host`` can run it, if one is given.
-        """
+        """Return the number of a class, for all machines or one; add the class if it is new."""
         if name in self.classes:
             return self.beliefs.checked(self.classes.index(name), host)
         self.book.policy.arguments((len(self.classes) + 1, len(self.book.machines)))  # may refuse
@@ -243,6 +253,7 @@ class Mapper:
             self._try_to_enter(self._inbox.popleft(), turn)
             if self.book.enough():
                 break
+        self._try(lambda: turn.add(self.beliefs.correct_rates(self.now())))
         if self.book.unfinished and not self.broken:
             self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
         while self._coming and not self.broken and not self._pace.left():
@@ -250,6 +261,8 @@ class Mapper:
             if self.book.enough():
                 self._pace.pause_after_this = any(self.book.running)
                 break
+        if not self.broken:
+            self._try(lambda: turn.out.extend(self.book.send_ahead(self.now())))
 
     def _try_to_enter(self, word: _Word, turn: Turn) -> None:
         turn.words.append(word)
@@ -318,6 +331,8 @@ class Mapper:
                 self.futures.pop(job.number, None)
         if self.book.stale:
             self._planning.start()
+        if self.book.ahead.levels and self._loop is not None:
+            self.limits.look_ahead(self._loop)
 
     def _enter(self, word: _Word, turn: Turn) -> None:
         now, book = self.now(), self.book
@@ -325,40 +340,29 @@ class Mapper:
             case Submission():
                 self._submitted(word, turn)
             case Started(machine, number, attempt, at) if math.isfinite(at):
-                book.started(self.at(at), number, attempt)
-                name = self.executor.machines[machine]
-                turn.note(Entry(self.at(at), "started", number, attempt, name))
+                name, at = self.executor.machines[machine], self.at(at)
+                book.started(at, number, attempt)
+                turn.note(Entry(at, "started", number, attempt, name))
                 self.begun(number, name)
             case Ended():
                 self._ended(word, turn)
+            case Returned(machine, number, attempt):
+                self.limits.stop(number, attempt)
+                turn.out += book.returned(now, number, attempt)
             case Overdue():
                 self.limits.exceed(word, turn)
             case MachineUp(machine):
-                if machine >= len(book.machines):
-                    host = hosts_of(self.executor)[machine]
-                    self.beliefs.add_machine(np.ones(len(self.classes)), host)
-                turn.note(Entry(now, "up", machine=self.executor.machines[machine]))
-                book.machine_found(self.executor.machines[machine], machine)
-                turn.out += book.machine_down(now, machine)  # if the grid missed that it was gone
-                turn.out += book.machine_up(now, machine, self.beliefs.availability(machine))
-            case MachineDown(machine, why, died):
-                name, why = self.executor.machines[machine], cut(why)
-                turn.note(Entry(now, "down", machine=name, fields={"why": why}))
-                died = died and book.running[machine] is not None
-                self.deaths += died
-                cause = f"{why} on machine {name}" if died else ""
-                turn.out += book.machine_down(now, machine, died=cause)
-            case Reading(machine, measured, predicted) if math.isfinite(measured + predicted):
-                name = self.executor.machines[machine]
-                fields = {"measured": round(measured, 4), "predicted": round(predicted, 4)}
-                turn.note(Entry(now, "availability", machine=name, fields=fields))
-                turn.out += self.beliefs.read(machine, predicted, now)
-            case _Call(what, entry, answer):
+                note_up(self, turn, machine)
+            case MachineDown():
+                note_down(self, turn, word)
+            case Reading(_, measured, predicted) if math.isfinite(measured + predicted):
+                note_reading(self, turn, word)
+            case Change(what, entry):
                 said_so = what(now)
-                if said_so is not None:
+                if said_so is not None and entry is not None:
                     turn.note(entry)
-                    turn.out += said_so
-                turn.done.append(partial(_tell, answer, said_so is not None))
+                turn.out += said_so or []
+                turn.done.append(partial(word.tell, said_so is not None))
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
 
@@ -409,31 +413,35 @@ class Mapper:
             wrong = RemoteError(error.rstrip(), result) if error else None
             turn.done.append(lambda: self.settle(number, result, wrong))
             if not error:
-                turn.add(self.beliefs.ended(job, now))
-        if not self.book.machines[machine].up:  # it counted as down, but it answers
+                self.beliefs.ended(job, now)
+        if not self.book.up[machine]:  # it counted as down, but it answers
             turn.note(Entry(now, "up", machine=name))
             turn.out += self.book.machine_up(now, machine, self.beliefs.availability(machine))
 
     def _carry_out(self, word: Instruction) -> None:
+        job = self.book.jobs.get(word.job)
         if self.broken:
             return
-        self.limits.stop(word.job, word.attempt)
         if isinstance(word, Cancel):
-            self.executor.cancel(word.job, word.machine, word.attempt)
-            return
-        job = self.book.jobs.get(word.job)
-        if job is None or job.stage != Stage.sent or job.attempt != word.attempt:
-            return  # it was cancelled in the same turn
+            self.limits.stop(word.job, word.attempt)
+            self.executor.cancel(*word)
+        elif job is not None and self.book.is_out(job, word.attempt):  # not cancelled meanwhile
+            if isinstance(word, CallBack):
+                self.executor.call_back(*word)  # type: ignore[attr-defined]
+            else:
+                self._start(word, job)
+
+    def _start(self, word: Send, job: Job) -> None:
         try:
             work = self.prepare(job, self.works.get(word.job))
             if job.needs:
                 work = with_results(work, {each: self.journal.result(each) for each in job.needs})
-            if len(work) > LARGEST:
-                why = f"its arguments have {len(work):,} bytes; expected at most {LARGEST:,}"
-                self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
-                return
         except InputError as error:  # the journal cannot be read
             self._break_journal(str(error))
+            return
+        if len(work) > LARGEST:
+            why = f"its arguments have {len(work):,} bytes; expected at most {LARGEST:,}"
+            self.hear(Ended(word.machine, word.job, word.attempt, self.clock(), b"", why))
             return
         self.executor.start(word.job, word.machine, word.attempt, work)
         if self._loop is not None:
@@ -481,15 +489,9 @@ class Mapper:
                 word.future.set_exception(self.refusal())
             if word.receipt is not None:
                 word.receipt.refuse(self.refusal())
-        elif isinstance(word, _Call) and not word.answer.done():
+        elif isinstance(word, Change) and not word.answer.done():
             word.answer.set_exception(self.refusal())
 
     def refusal(self) -> Exception:
         """Return a new exception: each thread that raises one changes it."""
         return type(self._wrong)(*self._wrong.args)
-
-
-def _tell(answer: Future[bool], said: bool) -> None:
-    """Answer a call, unless the caller has given up."""
-    with suppress(InvalidStateError):
-        answer.set_result(said)

@@ -19,9 +19,7 @@ class Pull:
 
     def __init__(self, book: GridState) -> None:
         self.book = book
-        self.idle: dict[int, None] = {
-            j: None for j in range(len(book.machines)) if book.machines[j].up
-        }
+        self.idle: dict[int, None] = {j: None for j in range(len(book.machines)) if book.up[j]}
         """The idle machines, in the order in which they became idle."""
         self.in_turn = book.policy.options["idle"] in ("every", "rotate", "blocking")
 
@@ -96,28 +94,42 @@ class Pull:
             if order != "fastest" or alike != unfit:
                 unfit = None if self._asks(j) else alike
 
-    def _asks(self, machine: int) -> bool:
+    def foresee(self, machine: int) -> bool:
+        """Give a busy machine its next job ahead; return whether there is one."""
+        return self.book.send_own_ahead(machine) or self._asks(machine, ahead=True)
+
+    def _asks(self, machine: int, *, ahead: bool = False) -> bool:
         """Ask for a job for a machine and give it; return whether there is one."""
         book = self.book
         possible = [
             i
             for i, queue in enumerate(book.waiting)
-            if queue and book.plan[i, machine] > 0.0 and book.nominal[i, machine] > 0.0
+            if queue
+            and book.plan[i, machine] > 0.0
+            and book.nominal[i, machine] > 0.0
+            and not (ahead and queue.first().stays)
         ]
         if not possible:
             return False
         book.asked += 1
         level = max(book.waiting[i].level() for i in possible)
         possible = [i for i in possible if book.waiting[i].level() == level]
-        choice = book.ask(machine, level)
+        choice = book.ask_ahead(machine, level) if ahead else book.ask(machine, level)
         book.decisions.append(Decision(book.now, machine, tuple(possible), choice, book.plans))
         if choice < 0:
             return False
         if choice not in possible:
-            book.refusals += 1
+            book.refusals += not ahead
             return False
         self.idle.pop(machine, None)
         book.give(choice, machine)
+        if ahead:  # further short jobs of this class travel with it, but the last ones do not
+            queue = book.waiting[choice]
+            for _ in range(len(queue) // (2 * len(book.running))):
+                is_next = queue.level() == level and not queue.first().stays
+                if not is_next or not book.ahead.has_room(machine):
+                    break
+                book.give(choice, machine)
         return True
 
 
@@ -132,6 +144,12 @@ class Push:
         """Whether offers were broken off."""
         self.is_outdated = False
         """Whether something has happened since, so that held classes are offered again."""
+        self.idle: dict[int, None] = {}
+        """No machine: none is given a job that the policy has given to another."""
+
+    def foresee(self, machine: int) -> bool:
+        """Send a busy machine the first job of its queue ahead; return whether it has one."""
+        return self.book.send_own_ahead(machine)
 
     def placed(self, task_class: int) -> None:
         """Offer waiting jobs to the policy, oldest first, until it holds back the rest."""
@@ -152,7 +170,7 @@ class Push:
         book, self.is_offering = self.book, False
         left = {i for i, queue in enumerate(book.waiting) if queue} - self.held
         while left:
-            i = min(left, key=lambda k: (-book.waiting[k].level(), book.classes[k].oldest, k))
+            i = min(left, key=lambda k: (-book.waiting[k].level(), book.oldest[k], k))
             j = book.ask(i, book.waiting[i].level())
             possible = book.takers(i)
             book.decisions.append(Decision(book.now, i, possible, j, book.plans))

@@ -72,5 +72,5 @@ def any_slot(task_class: str, options: Options, executor: Any) -> tuple[str, Opt
 
 def slots_on(executor: Any, machine: str) -> list[str]:
     """Return the names of the slots of a machine; none if there is no machine of that name."""
-    pairs = zip(executor.machines, hosts_of(executor), strict=True)
+    pairs = zip(executor.machines, hosts_of(executor), strict=False)  # a worker may just join
     return [name for name, host in pairs if host == machine]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from heapq import heapify, heappop, heappush
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,106 +13,14 @@ from ..allocation import Situation, groups_of
 from ..compiler.checks import readonly
 from ..policies import Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
+from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
+from .line import Line
 
 Floats = NDArray[np.float64]
 
 SLOWEST = 1e-100
 """The lowest rate that is allowed; the highest is its inverse, so that sums stay finite."""
-
-
-class Line:
-    """A queue of jobs: the highest priority first, clients in turn, then as long as they wait.
-
-    A job that ends while it waits is skipped when its turn comes.
-    """
-
-    __slots__ = ("_gone", "_heaps", "_next", "_taken", "levels")
-
-    def __init__(self) -> None:
-        self._heaps: dict[str, list[tuple[int, float, int, Job]]] = {}
-        """The jobs of each client that has any."""
-        self._taken: dict[str, int] = {}
-        """How many jobs of these clients were taken since they wait; a new one begins with the
-        least count of the others."""
-        self._gone = self._next = 0
-        self.levels: Counter[int] = Counter()
-        """How many jobs there are of each priority."""
-
-    def __len__(self) -> int:
-        return self.levels.total()
-
-    def __iter__(self) -> Iterator[Job]:
-        every = sorted(each for heap in self._heaps.values() for each in heap)
-        return (job for *_, job in every if not job.stage.is_final)
-
-    def append(self, job: Job) -> None:
-        """Add a job behind those of its priority."""
-        self._next += 1
-        self._push("", job, 0.0, self._next)
-
-    def insert(self, job: Job) -> None:
-        """Add a job among those of its priority and client, in the order of ``since``."""
-        self._push(job.options.client, job, job.since, job.number)
-
-    def _push(self, client: str, job: Job, time: float, number: int) -> None:
-        if client not in self._heaps:
-            self._heaps[client] = []
-            self._taken[client] = min(self._taken.values(), default=0)
-        self.levels[job.options.priority] += 1
-        heappush(self._heaps[client], (-job.options.priority, time, number, job))
-
-    def first(self) -> Job:
-        """Return the first job."""
-        return self._heaps[self._first_client()][0][3]
-
-    def level(self) -> int:
-        """Return the priority of the first job."""
-        return self.first().options.priority
-
-    def popleft(self) -> Job:
-        """Remove the first job and return it."""
-        client = self._first_client()
-        job = heappop(self._heaps[client])[3]
-        self._taken[client] += 1
-        self._tidy(client)
-        self._forget(job)
-        return job
-
-    def drop(self, job: Job) -> None:
-        """Note that a job of the queue has ended."""
-        self._forget(job)
-        self._gone += 1
-        if self._gone > len(self):
-            for client, heap in list(self._heaps.items()):
-                self._heaps[client] = [each for each in heap if not each[3].stage.is_final]
-                heapify(self._heaps[client])
-                self._tidy(client)
-            self._gone = 0
-
-    def _first_client(self) -> str:
-        if self._gone:
-            for client in list(self._heaps):
-                self._tidy(client)
-        if len(self._heaps) == 1:
-            return next(iter(self._heaps))
-        return min(
-            self._heaps, key=lambda c: (self._heaps[c][0][0], self._taken[c], self._heaps[c])
-        )
-
-    def _tidy(self, client: str) -> None:
-        """Remove ended jobs from the front of a client's jobs, and a client without jobs."""
-        heap = self._heaps[client]
-        while heap and heap[0][3].stage.is_final:
-            heappop(heap)
-            self._gone -= 1
-        if not heap:
-            del self._heaps[client], self._taken[client]
-
-    def _forget(self, job: Job) -> None:
-        self.levels[job.options.priority] -= 1
-        if not self.levels[job.options.priority]:
-            del self.levels[job.options.priority]
 
 
 class GridState:
@@ -182,6 +89,7 @@ class GridState:
         self.refusals = self.asked = self.plans = 0
         self.machines = records(machines, MACHINE)
         self.classes = records(classes, CLASS)
+        self._name_columns()
         self.machines["up"], self.machines["serving"] = up, -1
         share = np.ones(machines) if availability is None else np.asarray(availability, dtype=float)
         self.machines["availability"] = share
@@ -211,6 +119,7 @@ class GridState:
         self.stale = False
         for j in range(machines):
             self._expect(j)
+        self.ahead = Ahead(self)
         self.mechanism = MECHANISMS[policy.kind](self)
         self._make_plan()
         self.mechanism.recalled()
@@ -222,6 +131,7 @@ class GridState:
         seen = records(1, CLASS)
         seen["arrival"], seen["oldest"] = arrival, np.inf
         self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
+        self._name_columns()
         self.nominal = np.vstack([self.nominal, rates])
         self.rate = np.vstack([self.rate, rates * self.machines["availability"]])
         self._grow((0, 1), (0, 0))
@@ -233,6 +143,7 @@ class GridState:
         """Add a machine, which is not up yet."""
         self._shown = None
         self.own.append(Line())
+        self.ahead.add_machine()
         self.running.append(None)
         self.closed = np.append(self.closed, False)
         self.free = np.append(self.free, self.now)
@@ -240,6 +151,7 @@ class GridState:
         seen = records(1, MACHINE)
         seen["up"], seen["serving"], seen["availability"] = False, -1, 1.0
         self.machines = np.concatenate([self.machines, seen]).view(np.recarray)
+        self._name_columns()
         column = np.asarray(rates, dtype=float)[:, None]
         self.nominal, self.rate = np.hstack([self.nominal, column]), np.hstack([self.rate, column])
         self._grow((0, 0), (0, 1))
@@ -259,6 +171,14 @@ class GridState:
             self._make_plan()
         else:
             self.pending = True
+
+    def _name_columns(self) -> None:
+        """Name the columns that the book changes: quicker than attributes of records."""
+        self.up, self.serving = self.machines["up"], self.machines["serving"]
+        self.backlog, self.work = self.machines["backlog"], self.machines["work"]
+        self.availability = self.machines["availability"]
+        self.seen_waiting, self.oldest = self.classes["waiting"], self.classes["oldest"]
+        self.arrived = self.classes["arrived"]
 
     def view(self) -> View:
         """Return the view for the policy."""
@@ -291,7 +211,7 @@ class GridState:
 
     def can_take(self, machine: int) -> bool:
         """Tell whether a machine is up and takes jobs."""
-        return bool(self.machines[machine].up) and not bool(self.closed[machine])
+        return bool(self.up[machine]) and not bool(self.closed[machine])
 
     def ask(self, subject: int, level: int) -> int:
         """Ask the policy about a machine or a class; it sees the waiting jobs of one priority."""
@@ -301,18 +221,30 @@ class GridState:
             if queue and (len(queue.levels) > 1 or level not in queue.levels)
         ]
         for i in others:
-            seen, is_shown = self.classes[i], self.waiting[i].level() == level
-            seen.waiting = self.waiting[i].levels[level] if is_shown else 0
-            seen.oldest = seen.oldest if is_shown else np.inf
+            is_shown = self.waiting[i].level() == level
+            self.seen_waiting[i] = self.waiting[i].levels[level] if is_shown else 0
+            self.oldest[i] = self.oldest[i] if is_shown else np.inf
         answer = int(self.policy.decide(subject, self.view(), *self.arguments))
         for i in others:
             self._count(i)
         return answer
 
+    def ask_ahead(self, machine: int, level: int) -> int:
+        """Ask the policy about a busy machine, which it sees idle, as it will be."""
+        seen = (self.serving, self.backlog, self.work)
+        before = [column[machine] for column in seen]
+        self.serving[machine], self.backlog[machine], self.work[machine] = -1, 0, 0.0
+        try:
+            return self.ask(machine, level)
+        finally:
+            for column, value in zip(seen, before, strict=True):
+                column[machine] = value
+
     def put(self, job: Job) -> None:
         """Put a job into the queue of its class, in the order of ``since``, or of its machine."""
         job.stage, job.machine, job.started = Stage.waiting, -1, float("nan")
         self.moved[job.number] = job
+        self.ahead.has_come = True
         if job.pinned >= 0:
             self._assign(job, job.pinned)
             job.stage = Stage.queued
@@ -322,11 +254,12 @@ class GridState:
             self._count(job.task_class)
 
     def give(self, task_class: int, machine: int) -> None:
-        """Give the first job of a class to a machine: to run now, or into its queue."""
+        """Give the first job of a class to a machine: to run now or next, or into its queue."""
         job = self.waiting[task_class].popleft()
         self._count(task_class)
         self._assign(job, machine)
-        if self.running[machine] is None:
+        may_run_next = not (job.stays or self.own[machine]) and self.ahead.has_room(machine)
+        if self.running[machine] is None or may_run_next:
             self.send(job)
         else:
             job.stage = Stage.queued
@@ -340,24 +273,42 @@ class GridState:
             self.send(self.own[machine].popleft())
         return self.running[machine] is not None
 
+    def send_own_ahead(self, machine: int) -> bool:
+        """Send a busy machine the first job of its own queue; return whether there is one."""
+        own = self.own[machine]
+        there = bool(own) and not own.first().stays
+        if there:
+            self.send(own.popleft())
+        return there
+
     def _assign(self, job: Job, machine: int) -> None:
-        m, task_class = self.machines[machine], job.task_class
-        rate = self.rate[task_class, machine]
+        task_class = job.task_class
+        rate = float(self.rate[task_class, machine])
         job.machine, job.assigned = machine, self.now
         job.expected = 1.0 / rate if rate > 0.0 else 0.0
-        m.backlog += 1
-        m.work += job.expected
+        self.backlog[machine] += 1
+        self.work[machine] += job.expected
         self.assigned[task_class, machine] += 1
 
     def send(self, job: Job) -> None:
-        """Start a job on its machine."""
-        job.stage, job.sent = Stage.sent, self.now
+        """Send a job to its machine, which starts it now, or after those that it has."""
+        job.sent = self.now
+        job.attempt += 1
+        if self.running[job.machine] is None:
+            self._run(job)
+        else:
+            self.ahead.add(job)  # the journal need not know: after a restart it waits again
+            self.moved.pop(job.number, None)
+        self.out.append(Send(job.number, job.machine, job.attempt))
+
+    def _run(self, job: Job) -> None:
+        """Note that a machine runs a job that it was sent."""
+        job.stage = Stage.sent
         job.free, job.heard_free = self.free[job.machine], self.heard_free[job.machine]
         self.changed[job.number] = job
-        job.attempt += 1
         self.running[job.machine] = job
-        self.machines[job.machine].serving = job.task_class
-        self.out.append(Send(job.number, job.machine, job.attempt))
+        self.serving[job.machine] = job.task_class
+        self.ahead.changed.add(job.machine)
 
     def situation(self) -> Situation:
         """Return the situation to plan for."""
@@ -380,7 +331,7 @@ class GridState:
             self.plan[:] = self.policy.plan(self.situation())
 
     def _believe(self, machine: int) -> None:
-        self.rate[:, machine] = self.nominal[:, machine] * self.machines[machine].availability
+        self.rate[:, machine] = self.nominal[:, machine] * self.availability[machine]
         self._expect(machine)
 
     def _expect(self, machine: int) -> None:
@@ -390,9 +341,50 @@ class GridState:
             np.divide(1.0, rate, out=known, where=rate > 0.0)
 
     def _count(self, task_class: int) -> None:
-        queue, seen = self.waiting[task_class], self.classes[task_class]
-        seen.waiting = len(queue)
-        seen.oldest = queue.first().since - self.start if queue else np.inf
+        queue = self.waiting[task_class]
+        self.seen_waiting[task_class] = len(queue)
+        self.oldest[task_class] = queue.first().since - self.start if queue else np.inf
+
+    def is_out(self, job: Job, attempt: int) -> bool:
+        """Tell whether a machine has this attempt of a job."""
+        return job.attempt == attempt and (job.stage == Stage.sent or job.is_ahead)
+
+    def _blame(self, job: Job, why: str) -> None:
+        """Note why an attempt failed; without a limit of retries, only of the last attempt."""
+        job.causes = (*job.causes, why) if self.retries is not None else (why,)
+
+    def _is_spent(self, job: Job) -> bool:
+        most = self.retries if job.options.retries is None else job.options.retries
+        return most is not None and len(job.causes) > most
+
+    def _retry(self, job: Job) -> None:
+        """Let a job wait again, behind the others of its class if retries have a limit."""
+        if self.retries is not None:
+            job.since = self.now
+        self.retried += 1
+        self.put(job)
+
+    def _put_back(self) -> bool:
+        """Return the queues of machines that take no jobs; return False if some are left."""
+        for machine in list(self.returning):
+            own = self.own[machine]
+            pinned: list[Job] = []
+            is_spent = False
+            while own and not is_spent:
+                job = own.popleft()
+                self._leave_machine(job)
+                if job.pinned >= 0:
+                    pinned.append(job)
+                else:
+                    self.put(job)
+                    is_spent = self.enough()
+            for job in pinned:  # they stay
+                self.put(job)
+            if is_spent:
+                self.unfinished = True
+                return False
+            del self.returning[machine]
+        return True
 
     def _take_back(self, job: Job, stage: Stage) -> None:
         """End a job in whatever queue or machine it is."""
@@ -402,7 +394,7 @@ class GridState:
             self._close(job, stage)
             self.waiting[job.task_class].drop(job)
             self._count(job.task_class)
-        elif job.stage == Stage.queued:
+        elif job.stage == Stage.queued and not job.is_ahead:
             self._close(job, stage)
             self.own[job.machine].drop(job)
             self._leave_machine(job)
@@ -412,16 +404,25 @@ class GridState:
             self._close(job, stage)
             self.mechanism.freed(job.machine)
 
-    def _stop_running(self, job: Job) -> None:
-        self.running[job.machine] = None
-        self.free[job.machine] = self.heard_free[job.machine] = self.now
-        self.machines[job.machine].serving = -1
+    def _stop_running(self, job: Job, ended: float | None = None) -> None:
+        """Take a job from its machine, which runs the next that it was sent."""
+        machine = job.machine
+        if job.is_ahead:
+            self.ahead.remove(job)
+        else:
+            self.free[machine] = self.now if ended is None else ended
+            self.heard_free[machine] = self.now
+            self.running[machine] = None
+            self.serving[machine] = -1
+            if (following := self.ahead.first(machine)) is not None:
+                self.ahead.remove(following)
+                self._run(following)
         self._leave_machine(job)
 
     def _leave_machine(self, job: Job) -> None:
-        m = self.machines[job.machine]
-        m.backlog -= 1
-        m.work = m.work - job.expected if m.backlog > 0 else 0.0
+        machine = job.machine
+        self.backlog[machine] -= 1
+        self.work[machine] = self.work[machine] - job.expected if self.backlog[machine] > 0 else 0.0
 
     def _close(self, job: Job, stage: Stage) -> None:
         """End a job, and with it those that need its result, unless it has finished."""

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from .event import Entry
-from .job import Job, Send, Stage
+from .job import Job, Send
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ SOON = 0.05
 """Seconds until a timer checks again."""
 LATE = 0.02
 """A timer that is later by more seconds assumes that the event loop was blocked."""
+LOOK_AHEAD = 0.5
+"""Seconds between checks of the jobs that were sent ahead."""
 DOUBLINGS = 60
 """A time limit doubles at most this often, so that it stays a finite number."""
 
@@ -39,6 +41,7 @@ class TimeLimits:
         self.exceeded = 0
         """How many jobs have timed out so far."""
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
+        self._looking: asyncio.TimerHandle | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
         """Start the timer of a job that was sent, if jobs have a time limit."""
@@ -52,8 +55,20 @@ class TimeLimits:
         if timer is not None:
             timer.cancel()
 
+    def look_ahead(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Check soon whether jobs that were sent ahead wait too long."""
+
+        def look() -> None:
+            self._looking = None
+            self.mapper.call(self.mapper.book.look_ahead, None)
+
+        if self._looking is None:
+            self._looking = loop.call_later(LOOK_AHEAD, look)
+
     def close(self) -> None:
         """Stop all timers."""
+        if self._looking is not None:
+            self._looking.cancel()
         for timer in self._timers.values():
             timer.cancel()
 
@@ -117,7 +132,7 @@ class TimeLimits:
     def _look(self, loop: asyncio.AbstractEventLoop, due: float, sent: Send, limit: float) -> None:
         self._timers.pop((sent.job, sent.attempt), None)
         job = self.mapper.book.jobs.get(sent.job)
-        if job is None or job.stage != Stage.sent or job.attempt != sent.attempt:
+        if job is None or not self.mapper.book.is_out(job, sent.attempt):
             return
         # the run may have been paused meanwhile, or the job may have started late
         if (wait := self.mapper.until(self._begun(job) + limit)) > 0:
@@ -132,8 +147,12 @@ class TimeLimits:
     def _begun(self, job: Job) -> float:
         """Return when a job's time limit begins.
 
-        Without a limit of retries, as published, this is when it was sent.
+        Without a limit of retries, as published, this is when it was sent. A job that was sent
+        ahead has not begun.
         """
+        if job.is_ahead:
+            return self.mapper.now()
         if self.mapper.settings.retries is None:
             return job.sent
-        return job.sent + STARTING / self.mapper.unit if math.isnan(job.started) else job.started
+        sent = job.sent if math.isnan(job.free) else max(job.sent, job.free)
+        return sent + STARTING / self.mapper.unit if math.isnan(job.started) else job.started

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -66,6 +66,20 @@ class Receipt:
         self._all.wait()
         if self._error is not None:
             raise self._error
+
+
+class Change(NamedTuple):
+    """A change that somebody other than the executor asks for."""
+
+    what: Callable[[float], list[Instruction] | None]
+    entry: Entry | None
+    """What to note in the journal if something was changed."""
+    answer: Future[bool]
+
+    def tell(self, has_changed: bool) -> None:
+        """Answer, unless the caller has given up."""
+        with suppress(InvalidStateError):
+            self.answer.set_result(has_changed)
 
 
 class Answer(Protocol):
@@ -130,8 +144,8 @@ class Turn:
         for number in changed:
             book.moved.pop(number, None)
         for number, _ in self.submitted:
-            if (job := book.moved.pop(number, None)) is not None:
-                changed[number] = job
+            book.moved.pop(number, None)
+            changed[number] = book.jobs[number]
         while book.moved and most > 0:
             number, job = book.moved.popitem()
             changed[number] = job

@@ -26,6 +26,7 @@ import sys
 import time
 import traceback
 import zlib
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -52,8 +53,8 @@ SUBREAPER, PARENT_DEATH = 36, 1
 """Numbers of options of ``prctl``: adopt orphans; get a signal when the parent dies."""
 SPEAKING = Lock()
 
-RUN, PING, READY, HERE, STARTED, ENDED = range(6)
-"""Kinds of frames: a worker receives the first two and sends the others."""
+RUN, BACK, PING, READY, HERE, STARTED, ENDED, RETURNED = range(8)
+"""Kinds of frames: a worker receives the first three and sends the others."""
 FRAME = struct.Struct("!8sBqqdII")
 
 
@@ -81,7 +82,7 @@ class Frame(NamedTuple):
     def unpack(cls, head: bytes, mark: bytes) -> tuple[Frame, int, int]:
         """Return a frame without its body and error, and the lengths of these."""
         its_mark, kind, job, attempt, at, size, rest = FRAME.unpack(head)
-        if its_mark != mark or kind > ENDED or not math.isfinite(at):
+        if its_mark != mark or kind > RETURNED or not math.isfinite(at):
             raise BrokenLineError("something other than the worker wrote to the worker's socket")
         if size > LARGEST or rest > LONGEST:
             raise BrokenLineError("the worker sent more than it may")
@@ -184,14 +185,13 @@ def serve(line: socket.socket, mark: bytes) -> None:
     """Run calls that come in on a socket until it is closed."""
     own = os.getpid()
     os.register_at_fork(after_in_child=line.close)  # children of jobs must not use it
-    messages: SimpleQueue[Frame] = SimpleQueue()
-    Thread(target=listen, args=(line, mark, messages), daemon=True).start()
+    calls, say = Calls(), partial(tell, line, mark)
+    Thread(target=listen, args=(line, mark, calls), daemon=True).start()
     import cloudpickle  # noqa: F401  # before the first job, not during it
 
-    say = partial(tell, line, mark)
     say(Frame(READY, own))
     while True:
-        _, job, attempt, _, work, _ = messages.get()
+        _, job, attempt, _, work, _ = calls.take()
 
         def begin(job: int = job, attempt: int = attempt) -> None:
             say(Frame(STARTED, job, attempt, time.monotonic()))
@@ -202,15 +202,47 @@ def serve(line: socket.socket, mark: bytes) -> None:
         say(Frame(ENDED, job, attempt, time.monotonic(), result, error.encode()))
 
 
-def listen(line: socket.socket, mark: bytes, messages: SimpleQueue[Frame]) -> None:
+def listen(line: socket.socket, mark: bytes, calls: Calls) -> None:
     """Receive messages; when the other end is closed, exit at once, even during a job."""
     with suppress(BrokenLineError, OSError):  # a job reads from it, or has closed it
         while (message := receive(line, mark)) is not None:
             if message.kind == PING:
                 tell(line, mark, Frame(HERE, message.job))
-            else:
-                messages.put(message)
+            elif message.kind == RUN:
+                calls.put(message)
+            elif calls.remove(message.job, message.attempt):
+                tell(line, mark, Frame(RETURNED, message.job, message.attempt))
     os._exit(0)
+
+
+class Calls:
+    """The calls that wait to be run, in their order."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Frame] = deque()
+        self._signals: SimpleQueue[None] = SimpleQueue()
+        self._lock = Lock()
+
+    def put(self, frame: Frame) -> None:
+        """Add a call."""
+        self.waiting.append(frame)
+        self._signals.put(None)
+
+    def take(self) -> Frame:
+        """Wait for a call and remove it."""
+        while True:
+            self._signals.get()
+            with self._lock, suppress(IndexError):  # it was removed
+                return self.waiting.popleft()
+
+    def remove(self, job: int, attempt: int) -> bool:
+        """Remove a call that has not begun; return whether there is one."""
+        with self._lock:
+            for frame in self.waiting:
+                if (frame.job, frame.attempt) == (job, attempt):
+                    self.waiting.remove(frame)
+                    return True
+        return False
 
 
 def tell(line: socket.socket, mark: bytes, message: Frame) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -14,12 +13,17 @@ from ...model import InputError
 from ..prediction import Prediction
 from ..slots import Slots, check_slots, slot_names, slots_of
 from .connection import ANSWER, LOOK, Connection, Workers, choose, find_workers, security_of
-from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
+from .dask_machines import Attempt, Call, Machine, Task, Worker
+from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
 ROUNDS = 3
 """Messages to a new worker that measure its clock."""
 GREETING = 20.0
 """Seconds for the first of them, because the worker has to import modules."""
+TOGETHER = 1 << 20
+"""The most bytes of calls that travel together."""
+LARGE = 120.0
+"""Seconds in which a large result must come."""
 WORD = 10.0
 """Seconds between later ones: clocks drift, and a worker ends the processes of a silent grid."""
 
@@ -51,6 +55,9 @@ class DaskExecutor:
 
     lacks_modules = True
     """Its machines cannot import modules that lie beside the user's script."""
+
+    most_ahead = 50
+    """How many jobs a slot takes beyond the one that it runs."""
 
     def __init__(
         self,
@@ -103,21 +110,63 @@ class DaskExecutor:
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
         """Submit a call as a task of one worker."""
-        from .worker_plugin import run
-
         it = self._all[machine]
         if it.away or it.worker is None or self._connection is None:
             return  # the grid learns otherwise that the machine is gone
-        key, where = self._key(job, attempt), it.worker.address
-        arguments = (self._topic, key, it.slot, job, attempt, work)
-        future = self._connection.submit(key, where, run, *arguments)
-        it.attempts[job, attempt] = Attempt(future, time.monotonic())
+        it.attempts[job, attempt] = Attempt(time.monotonic())
+        if not it.outbox:
+            asyncio.get_running_loop().call_soon(self._submit, it)
+        it.outbox.append((job, attempt, work))
+
+    def _submit(self, machine: Machine) -> None:
+        """Submit the calls of this moment for a machine, the small ones as one task."""
+        calls, machine.outbox = machine.outbox, []
+        bundle: list[Call] = []
+        for call in calls:
+            if bundle and sum(len(each[2]) for each in bundle) + len(call[2]) > TOGETHER:
+                self._submit_bundle(machine, bundle)
+                bundle = []
+            bundle.append(call)
+        self._submit_bundle(machine, bundle)
+
+    def _submit_bundle(self, machine: Machine, calls: list[Call]) -> None:
+        from .worker_plugin import run
+
+        calls = [call for call in calls if call[:2] in machine.attempts]  # not cancelled meanwhile
+        if not calls or machine.worker is None or self._connection is None:
+            return
+        key, where = f"{self._topic}-{calls[0][0]}-{calls[0][1]}", machine.worker.address
+        arguments = (self._topic, key, machine.slot, calls)
+        task = Task(self._connection.submit(key, where, run, *arguments), len(calls))
+        for call in calls:
+            machine.attempts[call[:2]].task = task
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Release the task of an attempt; its worker then stops it."""
-        found = self._all[machine].attempts.pop((job, attempt), None)
-        if found is not None:
-            found.future.release()
+        """Release the task of an attempt, or stop it alone; its worker then stops it."""
+        it = self._all[machine]
+        found = it.attempts.pop((job, attempt), None)
+        if found is not None and not found.leave() and it.worker is not None:
+            self._stop(it.worker.address, (job, attempt))
+
+    def call_back(self, job: int, machine: int, attempt: int) -> None:
+        """Ask the worker for a job that was sent ahead, until it has answered."""
+        from .worker_plugin import call_back
+
+        it, call = self._all[machine], (job, attempt)
+        worker, found = it.worker, it.attempts.get(call)
+
+        async def insist(connection: Connection) -> None:
+            while worker is not None and it.worker is worker and it.attempts.get(call) is found:
+                with suppress(Exception):
+                    returns = await connection.ask(worker.address, call_back, self._topic, call)
+                    if returns and found is not None and it.attempts.pop(call, None) is found:
+                        found.leave()
+                        self.tell(Returned(machine, *call))
+                    return
+                await asyncio.sleep(LOOK)
+
+        if found is not None and self._connection is not None:
+            self._connection.spawn(insist(self._connection))
 
     async def ping(self, machine: int) -> float:
         """Return the seconds that a machine's process takes to answer through the scheduler."""
@@ -204,7 +253,7 @@ class DaskExecutor:
                 self._greeting[address] = self._connection.spawn(self._greet(address, name))
         for machine in self._all:
             for number, attempt in machine.attempts.items():
-                if attempt.future.status == "error":
+                if attempt.task is not None and attempt.task.future.status == "error":
                     self._fetch(machine, number, attempt, time.monotonic())
 
     def _lost(self, address: str | None, died: bool = False, why: str = "") -> None:
@@ -286,29 +335,32 @@ class DaskExecutor:
 
     # messages of workers
 
-    def _hear(self, word: list[Any]) -> None:
-        kind, address, slot, *rest = word
-        worker = self._workers.get(address)
-        if worker is not None and kind == "leaving":
-            worker.leaving = True
-        machine = worker.machines[slot] if worker is not None else None
-        if worker is None or machine is None or machine.away:
+    def _hear(self, said: list[Any]) -> None:
+        address, words = said
+        for word in words:
+            if (worker := self._workers.get(address)) is not None:
+                self._hear_word(worker, *word)
+
+    def _hear_word(self, worker: Worker, kind: str, slot: int, *rest: Any) -> None:
+        worker.leaving = worker.leaving or kind == "leaving"
+        machine = worker.machines[slot]
+        if machine.away:
             return
         match kind:
             case "started":
                 job, attempt, at = rest
                 if self._started(machine, (job, attempt), at + worker.offset) is None:
-                    self._stop(address, self._key(job, attempt))
+                    self._stop(worker.address, (job, attempt))
             case "ended":
-                job, attempt, started, ended, said = rest
+                job, attempt, started, ended, result, is_kept = rest
                 found = self._started(machine, (job, attempt), started + worker.offset)
                 if found is None or found.started is None:
                     return
                 at = min(max(ended + worker.offset, found.started), time.monotonic())
-                if said is None:
-                    self._fetch(machine, (job, attempt), found, at)
+                if result is None:
+                    self._fetch(machine, (job, attempt), found, at, is_kept=is_kept)
                 else:
-                    self._end(machine, (job, attempt), found, at, *said)
+                    self._end(machine, (job, attempt), found, at, *result)
             case "down":
                 had_job = bool(machine.attempts)
                 machine.release()
@@ -318,19 +370,16 @@ class DaskExecutor:
             case "reading":
                 self.tell(Reading(machine.number, *rest))
             case "forgot":
-                self._lost(address, why="its processes were ended")
+                self._lost(worker.address, why="its processes were ended")
 
-    def _key(self, job: int, attempt: int) -> str:
-        return f"{self._topic}-{job}-{attempt}"
-
-    def _stop(self, address: str, key: str) -> None:
+    def _stop(self, address: str, job: tuple[int, int]) -> None:
         """Stop a job: the scheduler ignores a release that comes before its task."""
         from .worker_plugin import stop
 
         async def insist(connection: Connection) -> None:
             for _ in range(5):
                 with suppress(Exception):
-                    await connection.ask(address, stop, self._topic, key)
+                    await connection.ask(address, stop, self._topic, job)
                     return
 
         if self._connection is not None:
@@ -348,17 +397,29 @@ class DaskExecutor:
         """Report the end of an attempt: its time, result and error."""
         if machine.attempts.get(number) is attempt:
             del machine.attempts[number]
-            attempt.future.release()
+            attempt.leave()
             self.tell(Ended(machine.number, *number, *rest))
 
     def _fetch(
-        self, machine: Machine, number: tuple[int, int], attempt: Attempt, at: float
+        self,
+        machine: Machine,
+        number: tuple[int, int],
+        attempt: Attempt,
+        at: float,
+        *,
+        is_kept: bool = False,
     ) -> None:
-        """Get the result of a task, or its error, from its worker."""
+        """Get the result of an attempt, or its error: from its task, or as the worker keeps it."""
+        from .worker_plugin import collect
 
         async def fetch() -> None:
             try:
-                result, error = await attempt.future
+                if is_kept and machine.worker is not None and self._connection is not None:
+                    where, words = machine.worker.address, (collect, self._topic, number)
+                    result, error = await self._connection.ask(where, *words, patience=LARGE)
+                else:
+                    assert attempt.task is not None
+                    result, error = await attempt.task.future
             except Exception as wrong:
                 await asyncio.sleep(2 * LOOK)  # if its worker is gone, report that first
                 result, error = b"", f"its worker failed: {type(wrong).__name__}: {wrong}"
@@ -367,59 +428,3 @@ class DaskExecutor:
         if not attempt.fetching and self._connection is not None:
             attempt.fetching = True
             self._connection.spawn(fetch())
-
-
-@dataclass(eq=False)
-class Attempt:
-    """An attempt that was submitted."""
-
-    future: Any
-    sent: float
-    started: float | None = None
-    fetching: bool = False
-
-
-@dataclass(eq=False)
-class Machine:
-    """A slot of a worker."""
-
-    number: int
-    slot: int
-    prediction: Prediction
-    worker: Worker | None = None
-    """Its worker while that is there."""
-    away: bool = False
-    """Whether it was taken away, until it is repaired."""
-    absences: int = 0
-    """How often it was taken away."""
-    attempts: dict[tuple[int, int], Attempt] = field(default_factory=dict)
-
-    def release(self) -> None:
-        """Release the tasks of this machine."""
-        attempts, self.attempts = self.attempts, {}
-        for attempt in attempts.values():
-            attempt.future.release()
-
-
-@dataclass(eq=False)
-class Worker:
-    """A worker, and its clock."""
-
-    address: str
-    machines: list[Machine]
-    slots: int = 1
-    identity: str = ""
-    offset: float = 0.0
-    """The difference of our clock from its clock."""
-    delay: float = float("inf")
-    """Seconds of the round trip that measured it: the error is at most half of this."""
-    leaving: bool = False
-    """Whether it has announced its end; a worker that dies does not."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def set_clock(self, began: float, theirs: float, now: float, *, same: bool) -> None:
-        """Set the offset from a round trip, if it is the quickest; on the same clock it is 0."""
-        if same:
-            self.offset = 0.0
-        elif now - began <= self.delay:
-            self.offset, self.delay = (began + now) / 2 - theirs, now - began

@@ -15,7 +15,7 @@ from ..agent import Agent
 from ..prediction import Prediction, predictions_of
 from ..slots import Slots, check_slots, slot_names, slots_of
 from .process import Pauses, Process, in_thread
-from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
+from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
 
 @dataclass
@@ -26,20 +26,22 @@ class _Machine:
     process: Process | None = None
     starting: asyncio.Task[None] | None = None
     """The task that last started a process."""
-    running: tuple[int, int] | None = None
+    calls: dict[tuple[int, int], bytes | None] = field(default_factory=dict)
+    """The jobs and attempts that it was sent, the running one first; None: it is to be stopped."""
     is_up: bool = False
     """Whether the last report to the grid said that it is up."""
     restarting: bool = False
     """Whether its process was killed to stop a job."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
-    next_job: tuple[int, int, bytes] | None = None
-    """The job to start when its process is ready."""
     pauses: Pauses = field(default_factory=Pauses)
 
 
 class LocalExecutor:
     """Runs each slot of a machine as a process of this computer; one that dies is replaced."""
+
+    most_ahead = 50
+    """How many jobs a process takes beyond the one that it runs."""
 
     def __init__(
         self, machines: int | Sequence[str], *, slots: Slots = 1, prediction: Any = "weekly"
@@ -71,20 +73,43 @@ class LocalExecutor:
         it = self._all[machine]
         if it.away:
             return  # it is away without the knowledge of the grid
-        if it.restarting or it.process is None:
-            it.next_job = (job, attempt, work)
-        else:
-            it.running = (job, attempt)
+        it.calls[job, attempt] = work
+        if it.process is not None and not it.restarting:  # otherwise it starts when it is ready
             it.process.run(job, attempt, work)
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
-        """Stop an attempt by ending its process and every process that it has started."""
-        it = self._all[machine]
-        if it.next_job is not None and it.next_job[:2] == (job, attempt):
-            it.next_job = None
-        elif it.running == (job, attempt) and it.process is not None and not it.away:
-            it.restarting = True
-            it.process.kill()
+        """Stop an attempt by ending its process and every process that it has started.
+
+        One that has not begun is called back.
+        """
+        it, call = self._all[machine], (job, attempt)
+        if it.away or call not in it.calls:
+            return
+        if it.restarting or it.process is None:
+            del it.calls[call]
+        elif call == next(iter(it.calls)):
+            self._stop(it, call)
+        else:
+            it.calls[call] = None
+            it.process.call_back(job, attempt)
+
+    def call_back(self, job: int, machine: int, attempt: int) -> None:
+        """Ask for a job that was sent ahead."""
+        it, call = self._all[machine], (job, attempt)
+        if it.away or it.calls.get(call) is None:
+            return
+        if it.process is not None and not it.restarting:
+            it.process.call_back(job, attempt)
+        elif call != next(iter(it.calls)):
+            del it.calls[call]
+            self.tell(Returned(machine, job, attempt))
+
+    def _stop(self, machine: _Machine, call: tuple[int, int]) -> None:
+        """Stop a running job: start another process for the calls behind it."""
+        del machine.calls[call]
+        machine.restarting = True
+        if machine.process is not None:
+            machine.process.kill()
 
     async def ping(self, machine: int) -> float:
         """Return the seconds that a process takes to answer."""
@@ -98,7 +123,8 @@ class LocalExecutor:
         it = self._all[machine]
         if it.away:
             return
-        it.away, it.is_up, it.restarting, it.next_job = True, False, False, None
+        it.away, it.is_up, it.restarting = True, False, False
+        it.calls.clear()
         if it.process is not None:
             it.process.kill()
         if not silent:
@@ -190,27 +216,42 @@ class LocalExecutor:
             machine.is_up = True
             self.tell(MachineUp(machine.number))
         machine.restarting = False
-        if machine.next_job is not None:
-            next_job, machine.next_job = machine.next_job, None
-            self.start(next_job[0], machine.number, *next_job[1:])
+        calls = {call: work for call, work in machine.calls.items() if work is not None}
+        machine.calls = {}
+        for (job, attempt), work in calls.items():
+            self.start(job, machine.number, attempt, work)
 
-    def _hear(self, machine: _Machine, kind: type[Started] | type[Ended], *rest: Any) -> None:
-        """Pass on an event of a machine."""
-        if machine.away:
+    def _hear(
+        self,
+        machine: _Machine,
+        kind: type[Started] | type[Ended] | type[Returned],
+        job: int,
+        attempt: int,
+        *rest: Any,
+    ) -> None:
+        """Pass on an event of a machine; stop a job that was to be called back and has begun."""
+        call = (job, attempt)
+        if machine.away or call not in machine.calls:
             return
-        if kind is Ended:
-            machine.running = None
-            machine.pauses.reset()
-        self.tell(kind(machine.number, *rest))
+        is_wanted = machine.calls[call] is not None
+        if kind is Started and not is_wanted:
+            self._stop(machine, call)
+        elif kind is not Started:
+            del machine.calls[call]
+            if kind is Ended:
+                machine.pauses.reset()
+        if is_wanted:
+            self.tell(kind(machine.number, job, attempt, *rest))
 
     async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
         """Replace a process that is gone."""
         if self.closing:
             return
-        had_job = machine.running is not None
-        machine.process, machine.running = None, None
+        had_job = bool(machine.calls)
+        machine.process = None
         if machine.is_up and not machine.restarting and not machine.away:
             machine.is_up = False
+            machine.calls.clear()
             self.tell(MachineDown(machine.number, why, died and had_job))
         if not machine.away:
             self._start(machine, machine.pauses.next() if died else 0.0)

@@ -19,8 +19,20 @@ from typing import Any, Self
 
 from .. import worker
 from ..progress import MACHINE
-from ..worker import ENDED, FRAME, HERE, PING, READY, RUN, STARTED, BrokenLineError, Frame
-from .protocol import Ended, Started
+from ..worker import (
+    BACK,
+    ENDED,
+    FRAME,
+    HERE,
+    PING,
+    READY,
+    RETURNED,
+    RUN,
+    STARTED,
+    BrokenLineError,
+    Frame,
+)
+from .protocol import Ended, Returned, Started
 
 PATIENCE = 2.0
 """Seconds in which a process must answer a ping."""
@@ -57,15 +69,15 @@ class Pauses:
 
 @dataclass(eq=False)
 class Process:
-    """A process that runs one pickled call at a time, and the guardian that watches it."""
+    """A process that runs pickled calls one after the other, and the guardian that watches it."""
 
     guardian: subprocess.Popen[bytes]
     """The parent of the process. It ends in the same way, after all processes of the jobs."""
-    writer: asyncio.StreamWriter
+    line: Line
     mark: bytes
     """The first bytes of every frame on the socket."""
     hear: Callable[..., None]
-    """Called with ``Started`` or ``Ended`` and the fields of that event after the machine."""
+    """Called with ``Started``, ``Ended`` or ``Returned`` and what follows the machine there."""
     gone: Callable[[str, bool], Awaitable[None]]
     """Awaited when the process has ended, with the reason and whether it died by itself."""
     pid: int = -1
@@ -73,6 +85,7 @@ class Process:
     killed: bool = False
     """Whether we have killed it."""
     watching: asyncio.Task[None] | None = None
+    outbox: list[bytes] = field(default_factory=list)
     pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.Future())
@@ -98,21 +111,37 @@ class Process:
                 process_group=0,  # Ctrl-C is only for us; we end it
             )
             unless_started.pop_all()
-        reader, writer = await asyncio.open_connection(sock=ours)
-        self = cls(guardian, writer, mark, hear, gone)
-        self.watching = asyncio.create_task(self._watch(reader))
+        line = Line(ours, mark)
+        await asyncio.get_running_loop().create_connection(lambda: line, sock=ours)
+        self = cls(guardian, line, mark, hear, gone)
+        line.hear = self._hear
+        self.watching = asyncio.create_task(self._watch())
         return self
 
     def run(self, job: int, attempt: int, work: bytes) -> None:
-        """Send it a call."""
-        self.writer.write(Frame(RUN, job, attempt, body=work).pack(self.mark))
+        """Send it a call, to be run after those that it has."""
+        self._send(Frame(RUN, job, attempt, body=work))
+
+    def call_back(self, job: int, attempt: int) -> None:
+        """Ask it for a call that it has not begun."""
+        self._send(Frame(BACK, job, attempt))
+
+    def _send(self, frame: Frame) -> None:
+        """Send a frame, together with the others of this moment."""
+        if not self.outbox:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self.outbox.append(frame.pack(self.mark))
+
+    def _flush(self) -> None:
+        frames, self.outbox = self.outbox, []
+        self.line.write(b"".join(frames))
 
     async def ping(self) -> float:
         """Return the seconds that it takes to answer; raise TimeoutError if it does not."""
         loop = asyncio.get_running_loop()
         began, number = loop.time(), next(self.numbers)
         answer = self.pings[number] = loop.create_future()
-        self.writer.write(Frame(PING, number).pack(self.mark))
+        self._send(Frame(PING, number))
         try:
             async with asyncio.timeout(PATIENCE):
                 await answer
@@ -138,9 +167,9 @@ class Process:
         self.guardian.send_signal(signal.SIGCONT)
         self.guardian.send_signal(signal.SIGTERM)
 
-    async def _watch(self, reader: asyncio.StreamReader) -> None:
+    async def _watch(self) -> None:
         """Wait for the end of the process, not of its socket, which a child may keep open."""
-        ended, listening = in_thread(self.guardian.wait), asyncio.create_task(self._listen(reader))
+        ended, listening = in_thread(self.guardian.wait), self.line.ended
         both: list[asyncio.Future[Any]] = [ended, listening]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         why = listening.result() if listening.done() else ""
@@ -150,27 +179,12 @@ class Process:
             why = why or "its job closed the worker's socket"
             self._end()
         code = await ended
-        listening.cancel()
-        await asyncio.wait([listening])
-        self.writer.close()
+        self.line.close()
         if code == -signal.SIGKILL:  # perhaps the guardian was killed
             await in_thread(lambda: _kill_marked(self.mark.hex()))
         if not self.ready.done():
             self.ready.set_result(None)
         await self.gone(why or _why(code), not self.killed)
-
-    async def _listen(self, reader: asyncio.StreamReader) -> str:
-        """Handle its frames; at the end of the socket return an empty text, or what was wrong."""
-        try:
-            while True:
-                head = await reader.readexactly(FRAME.size)
-                frame, size, rest = Frame.unpack(head, self.mark)
-                body = await reader.readexactly(size + rest)
-                self._hear(frame._replace(body=body[:size], error=body[size:]))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return ""
-        except BrokenLineError as error:
-            return str(error)
 
     def _hear(self, frame: Frame) -> None:
         about = (frame.job, frame.attempt, frame.at)
@@ -184,8 +198,71 @@ class Process:
             pass  # whoever killed it has given up its job
         elif frame.kind == STARTED:
             self.hear(Started, *about)
+        elif frame.kind == RETURNED:
+            self.hear(Returned, frame.job, frame.attempt)
         elif frame.kind == ENDED:
             self.hear(Ended, *about, frame.body, frame.error.decode(errors="replace"))
+
+
+class Line(asyncio.Protocol):
+    """The socket to a process.
+
+    All frames are heard that the process sent before it died, also if we could not write to it.
+    """
+
+    def __init__(self, sock: socket.socket, mark: bytes) -> None:
+        self.mark = mark
+        self.hear: Callable[[Frame], None] = lambda frame: None
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done at the end of the socket, with an empty text or what was wrong."""
+        self._transport: Any = None
+        self._rest = sock.dup()  # asyncio closes the other without reading the rest
+        self._bytes = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = transport
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; do nothing if the process is gone."""
+        if not self.ended.done():
+            self._transport.write(data)
+
+    def data_received(self, data: bytes) -> None:
+        """Hear the frames that have come."""
+        self._bytes += data
+        if self.ended.done():
+            return
+        try:
+            used = 0
+            while used + FRAME.size <= len(self._bytes):
+                body = used + FRAME.size
+                frame, size, rest = Frame.unpack(bytes(self._bytes[used:body]), self.mark)
+                if (end := body + size + rest) > len(self._bytes):
+                    break
+                between = body + size
+                texts = bytes(self._bytes[body:between]), bytes(self._bytes[between:end])
+                self.hear(Frame(*frame[:4], *texts))
+                used = end
+            del self._bytes[:used]
+        except BrokenLineError as error:
+            self.ended.set_result(str(error))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Hear the rest."""
+        with contextlib.suppress(OSError), self._rest:
+            self._rest.setblocking(False)
+            while data := self._rest.recv(1 << 16):
+                self.data_received(data)
+        if not self.ended.done():
+            self.ended.set_result("")
+
+    def close(self) -> None:
+        """Stop listening."""
+        if not self.ended.done():
+            self.ended.set_result("")
+        self._rest.close()
+        self._transport.abort()
 
 
 def in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:

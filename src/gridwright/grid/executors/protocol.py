@@ -49,6 +49,14 @@ class Ended(NamedTuple):
     error: str
 
 
+class Returned(NamedTuple):
+    """A machine has given back a job that it had not begun, as `Executor.call_back` asked."""
+
+    machine: int
+    job: int
+    attempt: int
+
+
 class Reading(NamedTuple):
     """The share of a machine's CPU that the grid can use, measured by its agent."""
 
@@ -58,11 +66,15 @@ class Reading(NamedTuple):
     """The share that is expected until the next measurement."""
 
 
-Event = MachineUp | MachineDown | Started | Ended | Reading
+Event = MachineUp | MachineDown | Started | Ended | Returned | Reading
 
 
 class Executor(Protocol):
     """Runs jobs on machines, one at a time on each.
+
+    An executor may also have an attribute ``most_ahead``: how many jobs a machine takes beyond the
+    one that it runs. It then begins them in their order, and has a method ``call_back`` with the
+    parameters of ``cancel``: if the machine has not begun the job, tell `Returned`.
 
     Times are those of the event loop's clock here. Everything is called, and events are told, in
     the thread of the event loop that ``open`` is called in.
@@ -82,7 +94,7 @@ class Executor(Protocol):
         """
 
     def start(self, job: int, machine: int, attempt: int, work: bytes) -> None:
-        """Run a pickled call on a machine that is up and idle."""
+        """Run a pickled call on a machine that is up, after those that it has."""
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
         """Stop an attempt with every process that it has started.

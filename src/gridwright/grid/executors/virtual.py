@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from ..prediction import Prediction
-from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Started
+from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
 
 class FakeExecutor:
@@ -19,7 +19,8 @@ class FakeExecutor:
 
     In a `VirtualLoop` a whole run is over in a moment. ``readings(machine, time)`` is the CPU
     availability. ``before`` and ``after`` are the seconds from sending a job to its start, and from
-    its end to the report of it.
+    its end to the report of it. ``most_ahead`` is how many jobs a machine takes beyond the one that
+    it runs.
     """
 
     def __init__(
@@ -30,13 +31,15 @@ class FakeExecutor:
         after: float = 0.0,
         *,
         readings: Callable[[int, float], float] | None = None,
+        most_ahead: int = 0,
     ) -> None:
-        self.machines = list(machines)
+        self.machines, self.most_ahead = list(machines), most_ahead
         self.duration, self.before, self.after = duration, before, after
         self.readings = readings
         self._reading: asyncio.TimerHandle | None = None
         self.tell: Callable[[Event], None] = lambda event: None
         self._running: dict[int, tuple[tuple[int, int], list[asyncio.TimerHandle]]] = {}
+        self._ahead: list[list[tuple[int, int]]] = [[] for _ in self.machines]
         self._away: set[int] = set()
         self._predictions: dict[int, tuple[Prediction, float]] = {}
 
@@ -52,13 +55,18 @@ class FakeExecutor:
         """Report the start and the end of a job at their times."""
         if machine in self._away:
             return
+        if self.most_ahead and machine in self._running:
+            self._ahead[machine].append((job, attempt))
+        else:
+            self._begin(job, machine, attempt, asyncio.get_running_loop().time() + self.before)
+
+    def _begin(self, job: int, machine: int, attempt: int, begin: float) -> None:
         loop = asyncio.get_running_loop()
-        begin = loop.time() + self.before
         end = begin + self.duration(job, machine, attempt)
         started = Started(machine, job, attempt, begin)
         ended = Ended(machine, job, attempt, end, b"", "")
         timers = [loop.call_at(end + self.after, self._end, ended)]
-        if self.before > 0:
+        if begin > loop.time():
             timers.append(loop.call_at(begin, self.tell, started))
         else:
             self.tell(started)
@@ -66,8 +74,18 @@ class FakeExecutor:
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
         """Forget an attempt."""
-        if self._running.get(machine, ((-1, -1),))[0] == (job, attempt):
+        if (job, attempt) in self._ahead[machine]:
+            self._ahead[machine].remove((job, attempt))
+        elif self._running.get(machine, ((-1, -1),))[0] == (job, attempt):
             self._stop(machine)
+            self._go_on(machine, asyncio.get_running_loop().time())
+
+    def call_back(self, job: int, machine: int, attempt: int) -> None:
+        """Return a job that was sent ahead."""
+        if (job, attempt) in self._ahead[machine]:
+            self._ahead[machine].remove((job, attempt))
+            word = Returned(machine, job, attempt)
+            asyncio.get_running_loop().call_later(self.after, self.tell, word)
 
     async def ping(self, machine: int) -> float:
         """Answer at once."""
@@ -76,7 +94,8 @@ class FakeExecutor:
         return 0.0
 
     def fail(self, machine: int, *, silent: bool = False) -> None:
-        """Drop the job of a machine, and all that it is sent until it is repaired."""
+        """Drop the jobs of a machine, and all that it is sent until it is repaired."""
+        self._ahead[machine].clear()
         self._stop(machine)
         self._away.add(machine)
         if not silent:
@@ -112,6 +131,13 @@ class FakeExecutor:
     def _end(self, ended: Ended) -> None:
         self._running.pop(ended.machine, None)
         self.tell(ended)
+        self._go_on(ended.machine, ended.at)
+
+    def _go_on(self, machine: int, time: float) -> None:
+        """Begin the next job that a machine has."""
+        if self._ahead[machine]:
+            job, attempt = self._ahead[machine].pop(0)
+            self._begin(job, machine, attempt, time)
 
     def _stop(self, machine: int) -> None:
         for timer in self._running.pop(machine, (None, []))[1]:

@@ -27,12 +27,24 @@ SOON = 0.05
 """Seconds after which the start of a job is reported; shorter jobs report it with their end."""
 SMALL = 4096
 """The most bytes of a result on the topic, because the scheduler stores some messages."""
+MOMENT = 0.005
+"""Seconds for which the results of short jobs that came together are kept, to be sent together."""
+BESIDE = 1000
+"""As many tasks may wait on a worker for a machine."""
+MANY = 10_000
+"""How many jobs to remember that have begun or were called back."""
 STARTING = 10.0
 """Seconds in which a process must be ready."""
 SILENCE = 60.0
 """Seconds without a message from the grid after which its processes are ended."""
 LOOKS = 10
 """How often to check for a message in that time."""
+
+
+Numbers = tuple[int, int]
+"""The numbers of a job and of its attempt."""
+Call = tuple[int, int, bytes]
+"""A job, an attempt and the pickled call."""
 
 
 @dataclass(eq=False)
@@ -43,8 +55,8 @@ class _Machine:
     process: Process | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    key: str = ""
-    """The Dask task that it is running."""
+    job: Numbers | None = None
+    """The job and attempt that it is running."""
     started: float = 0.0
     owed: bool = False
     """Whether the start of its job is to be reported as soon as it starts."""
@@ -68,8 +80,17 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         self.resolution, self.prediction = resolution, prediction
         self.agent: Agent | None = None
         self.all: list[_Machine] = []
-        self.waiting: set[str] = set()
-        """Tasks whose machine is not ready yet."""
+        self.waiting: dict[Numbers, int] = {}
+        """The machines of jobs that have not begun."""
+        self.tasks: dict[str, list[Numbers]] = {}
+        """The jobs of each Dask task."""
+        self.kept: dict[Numbers, tuple[bytes, str]] = {}
+        """Large results of tasks with several jobs, until the grid asks for them."""
+        self.begun: dict[Numbers, None] = {}
+        """The last jobs that have begun."""
+        self.recalled: dict[Numbers, None] = {}
+        """The last jobs that were called back before they had begun."""
+        self.outbox: list[list[Any]] = []
         self.minding: asyncio.Task[None] | None = None
         self.closing = False
         self.silent_looks = 0
@@ -109,50 +130,87 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 await machine.process.close()
 
     def transition(self, key: str, start: str, finish: str, **kwargs: Any) -> None:
-        """Stop a job whose task was released."""
+        """Stop the jobs of a task that was released."""
         if finish == "released" and start in ("executing", "long-running"):
-            self.stop(key)
+            for job in self.tasks.get(key, ()):
+                self.stop(job)
 
-    def stop(self, key: str) -> None:
+    def stop(self, job: Numbers) -> None:
         """Stop a job that waits or runs; its process is replaced."""
-        self.waiting.discard(key)
+        self.waiting.pop(job, None)
         for machine in self.all:
-            if machine.key == key and machine.answer is not None:
+            if machine.job == job and machine.answer is not None:
                 self._lose(machine)
 
-    def say(self, kind: str, machine: int, *rest: Any) -> None:
-        """Send a message to the grid."""
-        self.worker.log_event(self.topic, [kind, self.worker.address, machine, *rest])
+    def call_back(self, job: Numbers) -> bool:
+        """Forget a job unless it has begun; return whether it is forgotten."""
+        if job in self.begun:
+            return False
+        self.waiting.pop(job, None)
+        _remember(self.recalled, job)
+        return True
 
-    async def run(self, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
-        """Run a call and report its times and result; return the result if it is large."""
+    def say(self, kind: str, machine: int, *rest: Any, soon: float = 0.0) -> None:
+        """Send a message to the grid, perhaps together with others of the next moment."""
+        self.outbox.append([kind, machine, *rest])
+        if not soon:
+            self._flush()
+        elif len(self.outbox) == 1:
+            asyncio.get_running_loop().call_later(soon, self._flush)
+
+    def _flush(self) -> None:
+        if self.outbox:
+            words, self.outbox = self.outbox, []
+            self.worker.log_event(self.topic, [self.worker.address, words])
+
+    async def run(self, key: str, number: int, calls: list[Call]) -> Any:
+        """Run calls one after the other, and report their times and results.
+
+        Return the result of a single call if it is large.
+        """
         machine = self.all[number]
-        internals.run_beside_threads(self.worker, key, len(self.all))
-        self.waiting.add(key)
-        async with machine.turn:
-            if not machine.away:
-                await machine.ready.wait()
-            wanted = key in self.waiting
-            self.waiting.discard(key)
-            if not wanted or machine.away or machine.process is None:
-                return None
-            loop = asyncio.get_running_loop()
-            machine.key, machine.started, machine.owed = key, 0.0, False
-            machine.answer = loop.create_future()
-            machine.process.run(job, attempt, work)
-            early = loop.call_later(SOON, self._say_started, machine, job, attempt)
-            try:
-                answer = await machine.answer
-            finally:
-                early.cancel()
-                machine.key, machine.answer = "", None
+        internals.run_beside_threads(self.worker, key, BESIDE)
+        self.tasks[key] = jobs = [call[:2] for call in calls]
+        self.waiting |= {job: number for job in jobs if job not in self.recalled}
+        found = None
+        try:
+            async with machine.turn:
+                for job, attempt, work in calls:
+                    found = await self._run(machine, (job, attempt), work, len(calls) > 1)
+        finally:
+            del self.tasks[key]
+        return found
+
+    async def _run(self, machine: _Machine, job: Numbers, work: bytes, keep: bool) -> Any:
+        if job not in self.waiting:
+            return None
+        if not machine.away:
+            await machine.ready.wait()
+        is_wanted = self.waiting.pop(job, None) is not None
+        if not is_wanted or machine.away or machine.process is None:
+            return None
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
+        _remember(self.begun, job)
+        machine.job, machine.started, machine.owed = job, 0.0, False
+        machine.answer = loop.create_future()
+        machine.process.run(*job, work)
+        early = loop.call_later(SOON, self._say_started, machine, *job)
+        try:
+            answer = await machine.answer
+        finally:
+            early.cancel()
+            machine.job, machine.answer = None, None
         if answer is None:
             return None
         at, result, error = answer
         large = len(result) + len(error) > SMALL
+        if large and keep:
+            self.kept[job] = result, error
         said = None if large else [result, error]
-        self.say("ended", number, job, attempt, machine.started, at, said)
-        return (result, error) if large else None
+        is_short = keep and time.monotonic() - begun < MOMENT
+        times = (machine.started, at)
+        self.say("ended", machine.number, *job, *times, said, keep, soon=MOMENT * is_short)
+        return (result, error) if large and not keep else None
 
     async def put_away(self, away: list[bool]) -> None:
         """Take machines away or bring them back; return when all others are ready."""
@@ -161,6 +219,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             before, machine.away = machine.away, wish
             if wish and not before:
                 machine.down = False
+                self._forget_waiting(machine)
                 self._lose(machine)
             elif before and not wish and machine.process is None and not machine.starting:
                 await self._spawn(machine)
@@ -211,6 +270,10 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             self._lose(machine)
         return True
 
+    def _forget_waiting(self, machine: _Machine) -> None:
+        """Forget the jobs of a machine that have not begun."""
+        self.waiting = {job: at for job, at in self.waiting.items() if at != machine.number}
+
     def _lose(self, machine: _Machine) -> None:
         """Kill the process of a machine, with its job."""
         machine.ready.clear()
@@ -233,6 +296,8 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         """Replace a process that is gone."""
         machine.process = None
         self._lose(machine)
+        if died:  # the grid sends the others elsewhere
+            self._forget_waiting(machine)
         if died and not machine.down and not (machine.away or self.closing):
             machine.down = True
             self.say("down", machine.number, why)
@@ -267,14 +332,14 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
 # functions that the grid calls on a worker
 
 
-async def run(topic: str, key: str, number: int, job: int, attempt: int, work: bytes) -> Any:
-    """Run a job: the task that the grid submits."""
+async def run(topic: str, key: str, number: int, calls: list[Call]) -> Any:
+    """Run jobs: the task that the grid submits."""
     worker = get_worker()
     plugin = internals.plugin(worker, topic)
     if plugin is None:  # it has ended because the grid was silent
-        worker.log_event(topic, ["forgot", worker.address, number])
+        worker.log_event(topic, [worker.address, [["forgot", number]]])
         return None
-    return await plugin.run(key, number, job, attempt, work)
+    return await plugin.run(key, number, calls)
 
 
 async def hello(
@@ -289,10 +354,25 @@ async def hello(
     return time.monotonic(), clock(), plugin.identity
 
 
-async def stop(topic: str, key: str, dask_worker: Any) -> None:
+async def stop(topic: str, job: Numbers, dask_worker: Any) -> None:
     """Stop a job."""
     if (plugin := internals.plugin(dask_worker, topic)) is not None:
-        plugin.stop(key)
+        plugin.stop(job)
+
+
+async def call_back(topic: str, job: Numbers, dask_worker: Any) -> bool:
+    """Forget a job unless it has begun; return whether it is forgotten."""
+    plugin = internals.plugin(dask_worker, topic)
+    return plugin is None or bool(plugin.call_back(job))
+
+
+async def collect(topic: str, job: Numbers, dask_worker: Any) -> tuple[bytes, str]:
+    """Return a large result."""
+    plugin = internals.plugin(dask_worker, topic)
+    if plugin is None or job not in plugin.kept:
+        return b"", "its result is lost: its worker has restarted"
+    found: tuple[bytes, str] = plugin.kept.pop(job)
+    return found
 
 
 async def farewell(topic: str, dask_worker: Any) -> None:
@@ -310,6 +390,13 @@ async def ping(topic: str, number: int, dask_worker: Any) -> bool:
 def forget(topic: str, dask_scheduler: Any) -> None:
     """Let the scheduler forget the messages on a topic."""
     internals.forget_topic(dask_scheduler, topic)
+
+
+def _remember(some: dict[Numbers, None], job: Numbers) -> None:
+    """Add a job; forget the oldest if they are many."""
+    some[job] = None
+    if len(some) > MANY:
+        del some[next(iter(some))]
 
 
 def clock() -> str:
