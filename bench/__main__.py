@@ -15,6 +15,7 @@ BENCHMARKS = [
     "dask",
     "dask_short",
     "functions",
+    "swap",
     "startup",
     "page",
 ]
