@@ -7,7 +7,9 @@ of a higher priority has come, or the job before it takes much longer than expec
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .job import CallBack, Job, Stage
@@ -34,6 +36,8 @@ class Ahead:
         self.most = 0
         """How many jobs a machine may have ahead: 0 unless the executor can call them back."""
         self.short, self.span = SHORT, SPAN
+        self.measured: Callable[[int, int], float] = lambda task_class, machine: math.inf
+        """Returns how long jobs of a class took on a machine, without the way there and back."""
         self.queues: list[deque[Job]] = [deque() for _ in range(len(book.machines))]
         self.levels: Counter[int] = Counter()
         """How many jobs of each priority were sent ahead."""
@@ -43,6 +47,8 @@ class Ahead:
         """Machines that may have room since the last event."""
         self.has_come = False
         """Whether a job has come to wait since."""
+        self._takes: dict[int, float] = {}
+        """How long each job should take."""
         self._work = [0.0] * len(self.queues)
         """How long the jobs ahead of each machine should take together."""
         self._hungry: set[int] = set()
@@ -66,7 +72,9 @@ class Ahead:
         """Add a job that is sent ahead to its machine."""
         job.stage, job.is_ahead = Stage.queued, True
         self.queues[job.machine].append(job)
-        self._work[job.machine] += job.expected
+        takes = min(job.expected, self.measured(job.task_class, job.machine))
+        self._takes[job.number] = takes
+        self._work[job.machine] += takes
         self.levels[job.options.priority] += 1
 
     def remove(self, job: Job) -> None:
@@ -77,7 +85,8 @@ class Ahead:
             queue.popleft()
         else:
             queue.remove(job)
-        self._work[job.machine] = self._work[job.machine] - job.expected if queue else 0.0
+        takes = self._takes.pop(job.number)
+        self._work[job.machine] = self._work[job.machine] - takes if queue else 0.0
         level = job.options.priority
         self.levels[level] -= 1
         if not self.levels[level]:

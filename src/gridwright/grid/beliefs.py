@@ -227,6 +227,11 @@ class Learner:
         self.count[task_class, self.host[machine]] += 1
         self.time[task_class, self.host[machine]] += max(time, 1e-9)
 
+    def duration(self, task_class: int, machine: int) -> float:
+        """Return how long jobs of a class took on a machine; infinite if none has run there."""
+        where = (task_class, self.host[machine])
+        return float(self.time[where] / self.count[where]) if self.count[where] else math.inf
+
     def waited(self, machine: int, time: float) -> None:
         """Note how much time a machine lost around a job.
 

@@ -125,6 +125,7 @@ class Mapper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._planned = 0
+        self.book.ahead.measured = self.beliefs.learner.duration
         if retries is not None:  # not in published experiments
             self.book.ahead.most = getattr(executor, "most_ahead", 0)
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
