@@ -56,6 +56,10 @@ def test_dir_lists_the_exports() -> None:
             "from gridwright.cli.main import run; run(['policies'])",
             ["numba", "matplotlib", "scipy"],
         ),
+        (
+            "from gridwright.cli.main import run; run(['allocate', '2.B'])",
+            ["gridwright.plots", "gridwright.testbed", "matplotlib"],
+        ),
         ("import gridwright as g; g.allocate(g.load('2.B'))", ["numba", "highspy", "matplotlib"]),
     ],
 )

@@ -51,8 +51,9 @@ CALM = 600.0
 """Mean seconds from the end of one fault of a machine to the next."""
 DRAIN = 6 * 3600.0
 """Seconds in which everything must end after the night."""
-KINDS = {"innocent": 0.93, "raises": 0.03, "poison": 0.02, "endless": 0.01, "late": 0.01}
-"""Kinds of jobs; a late one answers even after it was stopped."""
+KINDS = {"innocent": 0.94, "raises": 0.03, "poison": 0.02, "endless": 0.01}
+LATE = 0.3
+"""The share of the jobs that answer although they were stopped."""
 AHEAD = 3
 """How many jobs a machine may have ahead, though they are not short."""
 RETRIES = 20
@@ -90,7 +91,7 @@ class Machines(FakeExecutor):
         """Stop an attempt; the answer of some jobs is already on its way."""
         runs = self._running.get(machine, ((-1, -1),))[0] == (job, attempt)
         super().cancel(job, machine, attempt)
-        if runs and self.tasks[job].kind == "late":
+        if runs and self.rng.random() < LATE:
             loop = asyncio.get_running_loop()
             loop.call_later(0.5, self.tell, Ended(machine, job, attempt, loop.time(), b"", ""))
 
@@ -307,7 +308,7 @@ def account(night: Night) -> dict[str, Any]:
         table[task.kind].update({"jobs": 1, str(job.stage): 1, "attempts": job.attempt})
         table[task.kind].update(lost=job.lost, timed_out=job.timed_out, deaths=job.deaths)
         fell = any(kept[each].job.stage != Stage.finished for each in task.needs)
-        if job.stage == Stage.failed and task.kind in ("innocent", "late"):
+        if job.stage == Stage.failed and task.kind == "innocent":
             table[task.kind]["fell" if fell else "silent"] += 1
         expected = expected_end(night, task, kept)
         if job.stage not in expected:
