@@ -228,6 +228,8 @@ class Journal:
     ) -> None:
         """Write one turn: its events, the state of its jobs, their calls and their results."""
         works, new, known = dict(submitted), [], []
+        answers = {number: (result, error) for number, result, error in results}
+        ended = []
         for job, task_class, machine in jobs:
             row = _standing(job, machine)
             if job.number in works:
@@ -236,16 +238,19 @@ class Journal:
                 about = (job.key, options, needs)
                 head = (job.number, task_class, job.submitted, works[job.number])
                 new.append((*head, *about, *row))
+            elif job.number in answers:
+                ended.append((*row, *answers.pop(job.number), job.number))
             else:
                 known.append((*row, job.number))
-        answers = [(result, error, number) for number, result, error in results]
+        rest = [(*answer, number) for number, answer in answers.items()]
         with self._transaction():
             for words, rows in (
                 ("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", [each.row() for each in entries]),
                 ("INSERT INTO decision VALUES (?, ?, ?, ?, ?)", decisions),
                 (INSERT, new),
                 (UPDATE, known),
-                ("UPDATE job SET result=?, error=? WHERE number=?", answers),
+                (END, ended),
+                ("UPDATE job SET result=?, error=? WHERE number=?", rest),
             ):
                 if rows:
                     self._database.executemany(words, rows)
@@ -473,11 +478,11 @@ TOLD: dict[str, Any] = {
 
 INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (7 + len(STANDING)))}, NULL, NULL)"
 UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE number=?"
+END = UPDATE.replace(" WHERE", ", result=?, error=? WHERE")
 
 
 def _standing(job: Job, machine: str | None) -> tuple[Any, ...]:
-    times = (getattr(job, name) for name in TIMES)
-    known = tuple(None if time != time else time for time in times)
+    known = [None if (time := getattr(job, name)) != time else time for name in TIMES]
     causes = json.dumps(job.causes) if job.causes else None
     counts = (job.lost, job.timed_out, job.deaths)
     return (str(job.stage), machine, job.attempt, *known, *counts, causes)
