@@ -2,10 +2,12 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from gridwright import JobLostError
 from gridwright.grid import Grid, Stage
 from gridwright.grid.book import Book
 from gridwright.grid.executors.dask import DaskExecutor
@@ -164,3 +166,59 @@ def test_jobs_that_were_sent_ahead_can_be_cancelled(executor: object, tmp_path: 
             future.cancel()
         assert grid.submit(abs, -7).result(WAIT) == 7
         assert grid._in_loop(lambda: sum(map(len, grid.mapper.book.ahead.queues))) == 0
+
+
+def test_jobs_do_not_pile_up_behind_a_pinned_job_that_was_called_back() -> None:
+    made = book(machines=2, most=3)
+    made.submit(0.0, 0, 0, pinned=0)
+    made.submit(0.0, 1, 0, pinned=0)
+    assert made.send_ahead(0.0) == [Send(1, 0, 1)]
+    made.close(0.0, 0)
+    made.returned(0.0, 1, 1)
+    made.open(0.0, 0)
+    submit(made, *range(2, 12))
+    assert [job.number for job in made.own[0]] == [1]
+
+
+def test_a_job_that_holds_the_interpreter_does_not_keep_what_was_sent_behind_it(
+    tmp_path: Path,
+) -> None:
+    with Grid("fcfs", 2, journal=tmp_path / "j.sqlite") as grid:
+        short = grid.options(task_class="short")
+        for future in short.submit_all(abs, range(20)):
+            future.result(WAIT)
+        long = short.submit(hold_the_interpreter())
+        for future in short.submit_all(abs, range(60)):
+            future.result(WAIT)
+        assert long.cancel()
+        assert grid.status()["deaths"] == 0
+
+
+def hold_the_interpreter() -> Callable[[], None]:
+    def hold() -> None:
+        import ctypes
+
+        ctypes.PyDLL(None).sleep(600)  # unlike CDLL, this lets no other thread run
+
+    return hold
+
+
+@pytest.mark.slow
+def test_a_large_result_does_not_make_a_job_guilty_of_its_neighbours_death(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    def run(kind: str) -> bytes:
+        import os
+
+        if kind == "dies":
+            os._exit(3)
+        return bytes(20_000 if kind == "large" else 10)
+
+    executor = DaskExecutor(cluster.address, 1)
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite", retries=0) as grid:
+        for future in grid.submit_all(run, ["small"] * 40):
+            future.result(WAIT)
+        kinds = ["large", "large", "large", "dies"] * 4
+        futures = grid.submit_all(run, kinds)
+        errors = [type(future.exception(WAIT)) for future in futures]
+        assert errors == [JobLostError if kind == "dies" else type(None) for kind in kinds]

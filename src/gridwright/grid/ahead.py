@@ -21,6 +21,8 @@ SHORT = 0.5
 """A machine gets the next job ahead if its present one should take less than this many seconds."""
 SPAN = 0.02
 """It gets several while they should take fewer seconds than this together."""
+LARGE = 1 << 20
+"""It gets no more while it has this many bytes of pickled calls ahead."""
 PATIENCE = 1.0
 """Jobs are called back when the one before them takes this many seconds more than expected."""
 
@@ -47,8 +49,11 @@ class Ahead:
         """Machines that may have room since the last event."""
         self.has_come = False
         """Whether a job has come to wait since."""
-        self._takes: dict[int, float] = {}
-        """How long each job should take."""
+        self.size_of: Callable[[int], int] = lambda number: 0
+        """Returns the bytes of the pickled call of a job."""
+        self._takes: dict[int, tuple[float, int]] = {}
+        """How long each job should take, and its bytes."""
+        self._bytes = [0] * len(self.queues)
         self._work = [0.0] * len(self.queues)
         """How long the jobs ahead of each machine should take together."""
         self._hungry: set[int] = set()
@@ -58,23 +63,35 @@ class Ahead:
         """Add a machine."""
         self.queues.append(deque())
         self._work.append(0.0)
+        self._bytes.append(0)
 
     def has_room(self, machine: int) -> bool:
         """Tell whether a machine may be sent a job ahead."""
         running, queue = self.book.running[machine], self.queues[machine]
         if running is None or len(queue) >= self.most or not self.book.can_take(machine):
             return False
+        if self._bytes[machine] > LARGE or self._is_late(running):
+            return False
         if queue:
             return self._work[machine] < self.span
         return 0.0 < running.expected < self.short
+
+    def _is_late(self, running: Job) -> bool:
+        """Tell whether a job takes much longer than expected."""
+        begun = running.started
+        if begun != begun:  # it is not known to have started
+            begun = max(running.sent, running.free)
+        return self.book.now > begun + 2.0 * running.expected + PATIENCE
 
     def add(self, job: Job) -> None:
         """Add a job that is sent ahead to its machine."""
         job.stage, job.is_ahead = Stage.queued, True
         self.queues[job.machine].append(job)
         takes = min(job.expected, self.measured(job.task_class, job.machine))
-        self._takes[job.number] = takes
+        size = self.size_of(job.number)
+        self._takes[job.number] = takes, size
         self._work[job.machine] += takes
+        self._bytes[job.machine] += size
         self.levels[job.options.priority] += 1
 
     def remove(self, job: Job) -> None:
@@ -85,7 +102,8 @@ class Ahead:
             queue.popleft()
         else:
             queue.remove(job)
-        takes = self._takes.pop(job.number)
+        takes, size = self._takes.pop(job.number)
+        self._bytes[job.machine] -= size
         self._work[job.machine] = self._work[job.machine] - takes if queue else 0.0
         level = job.options.priority
         self.levels[level] -= 1
@@ -114,24 +132,29 @@ class Ahead:
             if 2 * len(self.queues[machine]) <= self.most and self._work[machine] <= self.span / 2
         ]
         taking = few
-        while taking:  # in turn, so that the last jobs are spread
+        while taking and not self.book.enough():  # in turn, so that the last jobs are spread
             taking = [m for m in taking if self.has_room(m) and self.book.mechanism.foresee(m)]
         for machine in few:
             (self._hungry.add if self.has_room(machine) else self._hungry.discard)(machine)
-        self.changed.clear()
+        self.changed = set(taking)  # if it took too long
         if self.levels:
             self._help_idle()
 
     def _help_idle(self) -> None:
         """Call back a job for every idle machine that could run it."""
         book = self.book
-        idle = [k for k in book.mechanism.idle if book.can_take(k)]
-        for k in idle[len(self.called) :]:
-            for job in (queue[-1] for queue in self.queues if queue):
-                able = book.plan[job.task_class, k] > 0.0 and book.nominal[job.task_class, k] > 0.0
-                if able and job.pinned < 0 and job.number not in self.called:
-                    self.call_back(job)
-                    break
+        idle = [k for k in book.mechanism.idle if book.can_take(k)][len(self.called) :]
+        if not idle:
+            return
+        last = [queue[-1] for queue in self.queues if queue]
+        last = [job for job in last if job.pinned < 0 and job.number not in self.called]
+        for k in idle:
+            able = (book.plan[:, k] > 0.0) & (book.nominal[:, k] > 0.0)
+            if (job := next((each for each in last if able[each.task_class]), None)) is not None:
+                last.remove(job)
+                self.call_back(job)
+            elif not last:
+                break
 
     def call_back(self, job: Job) -> None:
         """Ask a machine for a job that it has not begun."""
@@ -156,7 +179,5 @@ class Ahead:
         """Call back the jobs behind one that takes much longer than expected."""
         for machine, queue in enumerate(self.queues):
             running = self.book.running[machine]
-            if queue and running is not None:
-                begun = running.sent if running.started != running.started else running.started
-                if self.book.now > begun + 2.0 * running.expected + PATIENCE:
-                    self.call_all_back(machine)
+            if queue and running is not None and self._is_late(running):
+                self.call_all_back(machine)

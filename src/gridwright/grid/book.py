@@ -121,17 +121,18 @@ class Book(GridState):
             job.copies[attempt] = job.copies[attempt]._replace(started=now)
         elif self.is_out(job, attempt):
             if job.is_ahead:  # its machine has begun it before the job that we took for running
-                self._swap(job)
+                self._swap(job, now)
             job.started = now
             self.changed[number] = job
 
-    def _swap(self, job: Job) -> None:
+    def _swap(self, job: Job, now: float) -> None:
         """Let a job count as running, and the one that did as sent ahead."""
         before = self.running[job.machine]
         self.ahead.remove(job)
         if before is not None:
             self.ahead.add(before)
             self.ahead.queues[job.machine].rotate()
+            self.free[job.machine] = self.heard_free[job.machine] = now
         self._run(job)
 
     def returned(self, now: float, number: int, attempt: int) -> list[Instruction]:

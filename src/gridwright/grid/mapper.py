@@ -126,6 +126,7 @@ class Mapper:
         self._scheduled = False
         self._planned = 0
         self.book.ahead.measured = self.beliefs.learner.duration
+        self.book.ahead.size_of = self.works.size_of
         if retries is not None:  # not in published experiments
             self.book.ahead.most = getattr(executor, "most_ahead", 0)
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
@@ -309,7 +310,7 @@ class Mapper:
         try:
             self._act(turn)
         finally:  # schedule another turn if there is more to do
-            if self._inbox or self.book.unfinished or self.book.moved:
+            if self._inbox or self.book.unfinished or self.book.moved or self.book.ahead.changed:
                 self._schedule()
             elif self._coming and self._pausing is None and self._loop is not None:
                 self._pausing = self._loop.call_later(self._pace.left(), self._end_pause)

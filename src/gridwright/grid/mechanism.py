@@ -96,7 +96,9 @@ class Pull:
 
     def foresee(self, machine: int) -> bool:
         """Give a busy machine its next job ahead; return whether there is one."""
-        return self.book.send_own_ahead(machine) or self._asks(machine, ahead=True)
+        if self.book.own[machine]:
+            return self.book.send_own_ahead(machine)
+        return self._asks(machine, ahead=True)
 
     def _asks(self, machine: int, *, ahead: bool = False) -> bool:
         """Ask for a job for a machine and give it; return whether there is one."""

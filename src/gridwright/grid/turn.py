@@ -230,6 +230,11 @@ class Calls:
         kept = self.at_hand.get(number)
         return self.journal.work(number) if kept is None else kept
 
+    def size_of(self, number: int) -> int:
+        """Return the bytes of a call; all that may be in memory for one that is not."""
+        kept = self.at_hand.get(number)
+        return AT_HAND if kept is None else len(kept)
+
     def drop(self, number: int) -> None:
         """Forget a call."""
         self.size -= len(self.at_hand.pop(number, b""))

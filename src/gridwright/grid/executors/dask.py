@@ -355,6 +355,8 @@ class DaskExecutor:
                 job, attempt, started, ended, result, is_kept = rest
                 found = self._started(machine, (job, attempt), started + worker.offset)
                 if found is None or found.started is None:
+                    if is_kept:
+                        self._stop(worker.address, (job, attempt))
                     return
                 at = min(max(ended + worker.offset, found.started), time.monotonic())
                 if result is None:
@@ -363,6 +365,8 @@ class DaskExecutor:
                     self._end(machine, (job, attempt), found, at, *result)
             case "down":
                 had_job = bool(machine.attempts)
+                if rest[1] is not None:  # the job that its process was running
+                    self._started(machine, tuple(rest[1]), time.monotonic())
                 machine.release()
                 self.tell(MachineDown(machine.number, rest[0], died=had_job))
             case "up":
@@ -377,10 +381,11 @@ class DaskExecutor:
         from .worker_plugin import stop
 
         async def insist(connection: Connection) -> None:
-            for _ in range(5):
+            while (worker := self._workers.get(address)) is not None and not worker.leaving:
                 with suppress(Exception):
                     await connection.ask(address, stop, self._topic, job)
                     return
+                await asyncio.sleep(LOOK)
 
         if self._connection is not None:
             self._connection.spawn(insist(self._connection))
@@ -410,21 +415,32 @@ class DaskExecutor:
         is_kept: bool = False,
     ) -> None:
         """Get the result of an attempt, or its error: from its task, or as the worker keeps it."""
-        from .worker_plugin import collect
 
         async def fetch() -> None:
             try:
-                if is_kept and machine.worker is not None and self._connection is not None:
-                    where, words = machine.worker.address, (collect, self._topic, number)
-                    result, error = await self._connection.ask(where, *words, patience=LARGE)
-                else:
-                    assert attempt.task is not None
-                    result, error = await attempt.task.future
+                assert attempt.task is not None
+                result, error = await attempt.task.future
             except Exception as wrong:
                 await asyncio.sleep(2 * LOOK)  # if its worker is gone, report that first
                 result, error = b"", f"its worker failed: {type(wrong).__name__}: {wrong}"
             self._end(machine, number, attempt, at, result, error)
 
+        async def collect_kept(connection: Connection) -> None:
+            from .worker_plugin import collect
+
+            worker = machine.worker
+            while worker is not None and machine.worker is worker:
+                with suppress(Exception):
+                    about = (worker.address, collect, self._topic, number)
+                    found = await connection.ask(*about, patience=LARGE)
+                    if found is None:
+                        self._lost(worker.address, why="its processes were ended")
+                    else:
+                        self._end(machine, number, attempt, at, *found)
+                        self._stop(worker.address, number)  # it may forget the result
+                    return
+                await asyncio.sleep(LOOK)
+
         if not attempt.fetching and self._connection is not None:
             attempt.fetching = True
-            self._connection.spawn(fetch())
+            self._connection.spawn(collect_kept(self._connection) if is_kept else fetch())

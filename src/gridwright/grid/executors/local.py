@@ -17,6 +17,9 @@ from ..slots import Slots, check_slots, slot_names, slots_of
 from .process import Pauses, Process, in_thread
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
+SILENCE = 2.0
+"""Seconds in which a process must return a job that is called back, or have begun it."""
+
 
 @dataclass
 class _Machine:
@@ -34,6 +37,8 @@ class _Machine:
     """Whether its process was killed to stop a job."""
     away: bool = False
     """Whether it was taken away, until it is repaired."""
+    begun: tuple[int, int] | None = None
+    """The last call that it has begun."""
     pauses: Pauses = field(default_factory=Pauses)
 
 
@@ -87,7 +92,7 @@ class LocalExecutor:
             return
         if it.restarting or it.process is None:
             del it.calls[call]
-        elif call == next(iter(it.calls)):
+        elif call == self._begun(it):
             self._stop(it, call)
         else:
             it.calls[call] = None
@@ -100,9 +105,25 @@ class LocalExecutor:
             return
         if it.process is not None and not it.restarting:
             it.process.call_back(job, attempt)
+            asyncio.get_running_loop().call_later(SILENCE, self._give_up, it, call)
         elif call != next(iter(it.calls)):
             del it.calls[call]
             self.tell(Returned(machine, job, attempt))
+
+    def _begun(self, machine: _Machine) -> tuple[int, int] | None:
+        """Return the call that a machine runs, or begins next."""
+        if machine.begun in machine.calls:
+            return machine.begun
+        return next((call for call, work in machine.calls.items() if work is not None), None)
+
+    def _give_up(self, machine: _Machine, call: tuple[int, int]) -> None:
+        """Take a call back from a process that does not answer, unless it has begun it.
+
+        A job may block all threads of its process. If it begins the call later, it is stopped.
+        """
+        if machine.calls.get(call) is not None and call != self._begun(machine):
+            machine.calls[call] = None
+            self.tell(Returned(machine.number, *call))
 
     def _stop(self, machine: _Machine, call: tuple[int, int]) -> None:
         """Stop a running job: start another process for the calls behind it."""
@@ -234,6 +255,7 @@ class LocalExecutor:
         if machine.away or call not in machine.calls:
             return
         is_wanted = machine.calls[call] is not None
+        machine.begun = call if kind is Started else machine.begun
         if kind is Started and not is_wanted:
             self._stop(machine, call)
         elif kind is not Started:

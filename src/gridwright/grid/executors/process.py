@@ -194,8 +194,8 @@ class Process:
         elif frame.kind == HERE and frame.job in self.pings:
             if not self.pings[frame.job].done():
                 self.pings[frame.job].set_result(None)
-        elif self.killed:
-            pass  # whoever killed it has given up its job
+        elif self.killed and frame.kind != ENDED:
+            pass  # whoever killed it has given up its job; others may have ended before
         elif frame.kind == STARTED:
             self.hear(Started, *about)
         elif frame.kind == RETURNED:

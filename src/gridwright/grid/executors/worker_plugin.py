@@ -136,8 +136,9 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 self.stop(job)
 
     def stop(self, job: Numbers) -> None:
-        """Stop a job that waits or runs; its process is replaced."""
+        """Stop a job that waits or runs; its process is replaced. Forget its result."""
         self.waiting.pop(job, None)
+        self.kept.pop(job, None)
         for machine in self.all:
             if machine.job == job and machine.answer is not None:
                 self._lose(machine)
@@ -288,19 +289,19 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
             machine.started = at
             if machine.owed:
                 self._say_started(machine, job, attempt)
-        elif machine.answer is not None and not machine.answer.done():
+        elif machine.job == (job, attempt) and machine.answer and not machine.answer.done():
             machine.pauses.reset()
             machine.answer.set_result((at, *answer))
 
     async def _gone(self, machine: _Machine, why: str, died: bool) -> None:
         """Replace a process that is gone."""
-        machine.process = None
+        machine.process, blamed = None, machine.job
         self._lose(machine)
         if died:  # the grid sends the others elsewhere
             self._forget_waiting(machine)
         if died and not machine.down and not (machine.away or self.closing):
             machine.down = True
-            self.say("down", machine.number, why)
+            self.say("down", machine.number, why, blamed)
         if machine.away or self.closing:
             return
         if await self._spawn(machine, machine.pauses.next() if died else 0.0) and machine.down:
@@ -366,13 +367,10 @@ async def call_back(topic: str, job: Numbers, dask_worker: Any) -> bool:
     return plugin is None or bool(plugin.call_back(job))
 
 
-async def collect(topic: str, job: Numbers, dask_worker: Any) -> tuple[bytes, str]:
-    """Return a large result."""
+async def collect(topic: str, job: Numbers, dask_worker: Any) -> tuple[bytes, str] | None:
+    """Return a large result, or None if it is lost."""
     plugin = internals.plugin(dask_worker, topic)
-    if plugin is None or job not in plugin.kept:
-        return b"", "its result is lost: its worker has restarted"
-    found: tuple[bytes, str] = plugin.kept.pop(job)
-    return found
+    return None if plugin is None else plugin.kept.get(job)
 
 
 async def farewell(topic: str, dask_worker: Any) -> None:
