@@ -5,10 +5,6 @@ which is its quickest way. Floor: at most 2 × its time per job (goal: 1.2 ×).
 """
 
 import asyncio
-import json
-import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
@@ -17,25 +13,18 @@ from typing import Any
 from gridwright.grid import Grid
 from gridwright.grid.executors.dask import DaskExecutor
 
+from .cluster import dask_workers
+
 JOBS = 200
 ROUNDS = 5
 
 
 def main() -> None:
-    command = [sys.executable, "-m", "gridwright", "dask", "workers", "--local", "2", "--port", "0"]
-    with (
-        subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as cluster,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        assert cluster.stdout is not None
-        address = json.loads(cluster.stdout.readline())["address"]
-        try:
-            for workers in (1, 2):
-                executor = DaskExecutor(address, workers)
-                with Grid("fcfs", on=executor, journal=Path(folder) / f"{workers}.sqlite") as grid:
-                    asyncio.run(compare(grid, address, workers))
-        finally:
-            cluster.send_signal(signal.SIGINT)
+    with dask_workers(2) as address, tempfile.TemporaryDirectory() as folder:
+        for workers in (1, 2):
+            executor = DaskExecutor(address, workers)
+            with Grid("fcfs", on=executor, journal=Path(folder) / f"{workers}.sqlite") as grid:
+                asyncio.run(compare(grid, address, workers))
 
 
 async def compare(grid: Grid, address: str, workers: int) -> None:

@@ -5,10 +5,7 @@ come at random, the same ones for both, on the same cluster in the same run; nob
 a worker is. The figure is the mean response, as a share of that under Dask's own scheduler.
 """
 
-import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +20,8 @@ import psutil
 from gridwright.grid import Grid
 from gridwright.grid.executors.dask import DaskExecutor
 
+from .cluster import dask_workers
+
 JOBS = 200
 SPEED = {"picture": [4.0, 4.0, 0.8, 0.8], "sound": [1.5, 1.5, 1.2, 1.2]}
 """Jobs of a class that each worker does in a unit of time."""
@@ -35,18 +34,9 @@ RATES = {"picture": 5.0, "sound": 2.0}
 def main() -> None:
     # By value, as a function of a user's own script goes: workers need not import this module.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    command = [sys.executable, "-m", "gridwright", "dask", "workers", "--local", "4", "--port", "0"]
-    with (
-        subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as cluster,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        assert cluster.stdout is not None
-        address = json.loads(cluster.stdout.readline())["address"]
-        try:
-            for policy in ("pas_dg", "lpas_dg"):
-                compare(address, policy, Path(folder) / f"{policy}.sqlite")
-        finally:
-            cluster.send_signal(signal.SIGINT)
+    with dask_workers(4) as address, tempfile.TemporaryDirectory() as folder:
+        for policy in ("pas_dg", "lpas_dg"):
+            compare(address, policy, Path(folder) / f"{policy}.sqlite")
 
 
 def compare(address: str, policy: str, journal: Path) -> None:
