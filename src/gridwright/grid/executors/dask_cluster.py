@@ -165,7 +165,8 @@ async def _start(place: _Place, name: str) -> Any:
     try:
         return await nanny
     except asyncio.CancelledError:
-        await nanny.close(timeout=LEAVE)
+        with suppress(AssertionError):  # of a nanny that has just begun
+            await nanny.close(timeout=LEAVE)
         raise
     except (OSError, ValueError, RuntimeError) as error:
         raise unreachable(place.address, error.__cause__ or error) from None
