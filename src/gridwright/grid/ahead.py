@@ -47,6 +47,8 @@ class Ahead:
         """The jobs that were called back and have not come yet."""
         self.changed: set[int] = set()
         """Machines that may have room since the last event."""
+        self.is_unfinished = False
+        """Whether sending jobs ahead was broken off."""
         self.has_come = False
         """Whether a job has come to wait since."""
         self.size_of: Callable[[int], int] = lambda number: 0
@@ -119,9 +121,9 @@ class Ahead:
 
     def fill(self) -> None:
         """Send jobs ahead to machines with few, and call back what should go elsewhere."""
+        machines, self.changed = self.changed, set()
         if not self.most:
             return
-        machines, self.changed = self.changed, set()
         if self.has_come:
             self.has_come = False
             machines |= self._hungry
@@ -136,7 +138,7 @@ class Ahead:
             taking = [m for m in taking if self.has_room(m) and self.book.mechanism.foresee(m)]
         for machine in few:
             (self._hungry.add if self.has_room(machine) else self._hungry.discard)(machine)
-        self.changed = set(taking)  # if it took too long
+        self.changed, self.is_unfinished = set(taking), bool(taking)  # if it took too long
         if self.levels:
             self._help_idle()
 

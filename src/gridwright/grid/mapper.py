@@ -310,7 +310,8 @@ class Mapper:
         try:
             self._act(turn)
         finally:  # schedule another turn if there is more to do
-            if self._inbox or self.book.unfinished or self.book.moved or self.book.ahead.changed:
+            book = self.book
+            if self._inbox or book.unfinished or book.moved or book.ahead.is_unfinished:
                 self._schedule()
             elif self._coming and self._pausing is None and self._loop is not None:
                 self._pausing = self._loop.call_later(self._pace.left(), self._end_pause)
