@@ -102,7 +102,8 @@ def array_sums(client: Any) -> None:
     """Sum an array by rows and columns, transposed, rechunked and shuffled."""
     import dask.array as da
 
-    x = da.random.default_rng(1).random((5000, 5000), chunks=(500, 500))
+    rng = da.random.default_rng(1)  # type: ignore[no-untyped-call]
+    x = rng.random((5000, 5000), chunks=(500, 500))
     y = (x + x.T).rechunk((5000, 100)) + 1
     z = y[np.random.default_rng(1).permutation(5000)].rechunk((250, 2500))
     total, columns = client.gather(client.compute([z.sum(), (z - z.mean(axis=0)).std(axis=0)]))
@@ -188,8 +189,8 @@ def stream(load: float, workers: str = "unequal") -> tuple[list[float], list[flo
     for seed in (1, 2):
         coming = jobs(STREAM, seed, load)
         stock, ours = side_by_side(lambda client, c=coming: respond(client, c, workers))  # type: ignore[misc]
-        means.append(np.mean(ours) / np.mean(stock))
-        tails.append(np.percentile(ours, 95) / np.percentile(stock, 95))
+        means.append(statistics.mean(ours) / statistics.mean(stock))
+        tails.append(float(np.percentile(ours, 95) / np.percentile(stock, 95)))
     return means, tails
 
 

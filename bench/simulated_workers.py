@@ -254,16 +254,17 @@ def time_hooks(scheduler: Any, plugin: Any, watch: Stopwatch) -> None:
 @contextmanager
 def timed_callbacks(watch: Stopwatch) -> Iterator[None]:
     """Time whatever the event loop of this thread does at a stretch."""
-    run = asyncio.Handle._run
+    handle: Any = asyncio.Handle
+    run = handle._run
 
-    def timed(handle: asyncio.Handle) -> None:
-        watch.time(str(handle._callback), run, handle)
+    def timed(self: Any) -> None:
+        watch.time(str(self), run, self)
 
-    asyncio.Handle._run = timed  # type: ignore[method-assign]
+    handle._run = timed
     try:
         yield
     finally:
-        asyncio.Handle._run = run  # type: ignore[method-assign]
+        handle._run = run
 
 
 if __name__ == "__main__":

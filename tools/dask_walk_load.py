@@ -157,10 +157,10 @@ def mapped(load: Load) -> int:
 
 
 def annotated(load: Load) -> int:
-    import dask
+    from dask.base import annotate
 
     numbers = some(load, 30)
-    with dask.annotate(gridwright=load.rng.choice(KIND_NAMES)):
+    with annotate(gridwright=load.rng.choice(KIND_NAMES)):
         futures = load.client.map(load.rng.choice(KINDS), numbers, pure=False)
     return check(load, futures, [3 * number for number in numbers])
 
