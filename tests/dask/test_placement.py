@@ -134,7 +134,8 @@ def test_a_policy_that_fails_leaves_the_scheduler_working(client: Client, tmp_pa
     file = tmp_path / "broken.py"
     file.write_text(
         "from gridwright.policies import pull\n\n\n"
-        "@pull\ndef broken(machine, view):\n    return 0 if view.classes[0].arrived < 20 else [][1]\n"
+        "@pull\ndef broken(machine, view):\n"
+        "    return 0 if view.classes[0].arrived < 20 else [][1]\n"
     )
     client.register_plugin(Placement(file))
     assert client.gather(client.map(lambda x: -x, range(50))) == [-x for x in range(50)]

@@ -203,7 +203,7 @@ class Learner:
         self.turns, self.wasted = np.zeros((2, 0))
         for j in range(prior.shape[1]):
             self._add_slot(hosts[j] if hosts else "")
-        self.arrived = np.zeros(len(prior))
+        self.arrived, self._came = np.zeros(len(prior)), 0
         self.warm: set[tuple[int, int]] = set()
         self.awake: set[int] = set()
         self._looked = start
@@ -282,9 +282,10 @@ class Learner:
     def came(self, task_class: int, now: float) -> bool:
         """Note an arrival; return whether it is time to check the arrival rates."""
         self.arrived[task_class] += 1
+        self._came += 1
         every = self.corrections.every_time
         if every is None:
-            return bool(self.arrived.sum() % self.corrections.every_arrivals == 0)
+            return self._came % self.corrections.every_arrivals == 0
         if now - self._looked < every:
             return False
         self._looked = now

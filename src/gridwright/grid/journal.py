@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -233,7 +234,7 @@ class Journal:
         for job, task_class, machine in jobs:
             row = _standing(job, machine)
             if job.number in works:
-                options = json.dumps(said) if (said := job.options.as_json()) else None
+                options = json.dumps(job.options.as_json()) if job.options != PLAIN else None
                 needs = json.dumps(job.needs) if job.needs else None
                 about = (job.key, options, needs)
                 head = (job.number, task_class, job.submitted, works[job.number])
@@ -481,8 +482,11 @@ UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE nu
 END = UPDATE.replace(" WHERE", ", result=?, error=? WHERE")
 
 
+_times = attrgetter(*TIMES)
+
+
 def _standing(job: Job, machine: str | None) -> tuple[Any, ...]:
-    known = [None if (time := getattr(job, name)) != time else time for name in TIMES]
+    known = [None if time != time else time for time in _times(job)]
     causes = json.dumps(job.causes) if job.causes else None
     counts = (job.lost, job.timed_out, job.deaths)
     return (str(job.stage), machine, job.attempt, *known, *counts, causes)

@@ -249,33 +249,30 @@ class Mapper:
         self._finish_turn()
 
     def _take_words(self, turn: Turn) -> None:
-        """Handle messages for a short while: events first, then submissions."""
-        self._pace.begin()
-        while self._inbox and not self.broken:
-            self._try_to_enter(self._inbox.popleft(), turn)
-            if self.book.enough():
-                break
-        self._try(lambda: turn.add(self.beliefs.correct_rates(self.now())))
-        if self.book.unfinished and not self.broken:
-            self._try(lambda: turn.out.extend(self.book.go_on(self.now())))
-        while self._coming and not self.broken and not self._pace.left():
-            self._try_to_enter(self._coming.popleft(), turn)
-            if self.book.enough():
-                self._pace.pause_after_this = any(self.book.running)
-                break
-        if not self.broken:
-            self._try(lambda: turn.out.extend(self.book.send_ahead(self.now())))
-
-    def _try_to_enter(self, word: _Word, turn: Turn) -> None:
-        turn.words.append(word)
-        self._try(lambda: self._enter(word, turn))
-
-    def _try(self, what: Callable[[], None]) -> None:
-        """Do something that asks the policy; stop the grid if the policy fails."""
+        """Handle messages for a short while; stop the grid if the policy fails."""
         try:
-            what()
+            self._take_each(turn)
         except Exception as error:  # the user's policy has left the book in an unknown state
             self._break(f"policy {self.book.policy.name}: {type(error).__name__}: {error}")
+
+    def _take_each(self, turn: Turn) -> None:
+        """Handle events, then submissions, then send jobs ahead."""
+        book = self.book
+        self._pace.begin()
+        while self._inbox and not self.broken:
+            self._enter(self._inbox.popleft(), turn)
+            if book.enough():
+                break
+        turn.add(self.beliefs.correct_rates(self.now()))
+        if book.unfinished and not self.broken:
+            turn.out += book.go_on(self.now())
+        while self._coming and not self.broken and not self._pace.left():
+            self._enter(self._coming.popleft(), turn)
+            if book.enough():
+                self._pace.pause_after_this = any(book.running)
+                break
+        if not self.broken:
+            turn.out += book.send_ahead(self.now())
 
     def _collect(self, turn: Turn) -> None:
         """Take from the book what the turn has to write."""
@@ -338,17 +335,18 @@ class Mapper:
             self.limits.look_ahead(self._loop)
 
     def _enter(self, word: _Word, turn: Turn) -> None:
+        turn.words.append(word)
         now, book = self.now(), self.book
         match word:
             case Submission():
-                self._submitted(word, turn)
+                self._submitted(word, turn, now)
             case Started(machine, number, attempt, at) if math.isfinite(at):
                 name, at = self.executor.machines[machine], self.at(at)
                 book.started(at, number, attempt)
                 turn.note(Entry(at, "started", number, attempt, name))
                 self.begun(number, name)
             case Ended():
-                self._ended(word, turn)
+                self._ended(word, turn, now)
             case Returned(machine, number, attempt):
                 self.limits.stop(number, attempt)
                 turn.out += book.returned(now, number, attempt)
@@ -369,8 +367,8 @@ class Mapper:
             case Planned(plan):
                 turn.out += book.take_plan(now, plan.result())
 
-    def _submitted(self, word: Submission, turn: Turn) -> None:
-        number, now = word.number, self.now()
+    def _submitted(self, word: Submission, turn: Turn, now: float) -> None:
+        number = word.number
         self.futures[number] = word.future
         self.works.keep(number, word.work)
         self._on_their_way.discard(number)
@@ -399,9 +397,9 @@ class Mapper:
         known = self.executor.machines[: len(self.book.machines)]
         return known.index(name) if name in known else -1
 
-    def _ended(self, word: Ended, turn: Turn) -> None:
+    def _ended(self, word: Ended, turn: Turn, now: float) -> None:
         machine, number, attempt, at, result, error = word
-        now, name, error = self.now(), self.executor.machines[machine], cut(error)
+        name, error = self.executor.machines[machine], cut(error)
         ended = self.at(at) if math.isfinite(at) else now
         self.limits.stop(number, attempt)
         job = self.book.jobs.get(number)

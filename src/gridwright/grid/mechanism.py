@@ -128,7 +128,8 @@ class Pull:
         if ahead:  # further short jobs of this class travel with it, but the last ones do not
             queue = book.waiting[choice]
             for _ in range(len(queue) // (2 * len(book.running))):
-                is_next = queue.level() == level and not queue.first().stays
+                following = queue.first()
+                is_next = following.options.priority == level and not following.stays
                 if not is_next or not book.ahead.has_room(machine):
                     break
                 book.give(choice, machine)

@@ -198,6 +198,8 @@ class Pace:
 
     def is_spent(self) -> bool:
         """Tell whether a turn has taken long enough."""
+        if monotonic() - self._began <= BREATH:  # the CPU time is less, and takes longer to ask for
+            return False
         return thread_time() - self._cpu > BREATH
 
     def end(self) -> None:

@@ -240,9 +240,11 @@ class Line(asyncio.Protocol):
                 frame, size, rest = Frame.unpack(bytes(self._bytes[used:body]), self.mark)
                 if (end := body + size + rest) > len(self._bytes):
                     break
-                between = body + size
-                texts = bytes(self._bytes[body:between]), bytes(self._bytes[between:end])
-                self.hear(Frame(*frame[:4], *texts))
+                if end > body:
+                    between = body + size
+                    texts = bytes(self._bytes[body:between]), bytes(self._bytes[between:end])
+                    frame = Frame(*frame[:4], *texts)
+                self.hear(frame)
                 used = end
             del self._bytes[:used]
         except BrokenLineError as error:
