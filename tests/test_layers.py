@@ -16,7 +16,7 @@ LAYERS = [  # from the bottom up
     {"policies"},
     {"simulation", "grid"},
     {"experiments", "joblib", "testbed"},
-    {"reproduction", "traces"},
+    {"dask", "reproduction", "traces"},
     {"plots"},
     {"report"},
     {"web"},

@@ -29,12 +29,21 @@ class Beliefs:
     """Changes the assumptions of a book when measurements differ from them."""
 
     def __init__(
-        self, book: Book, corrections: Corrections, *, guessed: bool, hosts: Sequence[str] = ()
+        self,
+        book: Book,
+        corrections: Corrections,
+        *,
+        guessed: bool,
+        hosts: Sequence[str] = (),
+        keep: float = math.inf,
+        hopeful: bool = False,
     ) -> None:
         self.book, self.corrections = book, corrections
         arrivals = np.array(book.classes["arrival"], dtype=float)
         first = (book.nominal, arrivals, book.start)
-        self.learner = Learner(*first, corrections, guessed=guessed, hosts=hosts)
+        self.learner = Learner(
+            *first, corrections, guessed=guessed, hosts=hosts, keep=keep, hopeful=hopeful
+        )
         self.predicted: dict[int, float] = {}
         """The last predicted availability of each machine."""
         self.imposed: dict[int, float] = {}
@@ -43,7 +52,7 @@ class Beliefs:
         """The machines of classes that only the slots of one can run."""
         self._load = float("nan")
         self._plan = -1
-        self._has_news = False
+        self.has_news = False
         """Whether jobs have ended since the rates were last checked."""
 
     def add_class(self, rates: Floats, arrival: float, host: str = "") -> None:
@@ -93,13 +102,18 @@ class Beliefs:
             before = job.started - max(job.sent, job.free)
             after = 0.0 if following is not None and following.sent < job.ended else after
         self.learner.waited(job.machine, before + after)
-        self._has_news = self.corrections.rates or self.corrections.overhead
+        self.has_news = self.corrections.rates or self.corrections.overhead
+
+    def ran(self, task_class: int, machine: int, time: float) -> None:
+        """Note how long a job took on a machine."""
+        self.learner.ran(task_class, machine, time)
+        self.has_news = True
 
     def correct_rates(self, now: float) -> Answer:
         """Assume other rates if those of the jobs that have ended differ enough."""
-        if not self._has_news:
+        if not self.has_news:
             return [], []
-        self._has_news = False
+        self.has_news = False
         shares = self.book.machines["availability"]
         found = self.learner.rates(self.book.nominal, shares, self.load())
         if found is None:
@@ -156,7 +170,10 @@ class Learner:
 
     The initial rates count for ``trust`` jobs. If they were only a guess, a class counts as fast on
     a machine as elsewhere until it has run there a few times, and before it has run anywhere, as
-    fast as all other classes.
+    fast as all other classes. A ``hopeful`` learner assumes that a machine which has not run a
+    class is as fast at it as the fastest, so that it is tried.
+
+    Only the last ``keep`` jobs of a class on a machine count, about, so that changes are noticed.
 
     ``hosts`` names the machine of each slot, if machines have several. What is measured on the
     slots of a machine counts for all of them.
@@ -171,7 +188,10 @@ class Learner:
         *,
         guessed: bool = False,
         hosts: Sequence[str] = (),
+        keep: float = math.inf,
+        hopeful: bool = False,
     ) -> None:
+        self.keep, self.hopeful = keep, hopeful
         self.prior, self.first_arrivals = prior.copy(), arrivals.copy()
         self.corrections, self.start = corrections, start
         self.guessed = guessed
@@ -200,18 +220,26 @@ class Learner:
         self.prior = np.hstack([self.prior, prior[:, None]])
         self._add_slot(host)
 
+    def move(self, machine: int, prior: Floats, host: str) -> None:
+        """Let a slot belong to another machine: one that has come in place of one that has left."""
+        self.prior[:, machine] = prior
+        self.host[machine] = self._column(host)
+
     def is_on(self, host: str) -> NDArray[np.bool_]:
         """Tell of each slot whether it belongs to a machine."""
         return np.asarray(self.host == self._hosts.get(host, -1))
 
     def _add_slot(self, host: str) -> None:
-        known, new = self._hosts.get(host) if host else None, len(self.turns)
-        self.host = np.append(self.host, new if known is None else known)
-        if known is not None:
-            return
-        self._hosts[host] = new
+        self.host = np.append(self.host, self._column(host))
+
+    def _column(self, host: str) -> int:
+        """Return the column of a machine in what is measured; a new one if it has none."""
+        if host and host in self._hosts:
+            return self._hosts[host]
+        self._hosts[host] = len(self.turns)
         self.count, self.time = (np.pad(each, ((0, 0), (0, 1))) for each in (self.count, self.time))
         self.turns, self.wasted = np.append(self.turns, 0.0), np.append(self.wasted, 0.0)
+        return self._hosts[host]
 
     def ran(self, task_class: int, machine: int, time: float) -> None:
         """Note how long a job would have taken with the machine's whole CPU.
@@ -224,8 +252,13 @@ class Learner:
         if self.guessed and (task_class, machine) not in self.warm:
             self.warm.add((task_class, machine))
             return
-        self.count[task_class, self.host[machine]] += 1
-        self.time[task_class, self.host[machine]] += max(time, 1e-9)
+        where = (task_class, self.host[machine])
+        if self.count[where] >= self.keep:
+            share = (self.keep - 1.0) / self.count[where]
+            self.count[where] *= share
+            self.time[where] *= share
+        self.count[where] += 1
+        self.time[where] += max(time, 1e-9)
 
     def duration(self, task_class: int, machine: int) -> float:
         """Return how long jobs of a class took on a machine; infinite if none has run there."""
@@ -292,6 +325,13 @@ class Learner:
             ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
             usual = np.where(ran > 0, ran / np.where(ran > 0, spent, 1.0), ran.sum() / spent.sum())
             given = np.broadcast_to(usual[:, None], able.shape)
+            if self.hopeful:
+                tried = self.count > 0
+                best = np.where(tried, self.count / np.where(tried, self.time, 1.0), 0.0).max(
+                    axis=1
+                )
+                untried = (self.count[:, self.host] == 0) & (best > 0)[:, None]
+                given = np.where(untried, np.maximum(best, usual)[:, None], given)
         count, time = self.count[:, self.host], self.time[:, self.host]
         time = time + trust / np.where(able, given, 1.0)
         found = np.where(time > 0, (count + trust) / np.where(time > 0, time, 1.0), given)

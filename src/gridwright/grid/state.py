@@ -48,6 +48,8 @@ class GridState:
 
         check_central(policy, "a grid runs")
         self.policy = policy
+        self.decide: Callable[..., Any] = policy.decide
+        """The policy's function, or a compiled version of it."""
         self.nominal: Floats = np.array(rates, dtype=float, order="C")
         classes, machines = self.nominal.shape
         self.group = groups_of(self.nominal)
@@ -224,7 +226,7 @@ class GridState:
             is_shown = self.waiting[i].level() == level
             self.seen_waiting[i] = self.waiting[i].levels[level] if is_shown else 0
             self.oldest[i] = self.oldest[i] if is_shown else np.inf
-        answer = int(self.policy.decide(subject, self.view(), *self.arguments))
+        answer = int(self.decide(subject, self.view(), *self.arguments))
         for i in others:
             self._count(i)
         return answer

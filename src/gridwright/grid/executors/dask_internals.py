@@ -8,8 +8,9 @@ version that lacks what cannot be replaced; the functions fall back on less wher
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 TRIED = ("2026.8.0",)
 """Versions of distributed with which the tests of this module have passed."""
@@ -149,3 +150,225 @@ def forget_topic(scheduler: Any, topic: str) -> None:
     """Free the memory for the messages on a topic, if this version can."""
     with suppress(AttributeError):
         scheduler._broker.truncate(topic)
+
+
+# the scheduler, seen by what runs in it
+
+PLACING = (
+    "is_rootish",
+    "decide_worker_rootish_queuing_enabled",
+    "stimulus_queue_slots_maybe_opened",
+    "transitions",
+    "stream_handlers",
+    "stream_comms",
+    "get_comm_cost",
+    "running",
+    "queued",
+    "WORKER_SATURATION",
+)
+"""What a scheduler must have for its placement to be changed."""
+NOT_BEGUN = ("ready", "constrained", "waiting")
+"""The states in which a worker gives up a task that it is asked for."""
+
+
+class Placer(Protocol):
+    """Chooses workers in place of the scheduler."""
+
+    def takes(self, task: Any) -> bool:
+        """Tell whether to choose a worker for a task that can run now."""
+
+    def place(self, task: Any) -> Any:
+        """Return a worker for a task, or None to keep it in the scheduler's queue."""
+
+    def turn(self, stimulus: str) -> None:
+        """Send tasks from the queue to workers, because something has happened."""
+
+    def left_slot(self, key: Any) -> None:
+        """Note that a task runs on beside the threads of its worker."""
+
+    def came_back(self, key: Any, stimulus: str) -> None:
+        """Note that a worker has given up a task that it had not begun."""
+
+    def stays(self, key: Any) -> None:
+        """Note that a worker does not give up a task that it was asked for."""
+
+    def owns(self, task: Any) -> bool:
+        """Tell whether a task is on a worker that this placer has chosen."""
+
+
+def untried_version() -> str | None:
+    """Return the installed version of distributed if it is newer than all that were tried."""
+    import distributed
+
+    def parts(version: str) -> list[int]:
+        return [int(each) for each in version.split(".")[:3] if each.isdecimal()]
+
+    here = str(distributed.__version__)
+    return here if parts(here) > max(map(parts, TRIED)) else None
+
+
+def missing_for_placing(scheduler: Any) -> list[str]:
+    """Return what a scheduler lacks for its placement to be changed."""
+    return [name for name in PLACING if not hasattr(scheduler, name)]
+
+
+def placer_of(scheduler: Any) -> Any:
+    """Return the placer that chooses workers in a scheduler, or None."""
+    hook = vars(scheduler).get("is_rootish")
+    return hook.__self__.placer if hook is not None else None
+
+
+class PlacingHooks:
+    """Lets a placer choose workers in a scheduler, until ``remove``.
+
+    Tasks that the placer takes count as root tasks, which a scheduler keeps in its queue while no
+    worker is free. The scheduler chooses workers for all others, as before.
+    """
+
+    def __init__(self, scheduler: Any, placer: Placer) -> None:
+        self.scheduler, self.placer = scheduler, placer
+        self._chosen: Any = None
+        """The worker of the task that is leaving the queue."""
+        self._asked: Any = None
+        """The task that the scheduler asks about."""
+        self._called: dict[str, Any] = {}
+        """The tasks that workers were asked for, by the request."""
+        self._requests = 0
+        self.stock_is_root = scheduler.is_rootish
+        self._stock_turn = scheduler.stimulus_queue_slots_maybe_opened
+        self._stock_handlers = {
+            name: scheduler.stream_handlers.get(name) for name in ("long-running", "steal-response")
+        }
+        self._saturation = scheduler.WORKER_SATURATION
+        if math.isinf(self._saturation):  # this scheduler would have no queue
+            scheduler.WORKER_SATURATION = 1.0
+        scheduler.is_rootish = self._is_root
+        scheduler.decide_worker_rootish_queuing_enabled = self._decide
+        scheduler.stimulus_queue_slots_maybe_opened = self._turn
+        scheduler.stream_handlers["long-running"] = self._long_running
+        scheduler.stream_handlers["steal-response"] = self._answered
+        if (stealing := scheduler.extensions.get("stealing")) is not None:
+            self._stock_ratio = stealing.steal_time_ratio
+            stealing.steal_time_ratio = self._steal_ratio
+
+    def remove(self) -> None:
+        """Give the scheduler its own placement back, with what is in the queue."""
+        scheduler = self.scheduler
+        for name in PLACING[:3]:
+            vars(scheduler).pop(name, None)
+        for name, handler in self._stock_handlers.items():
+            if handler is not None:
+                scheduler.stream_handlers[name] = handler
+        if (stealing := scheduler.extensions.get("stealing")) is not None:
+            vars(stealing).pop("steal_time_ratio", None)
+        scheduler.WORKER_SATURATION = self._saturation
+        for worker in scheduler.workers.values():
+            scheduler.check_idle_saturated(worker)
+        if math.isinf(self._saturation):  # nothing would take them from the queue
+            waiting = {task.key: "released" for task in scheduler.queued.sorted()}
+            scheduler.transitions(waiting, "gridwright-close")
+        scheduler.stimulus_queue_slots_maybe_opened(stimulus_id="gridwright-close")
+
+    def send(self, task: Any, worker: Any, stimulus: str) -> None:
+        """Send a task from the queue to a worker."""
+        self._chosen = worker
+        try:
+            self.scheduler.transitions({task.key: "processing"}, stimulus)
+        finally:
+            self._chosen = None
+
+    def queue(self, task: Any, stimulus: str) -> None:
+        """Put a task that a worker has given up back into the queue; ``place`` returns None."""
+        self.scheduler.transitions({task.key: "released"}, stimulus)
+
+    def call_back(self, task: Any) -> bool:
+        """Ask a worker for a task that it may not have begun; return whether it was asked."""
+        stream = self.scheduler.stream_comms.get(task.processing_on.address)
+        if stream is None:
+            return False
+        self._requests += 1
+        request = f"gridwright-back-{self._requests}"
+        self._called[request] = task
+        with suppress(OSError):
+            stream.send({"op": "steal-request", "key": task.key, "stimulus_id": request})
+        return True
+
+    # what the scheduler calls
+
+    def _is_root(self, task: Any) -> bool:
+        takes = self.placer.takes(task)
+        self._asked = task if takes else None
+        return takes
+
+    def _decide(self) -> Any:
+        if self._chosen is not None:
+            return self._chosen
+        task, self._asked = self._asked, None
+        return self.placer.place(task) if task is not None else None
+
+    def _turn(self, *, stimulus_id: str) -> None:
+        self.placer.turn(stimulus_id)
+
+    def _long_running(self, **message: Any) -> Any:
+        answer = self._stock_handlers["long-running"](**message)
+        self.placer.left_slot(message.get("key"))
+        return answer
+
+    def _answered(self, **message: Any) -> Any:
+        task = self._called.pop(message["stimulus_id"], None)
+        if task is None:
+            stock = self._stock_handlers["steal-response"]
+            return stock(**message) if stock is not None else None
+        if self.scheduler.tasks.get(task.key) is not task or task.state != "processing":
+            return None  # it has ended, or its worker has left
+        if message["state"] in NOT_BEGUN:
+            self.placer.came_back(task.key, message["stimulus_id"])
+        else:
+            self.placer.stays(task.key)
+        return None
+
+    def _steal_ratio(self, task: Any) -> Any:
+        return (None, None) if self.placer.owns(task) else self._stock_ratio(task)
+
+
+def move_time(scheduler: Any, task: Any, worker: Any) -> float:
+    """Return the seconds that the scheduler expects for moving a task's inputs to a worker."""
+    return float(scheduler.get_comm_cost(task, worker))
+
+
+def input_time(scheduler: Any, task: Any) -> float:
+    """Return the seconds for moving all inputs of a task."""
+    return float(sum(each.get_nbytes() for each in task.dependencies) / scheduler.bandwidth)
+
+
+def is_restricted(task: Any) -> bool:
+    """Tell whether only some workers may run a task, or it stays on its worker as an actor."""
+    return bool(
+        task.actor
+        or task.worker_restrictions
+        or task.host_restrictions
+        or task.resource_restrictions
+    )
+
+
+def prefix_of(task: Any) -> str:
+    """Return Dask's name for tasks of this kind."""
+    return str(task.prefix.name)
+
+
+def annotation_of(task: Any, name: str) -> Any:
+    """Return what the user has noted on a task under a name, or None."""
+    return (task.annotations or {}).get(name)
+
+
+def priority_of(task: Any) -> Any:
+    """Return the priority that the user has given a task: higher ones go first."""
+    return -task.priority[0] if task.priority else 0
+
+
+def compute_time(startstops: Any) -> float:
+    """Return the seconds that a task ran, from what its worker reports; nan if it does not."""
+    found = [
+        each["stop"] - each["start"] for each in startstops or () if each["action"] == "compute"
+    ]
+    return float(sum(found)) if found else math.nan

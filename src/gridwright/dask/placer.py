@@ -1,0 +1,498 @@
+"""The book of a Dask scheduler: its tasks are jobs, and the threads of its workers are machines.
+
+Dask tells what happens, and the book decides. A task that the book gives to no worker yet stays in
+the queue of the scheduler. Tasks that Dask places itself occupy the threads that run them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable
+from contextlib import contextmanager
+from time import monotonic, perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..grid.beliefs import Beliefs, Floats
+from ..grid.book import Book
+from ..grid.executors import dask_internals as internals
+from ..grid.job import PLAIN, CallBack, Instruction, Options, Send
+from ..grid.settings import Corrections
+from ..grid.turn import Planned, Planning
+from ..policies import PUSH, Policy
+from .learning import KEEP, MOST_CLASSES, OTHER, WINDOW, Arrivals, Groups, Memory, group_of
+
+AHEAD = 10
+"""The most tasks that a thread may have ahead, if they are short."""
+LEARN_EVERY = 0.02
+"""Seconds between checks of what is assumed."""
+MIX = 0.2
+"""A plan is made when the share of a class in the work changes by this part of it."""
+SHARE = 0.25
+"""Dask places a task itself if moving its inputs takes more than this part of its execution."""
+LATENCY = 0.005
+"""Seconds that moving the inputs of a task takes at least."""
+RARE = 1e-3
+"""The share of a class of which nothing comes or waits."""
+FIRST = 0.005
+"""Seconds that a task is assumed to take if none of its class has run."""
+
+
+class Placed(Book):
+    """A book whose policy knows how long it takes to move the inputs of tasks."""
+
+    moves: dict[int, Floats]
+    """Seconds to move the inputs of a job to each machine."""
+
+    def ask(self, subject: int, level: int) -> int:
+        """Ask the policy; times include moving the inputs of the tasks in question."""
+        if not self.moves:
+            return super().ask(subject, level)
+        classes = (subject,) if self.policy.kind is PUSH else range(len(self.waiting))
+        before = []
+        for i in classes:
+            queue = self.waiting[i]
+            if queue and (move := self.moves.get(queue.first().number)) is not None:
+                before.append((i, self.expected[i].copy(), self.rate[i].copy()))
+                self.expected[i, : len(move)] += move
+                able = np.isfinite(self.expected[i]) & (self.rate[i] > 0)
+                self.rate[i, able] = 1.0 / self.expected[i, able]
+        try:
+            return super().ask(subject, level)
+        finally:
+            for i, expected, rate in before:
+                self.expected[i], self.rate[i] = expected, rate
+
+
+class DaskPlacer:
+    """Decides on which worker of a scheduler each task runs."""
+
+    def __init__(
+        self,
+        scheduler: Any,
+        policy: Policy,
+        *,
+        class_of: Callable[[Any], str] | None,
+        groups: Groups,
+        memory: Memory,
+    ) -> None:
+        self.scheduler, self.policy, self.memory = scheduler, policy, memory
+        self.class_of, self.groups = class_of, groups
+        start = monotonic()
+        self.book = Placed(policy, np.zeros((0, 0)), [], up=False, start=start)
+        self.book.moves = {}
+        self.book.plans_beside = lambda: True
+        self.book.ahead.most = AHEAD
+        corrections = Corrections(arrivals=False, overhead=False, availability=False)
+        self.beliefs = Beliefs(self.book, corrections, guessed=True, keep=KEEP, hopeful=True)
+        self.learner = self.beliefs.learner
+        self.book.ahead.measured = self.learner.duration
+        self.arrivals = Arrivals(start)
+        self.planning = Planning(self.book, self._planned)
+        self.classes: dict[str, int] = {}
+        self.workers: dict[Any, list[int]] = {}
+        """The slots of each worker."""
+        self.worker: list[Any] = []
+        """The worker of each slot."""
+        self.group_columns: dict[str, int] = {}
+        self.numbers: dict[Any, int] = {}
+        """The jobs of tasks, by key."""
+        self.tasks: dict[int, Any] = {}
+        """The tasks of jobs that this placer places."""
+        self.decisions = 0
+        self.longest = 0.0
+        """Seconds of the longest call."""
+        self.failed: Callable[[Exception], None] = lambda error: None
+        """Called when the policy or this placer fails."""
+        self.is_registered: Callable[[], bool] = lambda: True
+        """Tells whether the scheduler still reports to this placer."""
+        self.closed: Callable[[], None] = lambda: None
+        """Called when this placer has ended."""
+        self.is_off = False
+        self._open: set[Any] = set()
+        self._spare: list[int] = []
+        """Slots of workers that have left."""
+        self._coming: set[Any] = set()
+        """Tasks that return to the queue."""
+        self._sends: deque[tuple[int, int]] = deque()
+        self._backs: deque[int] = deque()
+        self._numbers = itertools.count(1)
+        self._least: dict[int, float] = {}
+        """The shortest mean duration of each class on a worker."""
+        self._learnt = 0.0
+        self._mix = np.zeros(0)
+        self._plan_again = 0.0
+        self._plan_begun = 0.0
+        self._is_turning = False
+        self._will_turn = False
+        self.hooks = internals.PlacingHooks(scheduler, self)
+        with self._guarded():
+            self._follow_workers(start)
+        for task in list(scheduler.tasks.values()):
+            if task.state == "processing":
+                with self._guarded():
+                    self._occupy(task)
+
+    def close(self) -> None:
+        """Give the scheduler its own placement back; keep what was learnt."""
+        self.is_off = True
+        self.planning.close()
+        self.hooks.remove()
+        self.closed()
+
+    def remembered(self) -> str:
+        """Return what to keep of what was learnt, as the text of a file."""
+        self.memory.note(self.learner, list(self.classes), self.group_columns)
+        return self.memory.text()
+
+    # what the hooks call
+
+    def takes(self, task: Any) -> bool:
+        """Tell whether to choose a worker for a task: not if only some may run it.
+
+        Dask also keeps the tasks whose inputs take long to move, compared with their execution.
+        """
+        if self._has_ended() or internals.is_restricted(task):
+            return False
+        if not task.dependencies or self.hooks.stock_is_root(task):
+            return True
+        row = self.classes.get(self._name(task), -1)
+        moving = internals.input_time(self.scheduler, task) + LATENCY
+        return moving <= SHARE * self._least.get(row, FIRST)
+
+    def place(self, task: Any) -> Any:
+        """Return a worker for a task, or None to keep it in the queue."""
+        if self.is_off or task.key in self._coming:
+            return None
+        with self._guarded():
+            now = self._begin()
+            number = self._enter(task)
+            self.tasks[number] = task
+            row = self._row(task, now)
+            self.arrivals.came(row, now)
+            priority = internals.priority_of(task)
+            options = Options(priority=priority) if priority else PLAIN
+            if task.dependencies and not self.hooks.stock_is_root(task):
+                self.book.moves[number] = self._moves(task)
+            self._take(self.book.submit(now, number, row, options))
+            if self._sends and self._sends[-1][0] == number:
+                _, machine = self._sends.pop()
+                self.book.moves.pop(number, None)
+                return self.worker[machine]
+        return None
+
+    def turn(self, stimulus: str) -> None:
+        """Decide what follows from events, and send tasks to workers."""
+        if self._has_ended() or self._is_turning:
+            return
+        self._is_turning = True
+        try:
+            with self._guarded():
+                now = self._begin()
+                self._learn(now)
+                self._take(self.book.send_ahead(now))
+                self._carry_out(stimulus)
+                self._tidy(now)
+        finally:
+            self._is_turning = False
+
+    def transition(self, key: Any, start: str, finish: str, details: dict[str, Any]) -> None:
+        """Note that Dask has changed the state of a task."""
+        if self.is_off or key in self._coming:
+            return
+        if start == "processing" or start == "queued" != finish:
+            if finish not in ("processing", "queued") and key in self.numbers:
+                with self._guarded():
+                    self._end(key, finish, details)
+        elif finish == "processing" and key not in self.numbers:
+            with self._guarded():
+                self._occupy(self.scheduler.tasks[key])
+
+    def left_slot(self, key: Any) -> None:
+        """Note that a task runs on beside the threads of its worker."""
+        if not self.is_off and key in self.numbers:
+            with self._guarded():
+                self._end(key, "long-running", {})
+            self._turn_soon()
+
+    def came_back(self, key: Any, stimulus: str) -> None:
+        """Note that a worker has given up a task: it waits again."""
+        number = self.numbers.get(key)
+        job = self.book.jobs.get(number) if number is not None else None
+        if self.is_off or number is None or job is None:
+            return
+        self._coming.add(key)
+        try:
+            self.hooks.queue(self.tasks[number], stimulus)
+        finally:
+            self._coming.discard(key)
+        with self._guarded():
+            self._take(self.book.returned(self._begin(), number, job.attempt))
+        self.turn(stimulus)
+
+    def stays(self, key: Any) -> None:
+        """Note that a worker has begun a task that it was asked for."""
+        number = self.numbers.get(key)
+        if number is not None:
+            self.book.ahead.called.discard(number)
+
+    def owns(self, task: Any) -> bool:
+        """Tell whether this placer has chosen the worker of a task."""
+        return self.numbers.get(task.key) in self.tasks
+
+    def removed(self, worker: Any) -> None:
+        """Note that a worker has left for good."""
+        if self.is_off or worker not in self.workers:
+            return
+        with self._guarded():
+            now = self._begin()
+            for machine in self.workers.pop(worker):
+                for job in (self.book.running[machine], *self.book.ahead.queues[machine]):
+                    if job is not None:  # it seceded, or Dask has moved it elsewhere
+                        self._take(self.book.cancel(now, job.number) or [])
+                for number in [j.number for j in self._own_jobs(machine)]:
+                    self._take(self.book.cancel(now, number) or [])
+                self._take(self.book.machine_down(now, machine))
+                self._spare.append(machine)
+        self._turn_soon()
+
+    def restarted(self) -> None:
+        """Note that the scheduler has forgotten all tasks."""
+        with self._guarded():
+            now = self._begin()
+            for number in list(self.book.jobs):
+                self._take(self.book.cancel(now, number) or [])
+            self.book.jobs.clear()
+            self.numbers.clear()
+            self.tasks.clear()
+            self.book.moves.clear()
+            self._sends.clear()
+
+    # events of the book
+
+    @contextmanager
+    def _guarded(self) -> Any:
+        """Measure a call; if it fails, give the scheduler its own placement back."""
+        begun = perf_counter()
+        try:
+            yield
+        except Exception as error:
+            self.is_off = True
+            self.failed(error)
+        self.longest = max(self.longest, perf_counter() - begun)
+
+    def _has_ended(self) -> bool:
+        """Tell whether the scheduler places tasks itself; it says nothing when it begins to."""
+        if not self.is_off and not self.is_registered():
+            self.is_off = True
+            asyncio.get_running_loop().call_soon(self.close)
+        return self.is_off
+
+    def _begin(self) -> float:
+        now = monotonic()
+        if self.scheduler.running != self._open:
+            self._follow_workers(now)
+        return now
+
+    def _enter(self, task: Any) -> int:
+        number = self.numbers[task.key] = next(self._numbers)
+        return number
+
+    def _occupy(self, task: Any) -> None:
+        """Note that Dask has sent a task to a worker of its own choice."""
+        now, worker = self._begin(), task.processing_on
+        slots = self.workers.get(worker)
+        if slots is None:  # it has just left
+            return
+        free = [j for j in slots if self.book.running[j] is None]
+        slot = free[0] if free else min(slots, key=lambda j: self.book.backlog[j])
+        row = self._row(task, now)
+        self._take(self.book.submit(now, self._enter(task), row, pinned=slot))
+
+    def _end(self, key: Any, finish: str, details: dict[str, Any]) -> None:
+        """Note that a task has ended, was released, or is lost."""
+        now, number = self._begin(), self.numbers.pop(key)
+        self.tasks.pop(number, None)
+        self.book.moves.pop(number, None)
+        job = self.book.jobs.get(number)
+        if job is None:
+            return
+        if finish == "memory":
+            time = internals.compute_time(details.get("startstops"))
+            worker = self.scheduler.workers.get(details.get("worker"))
+            slots = self.workers.get(worker, ())
+            if slots and math.isfinite(time):
+                where = job.machine if job.machine in slots else slots[0]
+                self.beliefs.ran(job.task_class, where, time)
+        out = None
+        if finish in ("memory", "erred"):
+            out = self.book.finished(now, number, job.attempt, failed=finish == "erred")
+        if out is None:
+            out = self.book.cancel(now, number)
+        self.book.jobs.pop(number, None)
+        self._take(out or [])
+        if finish not in ("memory", "erred"):
+            self._turn_soon()
+
+    def _take(self, said: list[Instruction]) -> None:
+        """Keep the instructions of the book until the scheduler can follow them."""
+        for each in said:
+            if isinstance(each, Send) and each.job in self.tasks:
+                self._sends.append((each.job, each.machine))
+            elif isinstance(each, CallBack) and each.job in self.tasks:
+                self._backs.append(each.job)
+        if said and not self._is_turning:
+            self._turn_soon()
+
+    def _turn_soon(self) -> None:
+        """Take a turn after this event, unless one comes anyway."""
+        if not self._will_turn:
+            self._will_turn = True
+            asyncio.get_running_loop().call_soon(self._turn_now)
+
+    def _turn_now(self) -> None:
+        self._will_turn = False
+        if self._sends or self._backs or self.book.stale or self.book.ahead.changed:
+            self.turn(f"gridwright-{monotonic()}")
+
+    def _carry_out(self, stimulus: str) -> None:
+        """Follow the instructions of the book."""
+        running = self.scheduler.running
+        while self._sends:
+            number, machine = self._sends.popleft()
+            task, job = self.tasks.get(number), self.book.jobs.get(number)
+            if task is None or job is None or job.machine != machine or task.state != "queued":
+                continue  # it has ended meanwhile
+            worker = self.worker[machine]
+            if worker in running:
+                self.book.moves.pop(number, None)
+                self.hooks.send(task, worker, stimulus)
+            else:
+                self._take(self.book.returned(self._begin(), number, job.attempt))
+        while self._backs:
+            task = self.tasks.get(number := self._backs.popleft())
+            asked = task is not None and task.state == "processing" and self.hooks.call_back(task)
+            if not asked:
+                self.book.ahead.called.discard(number)
+
+    def _tidy(self, now: float) -> None:
+        """Forget what a grid would write to its journal; make a plan if one is due."""
+        book = self.book
+        self.decisions += len(book.decisions)
+        for each in (book.decisions, book.losses, book.changed, book.moved, book.unblocked):
+            each.clear()
+        if book.stale and now >= self._plan_again:
+            self._plan_begun = now
+            self.planning.start()
+
+    def _planned(self, planned: Planned) -> None:
+        """Use a plan that was made in a thread."""
+        if self.is_off:
+            return
+        now = monotonic()
+        self._plan_again = now + max(LEARN_EVERY, 4.0 * (now - self._plan_begun))
+        with self._guarded():
+            self._take(self.book.take_plan(self._begin(), planned.plan.result()))
+        self.turn(f"gridwright-plan-{self.book.plans}")
+        if self.book.stale:
+            asyncio.get_running_loop().call_later(max(self._plan_again - now, 0.0), self._turn_soon)
+
+    # workers and classes
+
+    def _follow_workers(self, now: float) -> None:
+        """Follow the workers that the scheduler uses: some have come, left, paused or resumed."""
+        before, self._open = self._open, set(self.scheduler.running)
+        for worker in before - self._open:
+            for machine in self.workers.get(worker, ()):
+                self._take(self.book.close(now, machine))
+        for worker in sorted(self._open - before, key=lambda each: str(each.name)):
+            if worker not in self.workers:
+                self._add_worker(worker)
+            machines = self.workers[worker]
+            for machine in machines:
+                self._take(self.book.open(now, machine))
+            self._take(self.book.machines_up(now, machines))
+
+    def _add_worker(self, worker: Any) -> None:
+        group = group_of(self.groups, str(worker.name), str(worker.host))
+        self.workers[worker] = []
+        for _ in range(max(worker.nthreads, 1)):
+            rates = np.ones(len(self.classes))
+            if self._spare:
+                machine = self._spare.pop()
+                self.learner.move(machine, rates, group)
+                self.book.nominal[:, machine] = rates
+                self.worker[machine] = worker
+            else:
+                machine = len(self.worker)
+                self.beliefs.add_machine(rates, group)
+                self.worker.append(worker)
+            self.workers[worker].append(machine)
+        column = self.group_columns[group] = int(self.learner.host[machine])
+        for name, row in self.classes.items():
+            self.memory.recall(self.learner, name, row, group, column)
+        self.beliefs.has_news = True
+        self._learnt = 0.0
+
+    def _name(self, task: Any) -> str:
+        if self.class_of is not None:
+            return str(self.class_of(task.key))
+        noted = internals.annotation_of(task, "gridwright")
+        return str(noted) if noted is not None else internals.prefix_of(task)
+
+    def _row(self, task: Any, now: float) -> int:
+        """Return the class of a task; add it if it is new."""
+        name = self._name(task)
+        if name not in self.classes and len(self.classes) >= MOST_CLASSES:
+            name = OTHER
+        if name not in self.classes:
+            row = self.classes[name] = len(self.classes)
+            self.beliefs.add_class(np.ones(len(self.worker)), RARE)
+            for group, column in self.group_columns.items():
+                self.memory.recall(self.learner, name, row, group, column)
+            self.beliefs.has_news = True
+            self._learnt = 0.0
+            self._learn(now)
+        return self.classes[name]
+
+    def _moves(self, task: Any) -> Floats:
+        """Return the seconds that it takes to move the inputs of a task to each machine."""
+        found = np.zeros(len(self.worker))
+        for worker, machines in self.workers.items():
+            time = internals.move_time(self.scheduler, task, worker)
+            found[machines] = time + LATENCY if time > 0.0 else 0.0
+        return found
+
+    def _own_jobs(self, machine: int) -> list[Any]:
+        return [j for j in self.book.jobs.values() if j.machine == machine and not j.stage.is_final]
+
+    # learning
+
+    def _learn(self, now: float) -> None:
+        """Assume other rates, if measurements differ enough."""
+        if now - self._learnt < LEARN_EVERY or not len(self.classes):
+            return
+        self._learnt = now
+        if self.beliefs.has_news:
+            self._take(self.beliefs.correct_rates(now)[0])
+            tried = self.learner.count > 0
+            mean = np.where(
+                tried, self.learner.time / np.where(tried, self.learner.count, 1), np.inf
+            )
+            least = mean.min(axis=1, initial=np.inf)
+            self._least = {i: float(t) for i, t in enumerate(least) if t < np.inf}
+        waiting = self.book.classes["waiting"] / WINDOW
+        rates = self.arrivals.rates(len(self.classes), now) + waiting
+        total = rates.sum()
+        if total <= 0.0:
+            return
+        rates = np.maximum(rates, RARE * total)
+        old = self._mix if len(self._mix) == len(rates) else np.zeros(len(rates))
+        change = np.abs(rates - old) > MIX * np.maximum(old, 0.05 * total)
+        if change.any():
+            self._mix = rates
+            self._take(self.book.believe(now, arrivals=rates.tolist()))
