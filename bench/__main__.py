@@ -1,4 +1,8 @@
-"""Run every benchmark: ``python -m bench``, or ``python -m bench allocation`` for some."""
+"""Run every benchmark: ``python -m bench``, or ``python -m bench allocation`` for some.
+
+The names of rows may follow that of a benchmark which has them: ``python -m bench dask_placement
+known``.
+"""
 
 import sys
 from importlib import import_module
@@ -14,15 +18,21 @@ BENCHMARKS = [
     "stalls",
     "dask",
     "dask_short",
+    "dask_placement",
     "functions",
     "swap",
     "startup",
     "page",
 ]
 
-chosen = sys.argv[1:] or BENCHMARKS
-if unknown := [name for name in chosen if name not in BENCHMARKS]:
-    sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
-for name in chosen:
+chosen: list[tuple[str, list[str]]] = []
+for word in sys.argv[1:] or BENCHMARKS:
+    if word in BENCHMARKS:
+        chosen.append((word, []))
+    elif chosen and word in getattr(import_module(f"bench.{chosen[-1][0]}"), "ROWS", ()):
+        chosen[-1][1].append(word)
+    else:
+        sys.exit(f"no benchmark {word!r}; there are {', '.join(BENCHMARKS)}")
+for name, rows in chosen:
     print(f"\n{name}")
-    import_module(f"bench.{name}").main()
+    import_module(f"bench.{name}").main(*rows)
