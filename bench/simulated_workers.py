@@ -46,8 +46,9 @@ def pauses(plugin: Any) -> Pauses:
 
 
 async def _pauses(plugin: Any) -> Pauses:
-    import dask
     from distributed import Scheduler
+
+    import dask
 
     with dask.config.set({"distributed.scheduler.http.routes": []}):
         options = {"dashboard": False, "dashboard_address": ":0"}
