@@ -1,4 +1,4 @@
-"""The book of a Dask scheduler: its policy is compiled, and knows how long it takes to move inputs."""
+"""The book of a Dask scheduler: a compiled policy, which knows the time that inputs take to move."""
 
 from __future__ import annotations
 
