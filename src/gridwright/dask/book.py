@@ -1,4 +1,4 @@
-"""The book of a Dask scheduler: a compiled policy, which knows the time that inputs take to move."""
+"""The book of a Dask scheduler: a compiled policy, which knows how long inputs take to move."""
 
 from __future__ import annotations
 
