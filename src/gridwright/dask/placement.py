@@ -15,6 +15,7 @@ from ..experiments.serialise import pack, unpack
 from ..grid.executors import dask_internals as internals
 from ..policies import Policy, check_central, find
 from . import status
+from .book import compile_policy
 from .learning import Groups, Memory, check_groups
 from .placer import DaskPlacer
 from .status import Placed
@@ -86,6 +87,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
             return
         if (newer := internals.untried_version()) is not None:
             WARN("Gridwright was not tried with distributed %s", newer)
+        is_compiled = await asyncio.to_thread(compile_policy, self.policy)
         if (earlier := internals.placer_of(scheduler)) is not None:
             earlier.close()
         self.placer = DaskPlacer(
@@ -94,6 +96,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
             class_of=self.classes,
             groups=self.groups,
             memory=Memory(self.memory),
+            is_compiled=is_compiled,
         )
         self.placer.failed = self._fail
         self.placer.closed = self._closed
