@@ -101,6 +101,25 @@ def link(
     return _once(name, make)
 
 
+def entry(function: Function, /, *arguments: Any) -> Function:
+    """Compile a plain function, and return its entry for arguments of these types.
+
+    A call of it takes microseconds: it looks at no types. All arguments must be of these types.
+
+    >>> def twice(x):
+    ...     return 2 * x
+    >>> entry(twice, 1.5)(2.5)
+    5.0
+    """
+    from numba import typeof
+
+    compiled: Any = link(function)
+    types = tuple(map(typeof, arguments))
+    compiled.compile(types)
+    found: Function = compiled.overloads[types].entry_point
+    return found
+
+
 def point(function: Function, returns: Any, *takes: Any) -> Any:
     """Compile a function by itself, and return a pointer that compiled code can be passed.
 

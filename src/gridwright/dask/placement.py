@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from os import PathLike, fspath
+from time import monotonic, time
 from typing import Any
 
 from distributed import SchedulerPlugin
@@ -13,8 +14,11 @@ from distributed import SchedulerPlugin
 from ..experiments.serialise import pack, unpack
 from ..grid.executors import dask_internals as internals
 from ..policies import Policy, check_central, find
+from . import status
+from .book import compile_policy
 from .learning import Groups, Memory, check_groups
 from .placer import DaskPlacer
+from .status import Placed
 
 WARN = logging.getLogger("gridwright.dask").warning
 SAVE_EVERY = 10.0
@@ -55,21 +59,27 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
         self.policy = found
         self.classes, self.groups = classes, groups
         self.memory = None if memory is None else fspath(memory)
+        self._begin()
+
+    def _begin(self) -> None:
         self.placer: DaskPlacer | None = None
         self._saving: asyncio.Task[None] | None = None
         self.why_off = ""
         """Why the scheduler places tasks as it would without this plugin."""
+        self.since, self.placed = time(), Placed(monotonic())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"packed": pack((self.policy, self.classes, self.groups)), "memory": self.memory}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.policy, self.classes, self.groups = unpack(state["packed"])
-        self.memory, self.placer, self.why_off = state["memory"], None, ""
-        self._saving = None
+        self.memory = state["memory"]
+        self._begin()
 
     async def start(self, scheduler: Any) -> None:
         """Begin to place the tasks of a scheduler."""
+        self._begin()
+        internals.answer(scheduler, status.NAME, lambda: status.status(scheduler))
         missing = internals.missing_for_placing(scheduler)
         if missing:
             self.why_off = f"this version of distributed lacks {', '.join(missing)}"
@@ -77,6 +87,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
             return
         if (newer := internals.untried_version()) is not None:
             WARN("Gridwright was not tried with distributed %s", newer)
+        is_compiled = await asyncio.to_thread(compile_policy, self.policy)
         if (earlier := internals.placer_of(scheduler)) is not None:
             earlier.close()
         self.placer = DaskPlacer(
@@ -85,6 +96,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
             class_of=self.classes,
             groups=self.groups,
             memory=Memory(self.memory),
+            is_compiled=is_compiled,
         )
         self.placer.failed = self._fail
         self.placer.closed = self._closed
@@ -135,6 +147,8 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
             start == "processing" or finish == "processing" or start == "queued"
         ):
             self.placer.transition(key, start, finish, details)
+            if finish == "processing":
+                self.placed.count(self.placer.numbers.get(key) in self.placer.tasks, monotonic())
 
     def remove_worker(self, scheduler: Any, worker: str, **details: Any) -> None:
         """Note that a worker has left."""

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from ..grid.beliefs import Beliefs, Floats
-from ..grid.book import Book
 from ..grid.executors import dask_internals as internals
 from ..grid.job import PLAIN, CallBack, Instruction, Options, Send
 from ..grid.settings import Corrections
 from ..grid.turn import Planned, Planning
-from ..policies import PUSH, Policy
+from ..policies import Policy
+from .book import PlacedBook
 from .learning import KEEP, MOST_CLASSES, OTHER, WINDOW, Arrivals, Groups, Memory, group_of
 
 AHEAD = 10
@@ -42,32 +42,6 @@ FIRST = 0.005
 """Seconds that a task is assumed to take if none of its class has run."""
 
 
-class Placed(Book):
-    """A book whose policy knows how long it takes to move the inputs of tasks."""
-
-    moves: dict[int, Floats]
-    """Seconds to move the inputs of a job to each machine."""
-
-    def ask(self, subject: int, level: int) -> int:
-        """Ask the policy; times include moving the inputs of the tasks in question."""
-        if not self.moves:
-            return super().ask(subject, level)
-        classes = (subject,) if self.policy.kind is PUSH else range(len(self.waiting))
-        before = []
-        for i in classes:
-            queue = self.waiting[i]
-            if queue and (move := self.moves.get(queue.first().number)) is not None:
-                before.append((i, self.expected[i].copy(), self.rate[i].copy()))
-                self.expected[i, : len(move)] += move
-                able = np.isfinite(self.expected[i]) & (self.rate[i] > 0)
-                self.rate[i, able] = 1.0 / self.expected[i, able]
-        try:
-            return super().ask(subject, level)
-        finally:
-            for i, expected, rate in before:
-                self.expected[i], self.rate[i] = expected, rate
-
-
 class DaskPlacer:
     """Decides on which worker of a scheduler each task runs."""
 
@@ -79,12 +53,12 @@ class DaskPlacer:
         class_of: Callable[[Any], str] | None,
         groups: Groups,
         memory: Memory,
+        is_compiled: bool,
     ) -> None:
         self.scheduler, self.policy, self.memory = scheduler, policy, memory
         self.class_of, self.groups = class_of, groups
         start = monotonic()
-        self.book = Placed(policy, np.zeros((0, 0)), [], up=False, start=start)
-        self.book.moves = {}
+        self.book = PlacedBook(policy, start, is_compiled=is_compiled)
         self.book.plans_beside = lambda: True
         self.book.ahead.most = AHEAD
         corrections = Corrections(arrivals=False, overhead=False, availability=False)
@@ -432,6 +406,7 @@ class DaskPlacer:
                 self.beliefs.add_machine(rates, group)
                 self.worker.append(worker)
             self.workers[worker].append(machine)
+        self.book.call_compiled()
         column = self.group_columns[group] = int(self.learner.host[machine])
         for name, row in self.classes.items():
             self.memory.recall(self.learner, name, row, group, column)
@@ -452,6 +427,7 @@ class DaskPlacer:
         if name not in self.classes:
             row = self.classes[name] = len(self.classes)
             self.beliefs.add_class(np.ones(len(self.worker)), RARE)
+            self.book.call_compiled()
             for group, column in self.group_columns.items():
                 self.memory.recall(self.learner, name, row, group, column)
             self.beliefs.has_news = True

@@ -196,14 +196,20 @@ class Placer(Protocol):
         """Tell whether a task is on a worker that this placer has chosen."""
 
 
+def version() -> str:
+    """Return the installed version of distributed."""
+    import distributed
+
+    return str(distributed.__version__)
+
+
 def untried_version() -> str | None:
     """Return the installed version of distributed if it is newer than all that were tried."""
-    import distributed
 
     def parts(version: str) -> list[int]:
         return [int(each) for each in version.split(".")[:3] if each.isdecimal()]
 
-    here = str(distributed.__version__)
+    here = version()
     return here if parts(here) > max(map(parts, TRIED)) else None
 
 
@@ -372,3 +378,37 @@ def compute_time(startstops: Any) -> float:
         each["stop"] - each["start"] for each in startstops or () if each["action"] == "compute"
     ]
     return float(sum(found)) if found else math.nan
+
+
+ROUTES = ("/health$", "/json/counts.json$", "/info$")
+"""Pages of a scheduler, which show the prefix of its dashboard."""
+
+
+def answer(scheduler: Any, name: str, function: Any) -> None:
+    """Let a scheduler answer the calls of a function by its name."""
+    scheduler.handlers[name] = function
+
+
+def add_pages(scheduler: Any, pages: list[tuple[str, Any, dict[str, Any]]]) -> bool:
+    """Add pages to the dashboard, once; return False if this version has no place for them."""
+    application: Any = getattr(scheduler, "http_application", None)
+    if not hasattr(application, "add_handlers"):
+        return False
+    there = _paths(application)
+    ends = [(path, end) for path in there for end in ROUTES if path.endswith(end)]
+    prefix = ends[0][0].removesuffix(ends[0][1]) if ends else ""
+    new = [(f"{prefix}/{path}$", *rest) for path, *rest in pages]
+    application.add_handlers(".*$", [each for each in new if each[0] not in there])
+    return True
+
+
+def _paths(application: Any) -> list[str]:
+    """Return the patterns of all pages."""
+    found, routers = [], [application.default_router, application.wildcard_router]
+    for router in routers:
+        for rule in router.rules:
+            if hasattr(rule.target, "rules") and rule.target not in routers:
+                routers.append(rule.target)
+            if (pattern := getattr(rule.matcher, "regex", None)) is not None:
+                found.append(pattern.pattern)
+    return found

@@ -1,0 +1,101 @@
+"""What the plugin tells of itself: to programs, in a terminal and in the dashboard."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed")
+from distributed import Client, LocalCluster, get_worker
+
+from gridwright import InputError
+from gridwright.cli.main import run
+from gridwright.dask import Placement
+from gridwright.dask.status import ask
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    """Yield a client of two workers in this process that can be reached by TCP."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            processes=False,
+            protocol="tcp",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def render(seconds: float) -> None:
+    time.sleep(seconds * (1 if get_worker().name == 0 else 10))
+
+
+def crunch(seconds: float) -> None:
+    time.sleep(seconds * (1 if get_worker().name == 1 else 10))
+
+
+def work(client: Client) -> None:
+    """Run tasks of two classes until both workers know both, and one that Dask places."""
+    for _ in range(2):
+        futures = [client.submit(kind, 0.005, pure=False) for kind in [render, crunch] * 15]
+        client.gather(futures)
+    pinned = [client.submit(render, 0.005, workers=[k], pure=False) for k in [0, 1] * 5]
+    client.gather(pinned)
+
+
+def test_status(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    address = client.cluster.scheduler_address
+    client.register_plugin(Placement("pas_dg"))
+    work(client)
+    found = ask(address)
+    assert found["on"]
+    assert (found["policy"], found["why_off"]) == ("pas_dg", None)
+    assert found["placed"] == {"gridwright": 60, "dask": 10}
+    assert [each["name"] for each in found["classes"]] == ["render", "crunch"]
+    assert [each["waiting"] + each["running"] for each in found["classes"]] == [0, 0]
+    assert [each["good_for"] for each in found["workers"]] == ["render", "crunch"]
+    fast, slow = found["rates"][0]
+    assert fast > 2 * slow > 0
+    assert found["errors"][0][0] == pytest.approx(found["measured"][0][0] ** -0.5, rel=1e-4)
+    assert found["plans"] > 1
+    assert found["longest_call_ms"] > 0
+
+    assert run(["dask", "status", address, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out).keys() == found.keys()
+    assert run(["dask", "status", address]) == 0
+    said = capsys.readouterr().out
+    assert "placed: 60 by the policy, 10 by Dask" in said
+    assert f"{fast:.3g} ± " in said
+
+
+def test_status_of_a_plugin_that_is_off(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    address = client.cluster.scheduler_address
+    with pytest.raises(InputError, match="places tasks without Gridwright"):
+        ask(address)
+    client.register_plugin(Placement("mct"))
+    plugin: Any = client.cluster.scheduler.plugins["gridwright"]
+    client.cluster.loop.add_callback(plugin._fail, ZeroDivisionError("of <policy>"))
+    while plugin.placer is not None:
+        time.sleep(0.01)
+    assert run(["dask", "status", address]) == 0
+    assert "because: ZeroDivisionError: of <policy>" in capsys.readouterr().out
+    client.unregister_scheduler_plugin("gridwright")
+    assert ask(address)["why_off"] == "the plugin is not registered"
+
+
+def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["dask", "status", "tcp://127.0.0.1:1"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("gridwright: no Dask scheduler answers at tcp://127.0.0.1:1")
+    assert said.count("\n") == 1
+    assert run(["dask", "status", "here"]) == 2
+    assert "expected tcp://HOST:PORT" in capsys.readouterr().err
