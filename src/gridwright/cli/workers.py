@@ -133,6 +133,13 @@ def _show_status(address: str, found: dict[str, Any]) -> None:
         f"{found['placed_per_second']:.3g} a second; {counted(found['plans'], 'plan')}; "
         f"longest call {found['longest_call_ms']:.3g} ms"
     )
+    if (compared := found["compared"]) and compared["sampled"]:
+        print(
+            f"of {counted(compared['sampled'], 'sampled decision')} Dask's own would be the same "
+            f"in {compared['same']:,}, and to wait in {compared['dask_waits']:,}; "
+            f"{counted(compared['judged'], 'task')} should end {compared['seconds_saved']:.3g} s "
+            "earlier in total"
+        )
     classes, workers = found["classes"], found["workers"]
     if classes:
         print()

@@ -78,7 +78,8 @@ def status(scheduler: Any) -> Table:
         "placed": {"gridwright": placed.ours, "dask": placed.stock},
         "placed_per_second": round(placed.per_second(monotonic()), 3),
     }
-    return table if placer is None else {**table, **_learnt(placer)}
+    compared = None if plugin.comparison is None else plugin.comparison.table()
+    return {**table, "compared": compared, **({} if placer is None else _learnt(placer))}
 
 
 def _learnt(placer: DaskPlacer) -> Table:
