@@ -19,8 +19,27 @@ import gridwright.dask
 POLICY = os.environ.get("GRIDWRIGHT_POLICY", "pas_dg")
 """The policy of the placement; "" leaves Dask as it is."""
 
-LEFT_OUT: dict[str, str] = {}
-"""Tests that cannot pass with our placement, or not here, and why."""
+ON_WORKER = "wants tasks to wait on a worker; ours wait on the scheduler"
+STOCK = "wants the worker that stock Dask chooses"
+LEFT_OUT = {
+    "test_executing_cancelled_error": ON_WORKER,
+    "test_saturation_factor": ON_WORKER,
+    "test_do_not_ping_pong": ON_WORKER,
+    "test_stealing_objective_accounts_for_in_flight": ON_WORKER,
+    "queue on worker": ON_WORKER,
+    "queue on scheduler": "wants tasks without a running worker in a list; ours stay in the queue",
+    "test_decide_worker_coschedule_order_neighbors": STOCK,
+    "test_balance_many_workers_2": STOCK,
+    "test_get_prefix_duration": "counts tasks that stock Dask may move to other workers",
+    "test_unknown_task_duration_config": "counts tasks that stock Dask may move to other workers",
+    "test_deadlock_resubmit_queued_tasks_fast": "wants tasks that stock Dask would not queue",
+    "test_bad_local_directory": "fails without our placement too, where it was tried",
+    "test_bad_address": "fails without our placement too, where it was tried",
+}
+"""Tests that cannot pass with our placement, by name or by their parameters, and why."""
+ORDER = "tasks of one priority start in the order in which they came, not in that of their graph"
+DEFECTS = {"test_graph_execution_width": ORDER, "test_interleave_computations": ORDER}
+"""Tests that our placement should pass, and does not yet."""
 
 if POLICY:
     _init = Scheduler.__init__
@@ -45,7 +64,13 @@ if POLICY:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that are named above."""
-    out = [item for item in items if item.name.partition("[")[0] in LEFT_OUT]
+    """Leave out the tests that are named above; expect the defects."""
+    out = []
+    for item in items:
+        name, _, parameters = item.name.partition("[")
+        if name in LEFT_OUT or parameters.rstrip("]") in LEFT_OUT:
+            out.append(item)
+        elif POLICY and name in DEFECTS:
+            item.add_marker(pytest.mark.xfail(reason=DEFECTS[name]))
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]
