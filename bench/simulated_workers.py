@@ -112,20 +112,23 @@ async def worker(address: str, number: int) -> None:
     line = await connect(address)
     await line.write(registration(number))
     assert (await line.read())["status"] == "OK"
-    waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    gone: set[str] = set()
-    running = asyncio.create_task(run(line, waiting, gone, number))
+    waiting: dict[str, int] = {}
+    """The tasks that it has not begun, with the numbers of their runs."""
+    came = asyncio.Event()
+    running = asyncio.create_task(run(line, waiting, came, number))
     try:
         while True:
             for message in await line.read():
                 if message["op"] == "compute-task":
-                    gone.discard(message["key"])
-                    waiting.put_nowait(message)
+                    waiting[message["key"]] = message["run_id"]
+                    came.set()
                 elif message["op"] == "free-keys":
-                    gone.update(message["keys"])
+                    for key in message["keys"]:
+                        waiting.pop(key, None)
                 elif message["op"] == "steal-request":
-                    answer = {"op": "steal-response", "state": "executing", "key": message["key"]}
-                    await line.write([answer | {"stimulus_id": message["stimulus_id"]}])
+                    is_here = waiting.pop(message["key"], None) is not None
+                    state = "ready" if is_here else "executing"
+                    await line.write([message | {"op": "steal-response", "state": state}])
     except CommClosedError:
         return
     finally:
@@ -133,21 +136,21 @@ async def worker(address: str, number: int) -> None:
         line.abort()
 
 
-async def run(
-    line: Any, waiting: "asyncio.Queue[dict[str, Any]]", gone: set[str], number: int
-) -> None:
+async def run(line: Any, waiting: dict[str, int], came: asyncio.Event, number: int) -> None:
     """Report each task as finished, after the time that it takes on this worker."""
     while True:
-        task = await waiting.get()
-        if task["key"] in gone:
-            continue
-        start, seconds = time(), duration(task["key"], number)
+        while not waiting:
+            came.clear()
+            await came.wait()
+        key = next(iter(waiting))
+        run_id = waiting.pop(key)
+        start, seconds = time(), duration(key, number)
         await asyncio.sleep(seconds)
         finished = {
             "op": "task-finished",
             "status": "OK",
-            "key": task["key"],
-            "run_id": task["run_id"],
+            "key": key,
+            "run_id": run_id,
             "nbytes": 28,
             "type": b"",
             "typename": "int",

@@ -261,6 +261,8 @@ class Walk:
             time.sleep(0.2)
         if left:
             self.wrong.append(f"{len(left)} tasks are left on the scheduler: {left[:5]}")
+        if not self.options.stock:
+            self.wrong += self.control.run_on_scheduler(wrong_with_placement)
         for due in self.folder.glob("*.due"):
             self.checked["unwatched"] += 1
             if not due.with_suffix("").exists():
@@ -285,6 +287,19 @@ def set_speed(factors: dict[str, float], dask_worker: Any) -> None:
 def tasks_left(dask_scheduler: Any) -> list[str]:
     """Return the tasks that a scheduler has."""
     return [repr(task) for task in dask_scheduler.tasks.values()]
+
+
+def wrong_with_placement(dask_scheduler: Any) -> list[str]:
+    """Return what is wrong with the placement of a scheduler that has no tasks left."""
+    plugin = dask_scheduler.plugins["gridwright"]
+    if plugin.placer is None:
+        return [f"the placement is off: {plugin.why_off}"]
+    left = {
+        "tasks": plugin.placer.tasks,
+        "keys": plugin.placer.numbers,
+        "jobs": plugin.placer.book.jobs,
+    }
+    return [f"{len(each)} {name} are left in the book" for name, each in left.items() if each]
 
 
 def main() -> int:

@@ -4,12 +4,15 @@ import json
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 pytest.importorskip("distributed")
 from distributed import Client, LocalCluster, get_worker
 
+import dask
 from gridwright import InputError
 from gridwright.cli.main import run
 from gridwright.dask import Placement
@@ -59,7 +62,9 @@ def test_status(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     found = ask(address)
     assert found["on"]
     assert (found["policy"], found["why_off"]) == ("pas_dg", None)
-    assert found["placed"] == {"gridwright": 60, "dask": 10}
+    assert found["placed"]["gridwright"] >= 60  # more if a worker gave tasks back
+    assert found["placed"]["dask"] == 10
+    assert found["compared"] is None
     assert [each["name"] for each in found["classes"]] == ["render", "crunch"]
     assert [each["waiting"] + each["running"] for each in found["classes"]] == [0, 0]
     assert [each["good_for"] for each in found["workers"]] == ["render", "crunch"]
@@ -73,7 +78,7 @@ def test_status(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out).keys() == found.keys()
     assert run(["dask", "status", address]) == 0
     said = capsys.readouterr().out
-    assert "placed: 60 by the policy, 10 by Dask" in said
+    assert f"placed: {found['placed']['gridwright']} by the policy, 10 by Dask" in said
     assert f"{fast:.3g} ± " in said
 
 
@@ -90,6 +95,88 @@ def test_status_of_a_plugin_that_is_off(client: Client, capsys: pytest.CaptureFi
     assert "because: ZeroDivisionError: of <policy>" in capsys.readouterr().out
     client.unregister_scheduler_plugin("gridwright")
     assert ask(address)["why_off"] == "the plugin is not registered"
+
+
+def read(client: Client, path: str) -> str:
+    port = client.cluster.scheduler.http_server.port
+    with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_page_in_a_browser(client: Client, browser: Any) -> None:
+    client.register_plugin(Placement("mct"))
+    client.unregister_scheduler_plugin("gridwright")
+    client.register_plugin(Placement("pas_dg", compare=1.0))  # its pages are there already
+    name = "<i id=evil>&'\""
+    with dask.annotate(gridwright=name):  # type: ignore[attr-defined]
+        client.gather(client.map(abs, range(30)))
+    work(client)
+    assert json.loads(read(client, "json/gridwright.json"))["classes"][0]["name"] == name
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{client.cluster.scheduler.http_server.port}/gridwright")
+    assert page.locator("thead th").all_inner_texts()[3:] == [name, "render", "crunch"]
+    assert page.locator("td.rate").count() == 6
+    assert page.locator("#evil").count() == 0
+    assert "Dask would have chosen the same worker" in page.inner_text("main")
+    client.unregister_scheduler_plugin("gridwright")
+    page.wait_for_selector(".off")  # it refreshes itself
+    assert "the plugin is not registered" in page.inner_text("main")
+
+
+def test_pages_follow_the_prefix_of_the_dashboard() -> None:
+    with (
+        LocalCluster(
+            n_workers=0,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"http_prefix": "/my/dask"},
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.register_plugin(Placement("mct"))
+        assert "No task has come yet" in read(client, "my/dask/gridwright")
+        assert json.loads(read(client, "my/dask/json/gridwright.json"))["policy"] == "mct"
+        with pytest.raises(HTTPError, match="404"):
+            read(client, "gridwright")
+
+
+@pytest.mark.parametrize("saturation", [1.1, float("inf")])
+def test_comparison_with_dask(client: Client, saturation: float) -> None:
+    """What Dask would do is asked for every decision; asking changes nothing."""
+    scheduler: Any = client.cluster.scheduler
+    scheduler.WORKER_SATURATION = saturation
+    client.register_plugin(Placement("pas_dg", compare=1.0))
+    hooks = scheduler.plugins["gridwright"].placer.hooks
+    stock, states = hooks.stock_choice, []
+
+    def state(task: Any) -> tuple[Any, ...]:
+        group = task.group
+        workers = [(each.occupancy, set(each.processing)) for each in scheduler.workers.values()]
+        idle = (set(scheduler.idle), set(scheduler.idle_task_count), set(scheduler.saturated))
+        tasks = {key: each.state for key, each in scheduler.tasks.items()}
+        chosen = (group.last_worker, group.last_worker_tasks_left, scheduler.WORKER_SATURATION)
+        return workers, idle, tasks, chosen
+
+    def watched(task: Any) -> Any:
+        before = state(task)
+        found = stock(task)
+        states.append(state(task) == before)
+        return found
+
+    hooks.stock_choice = watched
+    work(client)
+    client.gather(client.map(render, [0.001 + k / 1e6 for k in range(30)]))  # root tasks of Dask
+    compared = ask(client.cluster.scheduler_address)["compared"]
+    assert compared["sampled"] == len(states) >= 90
+    assert all(states)
+    assert 0 < compared["same"] <= len(states) - compared["dask_waits"]
+    assert 0 < compared["judged"] <= len(states) - compared["dask_waits"]
+
+
+@pytest.mark.parametrize("share", [-0.1, 2, "all"])
+def test_wrong_shares(share: Any) -> None:
+    with pytest.raises(InputError, match=r"compare is .*; expected a share"):
+        Placement("mct", compare=share)
 
 
 def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:

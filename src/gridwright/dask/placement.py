@@ -14,8 +14,9 @@ from distributed import SchedulerPlugin
 from ..experiments.serialise import pack, unpack
 from ..grid.executors import dask_internals as internals
 from ..policies import Policy, check_central, find
-from . import status
+from . import page, status
 from .book import compile_policy
+from .comparison import Comparison, check_share
 from .learning import Groups, Memory, check_groups
 from .placer import DaskPlacer
 from .status import Placed
@@ -41,6 +42,9 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
         one host; or a function from a worker's name to the name of its group.
     memory
         A file on the scheduler's computer that keeps what was learnt for the next start.
+    compare
+        The share of the decisions for which Dask's own choice is computed, too. The status then
+        says how often it is the same, and how many seconds earlier tasks are expected to end.
     """
 
     name = "gridwright"
@@ -52,6 +56,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
         classes: Callable[[Any], str] | None = None,
         groups: Groups = "worker",
         memory: str | PathLike[str] | None = None,
+        compare: float = 0.0,
     ) -> None:
         found = find(policy)
         check_central(found, "Dask's tasks are placed by")
@@ -59,27 +64,31 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
         self.policy = found
         self.classes, self.groups = classes, groups
         self.memory = None if memory is None else fspath(memory)
+        self.compare = check_share(compare)
         self._begin()
 
     def _begin(self) -> None:
         self.placer: DaskPlacer | None = None
+        self.comparison: Comparison | None = None
         self._saving: asyncio.Task[None] | None = None
         self.why_off = ""
         """Why the scheduler places tasks as it would without this plugin."""
         self.since, self.placed = time(), Placed(monotonic())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"packed": pack((self.policy, self.classes, self.groups)), "memory": self.memory}
+        packed = pack((self.policy, self.classes, self.groups))
+        return {"packed": packed, "memory": self.memory, "compare": self.compare}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.policy, self.classes, self.groups = unpack(state["packed"])
-        self.memory = state["memory"]
+        self.memory, self.compare = state["memory"], state["compare"]
         self._begin()
 
     async def start(self, scheduler: Any) -> None:
         """Begin to place the tasks of a scheduler."""
         self._begin()
         internals.answer(scheduler, status.NAME, lambda: status.status(scheduler))
+        page.add_to(scheduler)
         missing = internals.missing_for_placing(scheduler)
         if missing:
             self.why_off = f"this version of distributed lacks {', '.join(missing)}"
@@ -98,6 +107,8 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
             memory=Memory(self.memory),
             is_compiled=is_compiled,
         )
+        if self.compare:
+            self.comparison = Comparison(self.placer, self.compare)
         self.placer.failed = self._fail
         self.placer.closed = self._closed
         self.placer.is_registered = lambda: scheduler.plugins.get(self.name) is self

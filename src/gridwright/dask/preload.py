@@ -22,7 +22,7 @@ from .placement import Placement
 
 LOG = logging.getLogger("distributed.gridwright")
 """Written to the log of the scheduler."""
-SETTINGS = ("policy", "groups", "memory")
+SETTINGS = ("policy", "groups", "memory", "compare")
 """What may be given as an option or in Dask's configuration."""
 
 
@@ -67,6 +67,9 @@ class PreloadCommand(click.Command):
     "--gridwright-groups", "groups", metavar="|".join(GROUPS), help="Which workers are alike."
 )
 @click.option("--gridwright-memory", "memory", metavar="PATH", help="Keeps what was learnt.")
+@click.option(
+    "--gridwright-compare", "compare", metavar="SHARE", help="Share of decisions to compare."
+)
 async def dask_setup(scheduler: Any, wrong: str = "", **given: Any) -> None:
     """Let a policy choose the workers of a scheduler that starts; stop it if a setting is wrong."""
     if not isinstance(scheduler, Scheduler):

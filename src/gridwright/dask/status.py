@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -78,7 +79,8 @@ def status(scheduler: Any) -> Table:
         "placed": {"gridwright": placed.ours, "dask": placed.stock},
         "placed_per_second": round(placed.per_second(monotonic()), 3),
     }
-    return table if placer is None else {**table, **_learnt(placer)}
+    compared = None if plugin.comparison is None else plugin.comparison.table()
+    return {**table, "compared": compared, **({} if placer is None else _learnt(placer))}
 
 
 def _learnt(placer: DaskPlacer) -> Table:
@@ -160,7 +162,15 @@ def good_for(rate: Floats, plan: Floats) -> list[int]:
 
 
 def _rows(matrix: Floats) -> list[list[float | None]]:
-    return [[_rounded(value) for value in row] for row in matrix.tolist()]
+    """Return the rows of a matrix with six digits; None in place of what is not finite.
+
+    >>> _rows(np.array([[1234.5678, np.nan], [0.0, 1 / 3000]]))
+    [[1234.57, None], [0.0, 0.000333333]]
+    """
+    size = np.abs(np.where(np.isfinite(matrix) & (matrix != 0.0), matrix, 1.0))
+    unit = 10.0 ** (5.0 - np.floor(np.log10(size)))
+    rounded = np.where(np.isfinite(matrix), np.round(matrix * unit) / unit, np.nan)
+    return [[None if each != each else each for each in row] for row in rounded.tolist()]
 
 
 def _rounded(value: float) -> float | None:
@@ -170,7 +180,9 @@ def _rounded(value: float) -> float | None:
 
 def ask(address: str, security: Any = None) -> Table:
     """Return the status of the scheduler at an address, ``tcp://HOST:PORT``."""
-    return asyncio.run(_ask(address, security_of(address, security)))
+    asked = _ask(address, security_of(address, security))
+    with ThreadPoolExecutor(1) as thread:  # the caller may run an event loop
+        return thread.submit(asyncio.run, asked).result()
 
 
 async def _ask(address: str, security: Any) -> Table:

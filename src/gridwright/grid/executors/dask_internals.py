@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -233,8 +234,10 @@ class PlacingHooks:
 
     def __init__(self, scheduler: Any, placer: Placer) -> None:
         self.scheduler, self.placer = scheduler, placer
-        self._chosen: Any = None
-        """The worker of the task that is leaving the queue."""
+        self.watch: Callable[[Any, Any], None] | None = None
+        """Called with each task that the placer has chosen a worker for, before it is sent."""
+        self._chosen: tuple[Any, Any] | None = None
+        """The task that is leaving the queue, and its worker."""
         self._asked: Any = None
         """The task that the scheduler asks about."""
         self._called: dict[str, Any] = {}
@@ -277,11 +280,27 @@ class PlacingHooks:
 
     def send(self, task: Any, worker: Any, stimulus: str) -> None:
         """Send a task from the queue to a worker."""
-        self._chosen = worker
+        self._chosen = (task, worker)
         try:
             self.scheduler.transitions({task.key: "processing"}, stimulus)
         finally:
             self._chosen = None
+
+    def stock_choice(self, task: Any) -> Any:
+        """Return the worker that the scheduler itself would choose, or None if it would wait."""
+        scheduler = self.scheduler
+        if not self.stock_is_root(task):
+            return scheduler.decide_worker_non_rootish(task)
+        if not math.isinf(self._saturation):
+            return type(scheduler).decide_worker_rootish_queuing_enabled(scheduler)
+        group, saturation = task.group, scheduler.WORKER_SATURATION
+        last = group.last_worker, group.last_worker_tasks_left
+        scheduler.WORKER_SATURATION = self._saturation
+        try:
+            return scheduler.decide_worker_rootish_queuing_disabled(task)
+        finally:  # it has noted its choice
+            group.last_worker, group.last_worker_tasks_left = last
+            scheduler.WORKER_SATURATION = saturation
 
     def queue(self, task: Any, stimulus: str) -> None:
         """Put a task that a worker has given up back into the queue; ``place`` returns None."""
@@ -308,9 +327,13 @@ class PlacingHooks:
 
     def _decide(self) -> Any:
         if self._chosen is not None:
-            return self._chosen
-        task, self._asked = self._asked, None
-        return self.placer.place(task) if task is not None else None
+            task, worker = self._chosen
+        else:
+            task, self._asked = self._asked, None
+            worker = self.placer.place(task) if task is not None else None
+        if worker is not None and self.watch is not None:
+            self.watch(task, worker)
+        return worker
 
     def _turn(self, *, stimulus_id: str) -> None:
         self.placer.turn(stimulus_id)

@@ -1,0 +1,27 @@
+"""A short walk: no task is lost and no client hangs while workers come, go, die and pause."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+WALK = Path(__file__).parents[2] / "tools" / "dask_walk.py"
+
+
+def test_a_walk_of_a_minute_finds_nothing_wrong() -> None:
+    done = subprocess.run(
+        [sys.executable, str(WALK), "--json", "--minutes", "1", "--seed", "3"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=420,
+    )
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)
+    assert found["wrong"] == []
+    assert sum(found["checked"].values()) > 100
+    assert all(found["done"].get(event) for event in ("joined", "killed", "retired", "paused"))
