@@ -173,6 +173,17 @@ def test_comparison_with_dask(client: Client, saturation: float) -> None:
     assert 0 < compared["judged"] <= len(states) - compared["dask_waits"]
 
 
+def test_a_comparison_that_fails_harms_nobody(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.register_plugin(Placement("pas_dg", compare=1.0))
+    plugin: Any = client.cluster.scheduler.plugins["gridwright"]
+    plugin.placer.hooks.stock_choice = lambda task: task.nothing
+    assert client.gather(client.map(abs, range(20))) == list(range(20))
+    assert caplog.text.count("no longer compared: AttributeError") == 1
+    assert plugin.placer is not None
+
+
 @pytest.mark.parametrize("share", [-0.1, 2, "all"])
 def test_wrong_shares(share: Any) -> None:
     with pytest.raises(InputError, match=r"compare is .*; expected a share"):

@@ -146,19 +146,18 @@ def good_for(rate: Floats, plan: Floats) -> list[int]:
 
     >>> good_for(np.array([[4.0, 1.0], [2.0, 3.0]]), np.ones((2, 2)))
     [0, 1]
+    >>> good_for(np.array([[np.nan, 2.0], [np.nan, 3.0]]), np.array([[1.0, 1.0], [1.0, 0.5]]))
+    [-1, 0]
     """
     known = np.nan_to_num(rate)
     fastest = known.max(axis=1, initial=0.0)[:, None]
     relative = np.divide(known, fastest, out=np.zeros(known.shape), where=fastest > 0.0)
-    found = []
-    for weights, closeness in zip(plan.T, relative.T, strict=True):
-        order = [
-            (round(float(w), 6), float(c), -i)
-            for i, (w, c) in enumerate(zip(weights, closeness, strict=True))
-            if c > 0.0
-        ]
-        found.append(-max(order)[2] if order else -1)
-    return found
+    weight = np.where(relative > 0.0, plan.round(6), -1.0)
+    heaviest = weight == weight.max(axis=0, initial=-1.0)
+    chosen = np.where(heaviest, relative, -1.0)
+    if not len(chosen):
+        return [-1] * plan.shape[1]
+    return np.where((relative > 0.0).any(axis=0), chosen.argmax(axis=0), -1).tolist()
 
 
 def _rows(matrix: Floats) -> list[list[float | None]]:
