@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Programs that may keep their bytecode start sooner, and the tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check test lint bench numba-versions docs clean
+.PHONY: setup demo check test lint bench numba-versions dask-versions docs clean
 
 setup: .venv/ready
 
@@ -48,6 +48,10 @@ bench: setup
 
 numba-versions: setup
 	$(BIN)/python tools/numba_versions.py
+
+# DASK_SOURCE=FOLDER: a clone of distributed, for its tests.
+dask-versions: setup
+	$(BIN)/python tools/dask_versions.py $(if $(DASK_SOURCE),--source $(DASK_SOURCE))
 
 docs: setup
 	$(BIN)/mkdocs build --strict

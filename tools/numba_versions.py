@@ -6,14 +6,11 @@ Each version must pass the tests of the compiler, and must give the same results
 as the last version of the list. Give that one last if you try others.
 """
 
-import os
 import subprocess
 import sys
-import tempfile
-import venv
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from fresh_environment import ROOT, fresh_environment
+
 VERSIONS = ("0.65.1", "0.66.0", "0.67.0", "0.68.0", "0.68.1")
 """The versions that pyproject.toml allows: the last of each minor version, and 0.68.0."""
 TESTS = (
@@ -42,24 +39,18 @@ def main() -> None:
 
 def _tried(version: str) -> tuple[bool, str]:
     """Install the package with a version of Numba, run the tests, and digest simulations."""
-    with tempfile.TemporaryDirectory(prefix="numba-") as folder:
-        venv.create(folder, with_pip=True)
-        python = str(Path(folder) / "bin" / "python")
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        # one after the other: pip would refuse a version that pyproject.toml does not allow
-        for packages in [str(ROOT), *TOOLS], [f"numba=={version}"]:
-            if subprocess.run([*install, *packages], check=False).returncode:
-                return False, ""
-        environment = {key: os.environ[key] for key in os.environ if key != "PYTHONPATH"}
-        environment["XDG_CACHE_HOME"] = str(Path(folder) / "cache")
-        tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
-        passes = subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode == 0
-        environment["GRIDWRIGHT_QUICK_COMPILER"] = "0"
-        simulations = [python, str(ROOT / SIMULATIONS)]
-        done = subprocess.run(
-            simulations, env=environment, stdout=subprocess.PIPE, text=True, check=False
-        )
-        return passes, done.stdout
+    try:
+        with fresh_environment("", TOOLS, [f"numba=={version}"]) as (python, environment):
+            tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
+            passes = subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode == 0
+            environment["GRIDWRIGHT_QUICK_COMPILER"] = "0"
+            simulations = [python, str(ROOT / SIMULATIONS)]
+            done = subprocess.run(
+                simulations, env=environment, stdout=subprocess.PIPE, text=True, check=False
+            )
+            return passes, done.stdout
+    except subprocess.CalledProcessError:
+        return False, ""
 
 
 if __name__ == "__main__":

@@ -62,7 +62,9 @@ def account(
         if number in kept:
             job = kept[number].job
             row.update({str(job.stage): 1, "attempts": job.attempt, "runs": runs[k]})
-        trouble = trouble_with(kept.get(number), kinds[k] in finish, runs[k], tries[k])
+        found = kept.get(number)
+        restarts = deaths_during(found.job, lives, origin) if found is not None else 0
+        trouble = trouble_with(found, kinds[k] in finish, runs[k], tries[k], restarts)
         wrong += [f"job {number} ({kinds[k]}) {trouble}"] * bool(trouble)
     rows = {kind: dict(table[kind]) for kind in sorted(table)}
     return Account(rows, longest_stall(kept, lives, origin), wrong)
@@ -99,7 +101,8 @@ def keyed_account(
             continue
         job = found[0].job
         row.update({str(job.stage): 1, "attempts": job.attempt})
-        trouble = trouble_with(found[0], planned.kind in finish, runs[k], 1)
+        restarts = deaths_during(job, lives, origin)
+        trouble = trouble_with(found[0], planned.kind in finish, runs[k], 1, restarts)
         if not trouble and planned.kind in finish and job.stage != Stage.finished:
             trouble = f"is {job.stage}: {found[0].error[-200:]}"
         wrong += [f"{planned.key} ({planned.kind}) {trouble}"] * bool(trouble)
@@ -113,8 +116,12 @@ def keyed_account(
     return Account(rows, longest_stall(kept, lives, origin), wrong)
 
 
-def trouble_with(kept: Any, finishes: bool, runs: int, tries: int) -> str:
-    """Return what is wrong with an acknowledged job, if anything is."""
+def trouble_with(kept: Any, finishes: bool, runs: int, tries: int, restarts: int) -> str:
+    """Return what is wrong with an acknowledged job, if anything is.
+
+    A job may run once more for each of the grid's ``restarts`` while it had not ended: the journal
+    does not count a job as sent that was sent ahead and is not known to have begun.
+    """
     if kept is None:
         return "was acknowledged and is not in the journal"
     job, lost = kept.job, kept.job.lost + kept.job.timed_out
@@ -126,9 +133,15 @@ def trouble_with(kept: Any, finishes: bool, runs: int, tries: int) -> str:
         return "has finished without having run"
     if job.stage == Stage.failed and finishes and lost == 0:
         return f"has failed: {kept.error[-200:]}"
-    if runs > job.attempt and tries == 1:  # else another job, not acknowledged, did the same
+    # with several tries another job, not acknowledged, did the same
+    if runs > job.attempt + restarts and tries == 1:
         return f"ran {runs} times and was sent {job.attempt} times"
     return ""
+
+
+def deaths_during(job: Any, lives: Sequence[Sequence[float]], origin: float) -> int:
+    """Count how often the grid ended between the submission and the end of a job."""
+    return sum(job.submitted <= ended - origin <= job.settled for _, ended in lives)
 
 
 def read(path: Path) -> tuple[dict[int, Any], Counter[int], float]:

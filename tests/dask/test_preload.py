@@ -1,5 +1,6 @@
 """Placement that the scheduler's side switches on: ``dask scheduler --preload gridwright.dask``."""
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from distributed import Client, LocalCluster, get_worker
 
 import dask
 from gridwright import InputError
+from gridwright.dask.status import ask
 
 pytestmark = pytest.mark.slow
 
@@ -76,6 +78,21 @@ def test_a_configuration_switches_it_on() -> None:
     ):
         assert client.run_on_scheduler(settings) == ("kpb:k=1", "host", None)
         assert client.submit(where, 1).result(timeout=30) == 0
+
+
+def test_a_cluster_with_a_policy_in_one_command() -> None:
+    command = [sys.executable, "-m", "gridwright", "dask", "workers", "--local", "2", "--port", "0"]
+    command += ["--policy", "mct", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            address = json.loads(running.stdout.readline())["address"]
+            with Client(address, timeout=60) as client:
+                assert set(client.gather(client.map(where, range(20)))) == {"1", "2"}
+            found = ask(address)
+            assert (found["policy"], found["placed"]["dask"]) == ("mct", 0)
+        finally:
+            running.terminate()
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ import json
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 pytest.importorskip("distributed")
 from distributed import Client, LocalCluster, get_worker
 
+import dask
 from gridwright import InputError
 from gridwright.cli.main import run
 from gridwright.dask import Placement
@@ -94,6 +97,49 @@ def test_status_of_a_plugin_that_is_off(client: Client, capsys: pytest.CaptureFi
     assert ask(address)["why_off"] == "the plugin is not registered"
 
 
+def read(client: Client, path: str) -> str:
+    port = client.cluster.scheduler.http_server.port
+    with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_page_in_a_browser(client: Client, browser: Any) -> None:
+    client.register_plugin(Placement("mct"))
+    client.unregister_scheduler_plugin("gridwright")
+    client.register_plugin(Placement("pas_dg", compare=1.0))  # its pages are there already
+    name = "<i id=evil>&'\""
+    with dask.annotate(gridwright=name):  # type: ignore[attr-defined]
+        client.gather(client.map(abs, range(30)))
+    work(client)
+    assert json.loads(read(client, "json/gridwright.json"))["classes"][0]["name"] == name
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{client.cluster.scheduler.http_server.port}/gridwright")
+    assert page.locator("thead th").all_inner_texts()[3:] == [name, "render", "crunch"]
+    assert page.locator("td.rate").count() == 6
+    assert page.locator("#evil").count() == 0
+    assert "Dask would have chosen the same worker" in page.inner_text("main")
+    client.unregister_scheduler_plugin("gridwright")
+    page.wait_for_selector(".off")  # it refreshes itself
+    assert "the plugin is not registered" in page.inner_text("main")
+
+
+def test_pages_follow_the_prefix_of_the_dashboard() -> None:
+    with (
+        LocalCluster(
+            n_workers=0,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"http_prefix": "/my/dask"},
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.register_plugin(Placement("mct"))
+        assert "No task has come yet" in read(client, "my/dask/gridwright")
+        assert json.loads(read(client, "my/dask/json/gridwright.json"))["policy"] == "mct"
+        with pytest.raises(HTTPError, match="404"):
+            read(client, "gridwright")
+
+
 @pytest.mark.parametrize("saturation", [1.1, float("inf")])
 def test_comparison_with_dask(client: Client, saturation: float) -> None:
     """What Dask would do is asked for every decision; asking changes nothing."""
@@ -125,6 +171,17 @@ def test_comparison_with_dask(client: Client, saturation: float) -> None:
     assert all(states)
     assert 0 < compared["same"] <= len(states) - compared["dask_waits"]
     assert 0 < compared["judged"] <= len(states) - compared["dask_waits"]
+
+
+def test_a_comparison_that_fails_harms_nobody(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.register_plugin(Placement("pas_dg", compare=1.0))
+    plugin: Any = client.cluster.scheduler.plugins["gridwright"]
+    plugin.placer.hooks.stock_choice = lambda task: task.nothing
+    assert client.gather(client.map(abs, range(20))) == list(range(20))
+    assert caplog.text.count("no longer compared: AttributeError") == 1
+    assert plugin.placer is not None
 
 
 @pytest.mark.parametrize("share", [-0.1, 2, "all"])

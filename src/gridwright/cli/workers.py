@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Json, OldConnect, option
+from .options import Json, OldConnect, option, policy_option
 from .output import MANY_COLUMNS, UNKNOWN, counted, finish, known, print_json, show
 from .packages import model
 
@@ -38,6 +38,9 @@ def workers(
     port: Annotated[
         int, option("Port that the new scheduler listens on; 0 for any free port.")
     ] = 8786,
+    policy: Annotated[
+        str | None, policy_option("Policy that places the tasks of all clients; by default Dask.")
+    ] = None,
     tls_ca_file: CaFile = None,
     tls_cert: Certificate = None,
     tls_key: Key = None,
@@ -71,10 +74,21 @@ def workers(
             print(f"{these} at {address}; Ctrl-C stops {'it' if count == 1 else 'them'}")
         sys.stdout.flush()  # scripts wait for this line
 
-    if on is not None:
-        join(names, on, tls, ready)
+    if on is None:
+        serve(names, host, port, tls, ready, plugins=_plugins(policy))
+    elif policy is not None:
+        raise model.InputError("--policy is for a new scheduler; give it without --on")
     else:
-        serve(names, host, port, tls, ready)
+        join(names, on, tls, ready)
+
+
+def _plugins(policy: str | None) -> list[Any]:
+    """Return the plugins of a scheduler whose tasks a policy places, or Dask itself."""
+    if policy is None:
+        return []
+    from ..dask import Placement
+
+    return [Placement(policy)]
 
 
 def _tls(*files: str | None) -> Any:

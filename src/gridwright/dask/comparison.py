@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from random import Random
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from ..grid.executors import dask_internals as internals
 from ..model import InputError
 from .placer import DaskPlacer
+
+WARN = logging.getLogger("gridwright.dask").warning
 
 
 def check_share(share: Any) -> float:
@@ -41,6 +44,13 @@ class Comparison:
         """Compare the worker of a task, which is about to be sent, with Dask's choice."""
         if self._random.random() >= self.share:
             return
+        try:
+            self._compare(task, worker)
+        except Exception as error:  # the scheduler must not notice
+            self.placer.hooks.watch = None
+            WARN("decisions are no longer compared: %s: %s", type(error).__name__, error)
+
+    def _compare(self, task: Any, worker: Any) -> None:
         stock = self.placer.hooks.stock_choice(task)
         self.sampled += 1
         self.same += stock is worker

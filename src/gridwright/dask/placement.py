@@ -14,7 +14,7 @@ from distributed import SchedulerPlugin
 from ..experiments.serialise import pack, unpack
 from ..grid.executors import dask_internals as internals
 from ..policies import Policy, check_central, find
-from . import status
+from . import page, status
 from .book import compile_policy
 from .comparison import Comparison, check_share
 from .learning import Groups, Memory, check_groups
@@ -88,6 +88,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
         """Begin to place the tasks of a scheduler."""
         self._begin()
         internals.answer(scheduler, status.NAME, lambda: status.status(scheduler))
+        page.add_to(scheduler)
         missing = internals.missing_for_placing(scheduler)
         if missing:
             self.why_off = f"this version of distributed lacks {', '.join(missing)}"

@@ -28,6 +28,8 @@ from .learning import KEEP, MOST_CLASSES, OTHER, WINDOW, Arrivals, Groups, Memor
 
 AHEAD = 10
 """The most tasks that a thread may have ahead, if they are short."""
+BRIEF = 0.03
+"""Seconds up to which a task is short: the way to its worker and back is much of its time."""
 LEARN_EVERY = 0.02
 """Seconds between checks of what is assumed."""
 MIX = 0.2
@@ -60,7 +62,7 @@ class DaskPlacer:
         start = monotonic()
         self.book = PlacedBook(policy, start, is_compiled=is_compiled)
         self.book.plans_beside = lambda: True
-        self.book.ahead.most = AHEAD
+        self.book.ahead.most, self.book.ahead.brief = AHEAD, BRIEF
         corrections = Corrections(arrivals=False, overhead=False, availability=False)
         self.beliefs = Beliefs(self.book, corrections, guessed=True, keep=KEEP, hopeful=True)
         self.learner = self.beliefs.learner
@@ -453,6 +455,7 @@ class DaskPlacer:
         if now - self._learnt < LEARN_EVERY or not len(self.classes):
             return
         self._learnt = now
+        self.beliefs.has_news |= self.learner.forget(now)
         if self.beliefs.has_news:
             self._take(self.beliefs.correct_rates(now)[0])
             tried = self.learner.count > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -145,23 +146,30 @@ def good_for(rate: Floats, plan: Floats) -> list[int]:
 
     >>> good_for(np.array([[4.0, 1.0], [2.0, 3.0]]), np.ones((2, 2)))
     [0, 1]
+    >>> good_for(np.array([[np.nan, 2.0], [np.nan, 3.0]]), np.array([[1.0, 1.0], [1.0, 0.5]]))
+    [-1, 0]
     """
     known = np.nan_to_num(rate)
     fastest = known.max(axis=1, initial=0.0)[:, None]
     relative = np.divide(known, fastest, out=np.zeros(known.shape), where=fastest > 0.0)
-    found = []
-    for weights, closeness in zip(plan.T, relative.T, strict=True):
-        order = [
-            (round(float(w), 6), float(c), -i)
-            for i, (w, c) in enumerate(zip(weights, closeness, strict=True))
-            if c > 0.0
-        ]
-        found.append(-max(order)[2] if order else -1)
-    return found
+    weight = np.where(relative > 0.0, plan.round(6), -1.0)
+    heaviest = weight == weight.max(axis=0, initial=-1.0)
+    chosen = np.where(heaviest, relative, -1.0)
+    if not len(chosen):
+        return [-1] * plan.shape[1]
+    return np.where((relative > 0.0).any(axis=0), chosen.argmax(axis=0), -1).tolist()
 
 
 def _rows(matrix: Floats) -> list[list[float | None]]:
-    return [[_rounded(value) for value in row] for row in matrix.tolist()]
+    """Return the rows of a matrix with six digits; None in place of what is not finite.
+
+    >>> _rows(np.array([[1234.5678, np.nan], [0.0, 1 / 3000]]))
+    [[1234.57, None], [0.0, 0.000333333]]
+    """
+    size = np.abs(np.where(np.isfinite(matrix) & (matrix != 0.0), matrix, 1.0))
+    unit = 10.0 ** (5.0 - np.floor(np.log10(size)))
+    rounded = np.where(np.isfinite(matrix), np.round(matrix * unit) / unit, np.nan)
+    return [[None if each != each else each for each in row] for row in rounded.tolist()]
 
 
 def _rounded(value: float) -> float | None:
@@ -171,7 +179,9 @@ def _rounded(value: float) -> float | None:
 
 def ask(address: str, security: Any = None) -> Table:
     """Return the status of the scheduler at an address, ``tcp://HOST:PORT``."""
-    return asyncio.run(_ask(address, security_of(address, security)))
+    asked = _ask(address, security_of(address, security))
+    with ThreadPoolExecutor(1) as thread:  # the caller may run an event loop
+        return thread.submit(asyncio.run, asked).result()
 
 
 async def _ask(address: str, security: Any) -> Table:

@@ -38,6 +38,9 @@ class Ahead:
         self.most = 0
         """How many jobs a machine may have ahead: 0 unless the executor can call them back."""
         self.short, self.span = SHORT, SPAN
+        self.brief = SHORT
+        """A job that should take longer than this many seconds is followed only by one of many that
+        wait: more than there are machines. Otherwise the next free machine is the better one."""
         self.measured: Callable[[int, int], float] = lambda task_class, machine: math.inf
         """Returns how long jobs of a class took on a machine, without the way there and back."""
         self.queues: list[deque[Job]] = [deque() for _ in range(len(book.machines))]
@@ -76,6 +79,8 @@ class Ahead:
             return False
         if queue:
             return self._work[machine] < self.span
+        if running.expected >= self.brief and not self.book.own[machine]:
+            return self.book.is_crowded() and running.expected < self.short
         return 0.0 < running.expected < self.short
 
     def _is_late(self, running: Job) -> bool:

@@ -161,6 +161,8 @@ class Beliefs:
         return self.book.believe(now, availability=shares.tolist())
 
 
+HALF_LIFE = 600.0
+"""Seconds after which a measurement counts half, if old ones are to be forgotten."""
 FEW = 2.0
 """Jobs on a machine that count as much as all jobs of their class elsewhere."""
 
@@ -205,6 +207,11 @@ class Learner:
             self._add_slot(hosts[j] if hosts else "")
         self.arrived, self._came = np.zeros(len(prior)), 0
         self.warm: set[tuple[int, int]] = set()
+        self._cold: set[tuple[int, int]] = set()
+        """Classes and machines of which one job has run."""
+        self._recent: set[int] = set()
+        """Classes of which a job has run since the last check of what to forget."""
+        self._forgot = start
         self.awake: set[int] = set()
         self._looked = start
 
@@ -245,20 +252,44 @@ class Learner:
         """Note how long a job would have taken with the machine's whole CPU.
 
         Ignore times that are not finite, and, with guessed rates, the first job of a class on a
-        machine, which may have had caches to fill.
+        machine, which may have had caches to fill. A hopeful learner ignores it from the second on.
         """
         if not math.isfinite(time):
             return
-        if self.guessed and (task_class, machine) not in self.warm:
+        where = (task_class, int(self.host[machine]))
+        if self.hopeful:
+            self._recent.add(task_class)
+            if not self.count[where]:
+                self._cold.add(where)
+            elif where in self._cold:  # the second one counts in place of the first
+                self._cold.discard(where)
+                self.count[where] = self.time[where] = 0.0
+        elif self.guessed and (task_class, machine) not in self.warm:
             self.warm.add((task_class, machine))
             return
-        where = (task_class, self.host[machine])
         if self.count[where] >= self.keep:
             share = (self.keep - 1.0) / self.count[where]
             self.count[where] *= share
             self.time[where] *= share
         self.count[where] += 1
         self.time[where] += max(time, 1e-9)
+
+    def forget(self, now: float) -> bool:
+        """Let old measurements count less; return whether a machine is to be tried again.
+
+        This concerns classes that run, perhaps on other machines: one that has become faster would
+        otherwise never be noticed.
+        """
+        elapsed = now - self._forgot
+        if elapsed < HALF_LIFE / 60.0:
+            return False
+        self._forgot, rows = now, sorted(self._recent)
+        self._recent.clear()
+        share = 0.5 ** (min(elapsed, HALF_LIFE) / HALF_LIFE)
+        fade = (self.count[rows] > 0.0) & (self.count[rows] * share < 0.5)
+        for each in (self.count, self.time):
+            each[rows] = np.where(fade, 0.0, each[rows] * share)
+        return bool(fade.any())
 
     def duration(self, task_class: int, machine: int) -> float:
         """Return how long jobs of a class took on a machine; infinite if none has run there."""

@@ -211,6 +211,10 @@ class GridState:
         able &= (self.plan[task_class] > 0.0) & (self.nominal[task_class] > 0.0)
         return tuple(np.flatnonzero(able).tolist())
 
+    def is_crowded(self) -> bool:
+        """Tell whether more jobs wait than there are machines."""
+        return int(self.seen_waiting.sum()) > len(self.running)
+
     def can_take(self, machine: int) -> bool:
         """Tell whether a machine is up and takes jobs."""
         return bool(self.up[machine]) and not bool(self.closed[machine])

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,15 +39,24 @@ class _Place:
 
 
 def serve(
-    names: list[str], host: str, port: int, tls: Tls | None, ready: Callable[[str], None]
+    names: list[str],
+    host: str,
+    port: int,
+    tls: Tls | None,
+    ready: Callable[[str], None],
+    *,
+    plugins: Sequence[Any] = (),
 ) -> None:
-    """Run a scheduler and its workers until a signal; call ``ready`` when all are there."""
+    """Run a scheduler and its workers until a signal; call ``ready`` when all are there.
+
+    ``plugins`` are those of the scheduler.
+    """
     host = host.strip("[]")
     _refuse_open(host, tls)
     host = _bracketed(host)
     address = f"{'tls' if tls else 'tcp'}://{host}:{port}"
     place = _Place(address, security_of(address, tls.options() if tls else None), host)
-    _run(_serve(place, names, ready))
+    _run(_serve(place, names, ready, plugins))
 
 
 def join(names: list[str], address: str, tls: Tls | None, ready: Callable[[str], None]) -> None:
@@ -98,7 +107,9 @@ def _run(what: Any) -> None:
         asyncio.run(what)
 
 
-async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) -> None:
+async def _serve(
+    place: _Place, names: list[str], ready: Callable[[str], None], plugins: Sequence[Any]
+) -> None:
     from distributed import Scheduler
 
     stop = _stop_signal()
@@ -111,6 +122,7 @@ async def _serve(place: _Place, names: list[str], ready: Callable[[str], None]) 
             security=place.security,
             dashboard=False,
             dashboard_address="127.0.0.1:0",
+            plugins=plugins,
         )
     except (OSError, ValueError, RuntimeError) as error:
         why = error.__cause__ or error

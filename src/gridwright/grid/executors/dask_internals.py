@@ -414,10 +414,11 @@ def answer(scheduler: Any, name: str, function: Any) -> None:
 
 def add_pages(scheduler: Any, pages: list[tuple[str, Any, dict[str, Any]]]) -> bool:
     """Add pages to the dashboard, once; return False if this version has no place for them."""
-    application: Any = getattr(scheduler, "http_application", None)
-    if not hasattr(application, "add_handlers"):
+    try:
+        application = scheduler.http_application
+        there = _paths(application)
+    except AttributeError:
         return False
-    there = _paths(application)
     ends = [(path, end) for path in there for end in ROUTES if path.endswith(end)]
     prefix = ends[0][0].removesuffix(ends[0][1]) if ends else ""
     new = [(f"{prefix}/{path}$", *rest) for path, *rest in pages]
