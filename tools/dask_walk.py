@@ -95,6 +95,7 @@ class Walk:
         """Run the scheduler, and end it and its workers."""
         path = self.folder / "scheduler.json"
         words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        words += ["--dashboard-address", "127.0.0.1:0"]
         with self.process("scheduler", *words, "--scheduler-file", str(path)) as scheduler:
             try:
                 while not path.exists() or not path.read_text().strip():
