@@ -28,6 +28,8 @@ from .learning import KEEP, MOST_CLASSES, OTHER, WINDOW, Arrivals, Groups, Memor
 
 AHEAD = 10
 """The most tasks that a thread may have ahead, if they are short."""
+AHEAD_IN_GRAPHS = 1
+"""The same while others need the result of a task that waits: it would wait in memory."""
 BRIEF = 0.03
 """Seconds up to which a task is short: the way to its worker and back is much of its time."""
 LEARN_EVERY = 0.02
@@ -92,6 +94,8 @@ class DaskPlacer:
         self._open: set[Any] = set()
         self._spare: list[int] = []
         """Slots of workers that have left."""
+        self._needed: set[int] = set()
+        """Jobs whose results other tasks need."""
         self._coming: set[Any] = set()
         """Tasks that return to the queue."""
         self._sends: deque[tuple[int, int]] = deque()
@@ -154,6 +158,9 @@ class DaskPlacer:
             options = Options(priority=priority) if priority else PLAIN
             if task.dependencies and not self.hooks.stock_is_root(task):
                 self.book.moves[number] = self._moves(task)
+            if task.dependents:
+                self._needed.add(number)
+                self.book.ahead.most = AHEAD_IN_GRAPHS
             self._take(self.book.submit(now, number, row, options))
             if self._sends and self._sends[-1][0] == number:
                 _, machine = self._sends.pop()
@@ -246,6 +253,7 @@ class DaskPlacer:
             self.numbers.clear()
             self.tasks.clear()
             self.book.moves.clear()
+            self._needed.clear()
             self._sends.clear()
 
     # events of the book
@@ -294,6 +302,9 @@ class DaskPlacer:
         now, number = self._begin(), self.numbers.pop(key)
         self.tasks.pop(number, None)
         self.book.moves.pop(number, None)
+        if number in self._needed:
+            self._needed.discard(number)
+            self.book.ahead.most = AHEAD_IN_GRAPHS if self._needed else AHEAD
         job = self.book.jobs.get(number)
         if job is None:
             return
