@@ -29,7 +29,7 @@ class Pauses(NamedTuple):
     """The longest pauses of an event loop, in seconds."""
 
     hook: float
-    """The longest single call of the plugin's hooks, in CPU time of the event loop's thread."""
+    """The longest single call of the plugin, in CPU time of the event loop's thread."""
     hook_name: str
     loop: float
     """The longest that the event loop did anything at a stretch, in CPU time of its thread."""
@@ -63,7 +63,7 @@ async def _pauses(plugin: Any) -> Pauses:
             await asyncio.sleep(0.01)
         hooks.clear()
         loop = Stopwatch()
-        with timed_callbacks(loop):
+        with timed_callbacks(loop, hooks):
             begin = perf_counter()
             script = asyncio.create_task(asyncio.to_thread(submit, scheduler.address))
             while scheduler.transition_counter < 2 * TASKS:
@@ -256,13 +256,17 @@ def time_hooks(scheduler: Any, plugin: Any, watch: Stopwatch) -> None:
 
 
 @contextmanager
-def timed_callbacks(watch: Stopwatch) -> Iterator[None]:
-    """Time whatever the event loop of this thread does at a stretch."""
+def timed_callbacks(watch: Stopwatch, hooks: Stopwatch) -> Iterator[None]:
+    """Time whatever the event loop of this thread does at a stretch, and what of it is ours."""
     handle: Any = asyncio.Handle
     run = handle._run
 
     def timed(self: Any) -> None:
-        watch.time(str(self), run, self)
+        call = self._callback
+        if str(getattr(call, "__module__", "")).startswith("gridwright"):
+            watch.time("", hooks.time, call.__qualname__, run, self)
+        else:
+            watch.time("", run, self)
 
     handle._run = timed
     try:

@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import Any
 
 from dask_walk_load import KIND_NAMES, LIMIT, SCENARIOS, Load
@@ -58,8 +58,8 @@ class Walk:
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.paused: dict[str, float] = {}
         """When a paused worker is resumed."""
-        self.stopped: dict[str, float] = {}
-        """When a stopped process continues."""
+        self.stopped: set[str] = set()
+        """Workers whose processes are stopped."""
         self.number = 0
 
     def run(self) -> None:
@@ -95,6 +95,7 @@ class Walk:
         """Run the scheduler, and end it and its workers."""
         path = self.folder / "scheduler.json"
         words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        words += ["--dashboard-address", "127.0.0.1:0"]
         with self.process("scheduler", *words, "--scheduler-file", str(path)) as scheduler:
             try:
                 while not path.exists() or not path.read_text().strip():
@@ -174,9 +175,17 @@ class Walk:
     def freeze(self) -> None:
         """Stop a worker's process for a moment."""
         if (chosen := self.chosen(rock=True)) and chosen[0] not in self.stopped:
-            self.workers[chosen[0]].send_signal(signal.SIGSTOP)
-            self.stopped[chosen[0]] = time.time() + self.rng.expovariate(1)
+            name, process = chosen[0], self.workers[chosen[0]]
+            process.send_signal(signal.SIGSTOP)
+            self.stopped.add(name)
+            # whatever the walk does meanwhile: it may wait for this worker
+            Timer(self.rng.expovariate(1), self.thaw, [name, process]).start()
             self.done["stopped"] += 1
+
+    def thaw(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        """Let a stopped process continue."""
+        process.send_signal(signal.SIGCONT)
+        self.stopped.discard(name)
 
     def change_speed(self) -> None:
         """Make a worker faster or slower."""
@@ -186,14 +195,9 @@ class Walk:
             self.done["changed speed"] += 1
 
     def let_resume(self, now: float) -> None:
-        """Let workers resume that were stopped or paused for long enough."""
-        for name in [name for name, until in self.stopped.items() if until <= now]:
-            del self.stopped[name]
-            self.workers[name].send_signal(signal.SIGCONT)
+        """Let workers resume that were paused for long enough."""
         there = self.addresses()
         for name in [name for name, until in self.paused.items() if until <= now]:
-            if name in self.stopped:
-                continue
             del self.paused[name]
             if name in there:
                 self.ask(there[name], set_status, status="running")
@@ -285,8 +289,16 @@ def set_speed(factors: dict[str, float], dask_worker: Any) -> None:
 
 
 def tasks_left(dask_scheduler: Any) -> list[str]:
-    """Return the tasks that a scheduler has."""
-    return [repr(task) for task in dask_scheduler.tasks.values()]
+    """Return the tasks that a scheduler has.
+
+    Dask itself keeps the result of a task that has ended before it was told to forget it.
+    """
+    forgets = dask_scheduler.clients.get("fire-and-forget")
+    return [
+        repr(task)
+        for task in dask_scheduler.tasks.values()
+        if not (task.state == "memory" and task.who_wants == {forgets})
+    ]
 
 
 def wrong_with_placement(dask_scheduler: Any) -> list[str]:

@@ -362,11 +362,20 @@ def late(load: Load, futures: Sequence[Any], what: str) -> HangError:
 
 
 def describe(dask_scheduler: Any, keys: Sequence[str]) -> list[str]:
-    tasks = [dask_scheduler.tasks.get(key) for key in keys]
-    return [
-        repr(task) if task is None else f"{task!r} on {task.processing_on}, {task.waiting_on}"
-        for task in tasks
-    ]
+    """Return the states of tasks that do not end, and of those that they wait for."""
+    asked = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
+    for task in asked:
+        asked += [each for each in task.waiting_on or () if each not in asked]
+    plugin = dask_scheduler.plugins.get("gridwright")
+    placer = plugin.placer if plugin is not None else None
+    said = []
+    for task in asked:
+        number = placer.numbers.get(task.key) if placer is not None else None
+        job = placer.book.jobs.get(number) if placer is not None else None
+        ours = f", job {job}, ours {number in placer.tasks}" if placer and job else f", {number}"
+        if task.state != "waiting" or not task.waiting_on:
+            said.append(f"{task!r} on {task.processing_on}{ours}")
+    return said[:20]
 
 
 def describe_worker(keys: Sequence[str], dask_worker: Any) -> str:

@@ -208,13 +208,17 @@ class DaskPlacer:
         job = self.book.jobs.get(number) if number is not None else None
         if self.is_off or number is None or job is None:
             return
+        task = self.tasks[number]
         self._coming.add(key)
         try:
-            self.hooks.queue(self.tasks[number], stimulus)
+            self.hooks.queue(task, stimulus)
         finally:
             self._coming.discard(key)
         with self._guarded():
-            self._take(self.book.returned(self._begin(), number, job.attempt))
+            if task.state == "queued":
+                self._take(self.book.returned(self._begin(), number, job.attempt))
+            else:  # nobody wants it any more, an input is lost, or Dask has sent it elsewhere
+                self._give_up(task)
         self.turn(stimulus)
 
     def stays(self, key: Any) -> None:
@@ -282,7 +286,15 @@ class DaskPlacer:
             self._follow_workers(now)
         return now
 
+    def _give_up(self, task: Any) -> None:
+        """Forget the job of a task that is not in the queue; it may run where Dask has sent it."""
+        self._end(task.key, "released", {})
+        if task.state == "processing":
+            self._occupy(task)
+
     def _enter(self, task: Any) -> int:
+        if task.key in self.numbers:  # otherwise its earlier job would occupy a slot for ever
+            self._end(task.key, "released", {})
         number = self.numbers[task.key] = next(self._numbers)
         return number
 
@@ -352,8 +364,11 @@ class DaskPlacer:
         while self._sends:
             number, machine = self._sends.popleft()
             task, job = self.tasks.get(number), self.book.jobs.get(number)
-            if task is None or job is None or job.machine != machine or task.state != "queued":
+            if task is None or job is None or job.machine != machine:
                 continue  # it has ended meanwhile
+            if task.state != "queued":
+                self._give_up(task)
+                continue
             worker = self.worker[machine]
             if worker in running:
                 self.book.moves.pop(number, None)
