@@ -19,6 +19,10 @@ KEEP = 200.0
 """About how many of the last tasks of a class on a worker count for its rate."""
 WINDOW = 20.0
 """Seconds over which arrival rates are measured; older arrivals count ever less."""
+MIX = 0.2
+"""A plan is made when the expected arrivals of a class change by this part of them."""
+RARE = 1e-3
+"""The share of a class of which nothing comes or waits."""
 MOST_CLASSES = 64
 """Tasks of further kinds are one class."""
 OTHER = "other"
@@ -63,6 +67,7 @@ class Arrivals:
     def __init__(self, start: float) -> None:
         self.start = self._now = start
         self._count = np.zeros(0)
+        self._planned = np.zeros(0)
 
     def came(self, task_class: int, now: float) -> None:
         """Note an arrival."""
@@ -74,6 +79,21 @@ class Arrivals:
         self._age(now, classes)
         seen = WINDOW * -math.expm1(-max(now - self.start, 1.0) / WINDOW)
         return self._count[:classes] / seen
+
+    def expected(self, waiting: Floats, now: float) -> Floats | None:
+        """Return the arrivals a second to plan for, or None if they are about as before.
+
+        What waits is to be done within the window in which arrivals are measured.
+        """
+        rates = self.rates(len(waiting), now) + waiting / WINDOW
+        if not (total := float(rates.sum())):
+            return None
+        rates = np.maximum(rates, RARE * total)
+        old = np.pad(self._planned, (0, len(rates) - len(self._planned)))
+        if not (np.abs(rates - old) > MIX * np.maximum(old, 0.05 * total)).any():
+            return None
+        self._planned = rates
+        return rates
 
     def _age(self, now: float, classes: int) -> None:
         if len(self._count) < classes:

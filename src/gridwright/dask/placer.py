@@ -24,22 +24,20 @@ from ..grid.settings import Corrections
 from ..grid.turn import Planned, Planning
 from ..policies import Policy
 from .book import PlacedBook
-from .learning import KEEP, MOST_CLASSES, OTHER, WINDOW, Arrivals, Groups, Memory, group_of
+from .learning import KEEP, MOST_CLASSES, OTHER, RARE, Arrivals, Groups, Memory, group_of
 
 AHEAD = 10
 """The most tasks that a thread may have ahead, if they are short."""
+AHEAD_IN_GRAPHS = 1
+"""The same while others need the result of a task that waits: it would wait in memory."""
 BRIEF = 0.03
 """Seconds up to which a task is short: the way to its worker and back is much of its time."""
 LEARN_EVERY = 0.02
 """Seconds between checks of what is assumed."""
-MIX = 0.2
-"""A plan is made when the share of a class in the work changes by this part of it."""
 SHARE = 0.25
 """Dask places a task itself if moving its inputs takes more than this part of its execution."""
 LATENCY = 0.005
 """Seconds that moving the inputs of a task takes at least."""
-RARE = 1e-3
-"""The share of a class of which nothing comes or waits."""
 FIRST = 0.005
 """Seconds that a task is assumed to take if none of its class has run."""
 
@@ -92,6 +90,8 @@ class DaskPlacer:
         self._open: set[Any] = set()
         self._spare: list[int] = []
         """Slots of workers that have left."""
+        self._needed: set[int] = set()
+        """Jobs whose results other tasks need."""
         self._coming: set[Any] = set()
         """Tasks that return to the queue."""
         self._sends: deque[tuple[int, int]] = deque()
@@ -100,7 +100,6 @@ class DaskPlacer:
         self._least: dict[int, float] = {}
         """The shortest mean duration of each class on a worker."""
         self._learnt = 0.0
-        self._mix = np.zeros(0)
         self._plan_again = 0.0
         self._plan_begun = 0.0
         self._is_turning = False
@@ -154,6 +153,9 @@ class DaskPlacer:
             options = Options(priority=priority) if priority else PLAIN
             if task.dependencies and not self.hooks.stock_is_root(task):
                 self.book.moves[number] = self._moves(task)
+            if task.dependents:
+                self._needed.add(number)
+                self.book.ahead.most = AHEAD_IN_GRAPHS
             self._take(self.book.submit(now, number, row, options))
             if self._sends and self._sends[-1][0] == number:
                 _, machine = self._sends.pop()
@@ -250,6 +252,7 @@ class DaskPlacer:
             self.numbers.clear()
             self.tasks.clear()
             self.book.moves.clear()
+            self._needed.clear()
             self._sends.clear()
 
     # events of the book
@@ -306,6 +309,9 @@ class DaskPlacer:
         now, number = self._begin(), self.numbers.pop(key)
         self.tasks.pop(number, None)
         self.book.moves.pop(number, None)
+        if number in self._needed:
+            self._needed.discard(number)
+            self.book.ahead.most = AHEAD_IN_GRAPHS if self._needed else AHEAD
         job = self.book.jobs.get(number)
         if job is None:
             return
@@ -473,20 +479,10 @@ class DaskPlacer:
         self.beliefs.has_news |= self.learner.forget(now)
         if self.beliefs.has_news:
             self._take(self.beliefs.correct_rates(now)[0])
-            tried = self.learner.count > 0
-            mean = np.where(
-                tried, self.learner.time / np.where(tried, self.learner.count, 1), np.inf
-            )
+            count, time = self.learner.count, self.learner.time
+            mean = np.where(count > 0.0, time / np.where(count > 0.0, count, 1.0), np.inf)
             least = mean.min(axis=1, initial=np.inf)
             self._least = {i: float(t) for i, t in enumerate(least) if t < np.inf}
-        waiting = self.book.classes["waiting"] / WINDOW
-        rates = self.arrivals.rates(len(self.classes), now) + waiting
-        total = rates.sum()
-        if total <= 0.0:
-            return
-        rates = np.maximum(rates, RARE * total)
-        old = self._mix if len(self._mix) == len(rates) else np.zeros(len(rates))
-        change = np.abs(rates - old) > MIX * np.maximum(old, 0.05 * total)
-        if change.any():
-            self._mix = rates
-            self._take(self.book.believe(now, arrivals=rates.tolist()))
+        work = self.arrivals.expected(self.book.classes["waiting"], now)
+        if work is not None:
+            self._take(self.book.believe(now, arrivals=work.tolist()))

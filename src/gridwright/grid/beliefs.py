@@ -165,6 +165,8 @@ HALF_LIFE = 600.0
 """Seconds after which a measurement counts half, if old ones are to be forgotten."""
 FEW = 2.0
 """Jobs on a machine that count as much as all jobs of their class elsewhere."""
+HOPE = 0.5
+"""The same for a learner that tries every machine on purpose."""
 
 
 class Learner:
@@ -352,7 +354,7 @@ class Learner:
     def _measured(self) -> Floats:
         able, given, trust = self.prior > 0, self.prior, self.trust
         if self.guessed and self.count.any():
-            trust = FEW
+            trust = HOPE if self.hopeful else FEW
             ran, spent = self.count.sum(axis=1), self.time.sum(axis=1)
             usual = np.where(ran > 0, ran / np.where(ran > 0, spent, 1.0), ran.sum() / spent.sum())
             given = np.broadcast_to(usual[:, None], able.shape)
