@@ -37,10 +37,6 @@ LEFT_OUT = {
     "test_bad_address": "fails without our placement too, where it was tried",
 }
 """Tests that cannot pass with our placement, by name or by their parameters, and why."""
-ORDER = "tasks of one priority start in the order in which they came, not in that of their graph"
-DEFECTS = {"test_graph_execution_width": ORDER, "test_interleave_computations": ORDER}
-"""Tests that our placement should pass, and does not yet."""
-
 if POLICY:
     _init = Scheduler.__init__
 
@@ -64,13 +60,11 @@ if POLICY:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that are named above; expect the defects."""
+    """Leave out the tests that are named above."""
     out = []
     for item in items:
         name, _, parameters = item.name.partition("[")
         if name in LEFT_OUT or parameters.rstrip("]") in LEFT_OUT:
             out.append(item)
-        elif POLICY and name in DEFECTS:
-            item.add_marker(pytest.mark.xfail(reason=DEFECTS[name]))
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]

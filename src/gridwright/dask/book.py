@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..compiler.link import entry
 from ..grid.beliefs import Floats
 from ..grid.book import Book
+from ..grid.executors import dask_internals as internals
 from ..policies import PUSH, Policy
 
 LOG = logging.getLogger("gridwright.dask").info
+
+
+LATENCY = 0.01
+"""Seconds that moving the inputs of a task takes at least."""
 
 
 class PlacedBook(Book):
@@ -57,3 +64,12 @@ def compile_policy(policy: Policy) -> bool:
         LOG("%s runs in plain Python: %s", policy.name, error)
         return False
     return True
+
+
+def times_to_move(scheduler: Any, task: Any, workers: Mapping[Any, Sequence[int]]) -> Floats:
+    """Return the seconds that it takes to move the inputs of a task to the slots of workers."""
+    found = np.zeros(1 + max((max(slots) for slots in workers.values()), default=-1))
+    for worker, slots in workers.items():
+        time = internals.move_time(scheduler, task, worker)
+        found[list(slots)] = time + LATENCY if time > 0.0 else 0.0
+    return found

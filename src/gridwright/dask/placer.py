@@ -17,27 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.beliefs import Beliefs, Floats
+from ..grid.beliefs import Beliefs
 from ..grid.executors import dask_internals as internals
 from ..grid.job import PLAIN, CallBack, Instruction, Options, Send
 from ..grid.settings import Corrections
 from ..grid.turn import Planned, Planning
 from ..policies import Policy
-from .book import PlacedBook
+from .book import LATENCY, PlacedBook, times_to_move
 from .learning import KEEP, MOST_CLASSES, OTHER, RARE, Arrivals, Groups, Memory, group_of
 
 AHEAD = 10
 """The most tasks that a thread may have ahead, if they are short."""
-AHEAD_IN_GRAPHS = 1
-"""The same while others need the result of a task that waits: it would wait in memory."""
 BRIEF = 0.03
 """Seconds up to which a task is short: the way to its worker and back is much of its time."""
 LEARN_EVERY = 0.02
 """Seconds between checks of what is assumed."""
 SHARE = 0.25
 """Dask places a task itself if moving its inputs takes more than this part of its execution."""
-LATENCY = 0.005
-"""Seconds that moving the inputs of a task takes at least."""
 FIRST = 0.005
 """Seconds that a task is assumed to take if none of its class has run."""
 
@@ -90,6 +86,8 @@ class DaskPlacer:
         self._open: set[Any] = set()
         self._spare: list[int] = []
         """Slots of workers that have left."""
+        self._ended: dict[int, str] = {}
+        """Jobs that have ended, until the next turn, and how."""
         self._needed: set[int] = set()
         """Jobs whose results other tasks need."""
         self._coming: set[Any] = set()
@@ -152,10 +150,10 @@ class DaskPlacer:
             priority = internals.priority_of(task)
             options = Options(priority=priority) if priority else PLAIN
             if task.dependencies and not self.hooks.stock_is_root(task):
-                self.book.moves[number] = self._moves(task)
+                self.book.moves[number] = times_to_move(self.scheduler, task, self.workers)
             if task.dependents:
                 self._needed.add(number)
-                self.book.ahead.most = AHEAD_IN_GRAPHS
+                self.book.ahead.most = self.hooks.most_ahead
             self._take(self.book.submit(now, number, row, options))
             if self._sends and self._sends[-1][0] == number:
                 _, machine = self._sends.pop()
@@ -171,6 +169,7 @@ class DaskPlacer:
         try:
             with self._guarded():
                 now = self._begin()
+                self._free_slots(now)
                 self._learn(now)
                 self._take(self.book.send_ahead(now))
                 self._carry_out(stimulus)
@@ -253,6 +252,7 @@ class DaskPlacer:
             self.tasks.clear()
             self.book.moves.clear()
             self._needed.clear()
+            self._ended.clear()
             self._sends.clear()
 
     # events of the book
@@ -299,19 +299,25 @@ class DaskPlacer:
         slots = self.workers.get(worker)
         if slots is None:  # it has just left
             return
-        free = [j for j in slots if self.book.running[j] is None]
-        slot = free[0] if free else min(slots, key=lambda j: self.book.backlog[j])
+        slot = min(slots, key=self._left)
         row = self._row(task, now)
         self._take(self.book.submit(now, self._enter(task), row, pinned=slot))
 
+    def _left(self, machine: int) -> int:
+        """Return how many tasks a slot has that have not ended."""
+        job = self.book.running[machine]
+        has_ended = job is not None and job.number in self._ended
+        return int(self.book.backlog[machine]) - has_ended
+
     def _end(self, key: Any, finish: str, details: dict[str, Any]) -> None:
         """Note that a task has ended, was released, or is lost."""
-        now, number = self._begin(), self.numbers.pop(key)
+        self._begin()
+        number = self.numbers.pop(key)
         self.tasks.pop(number, None)
         self.book.moves.pop(number, None)
         if number in self._needed:
             self._needed.discard(number)
-            self.book.ahead.most = AHEAD_IN_GRAPHS if self._needed else AHEAD
+            self.book.ahead.most = self.hooks.most_ahead if self._needed else AHEAD
         job = self.book.jobs.get(number)
         if job is None:
             return
@@ -322,15 +328,25 @@ class DaskPlacer:
             if slots and math.isfinite(time):
                 where = job.machine if job.machine in slots else slots[0]
                 self.beliefs.ran(job.task_class, where, time)
-        out = None
-        if finish in ("memory", "erred"):
-            out = self.book.finished(now, number, job.attempt, failed=finish == "erred")
-        if out is None:
-            out = self.book.cancel(now, number)
-        self.book.jobs.pop(number, None)
-        self._take(out or [])
-        if finish not in ("memory", "erred"):
-            self._turn_soon()
+        self._ended[number] = finish
+        self._turn_soon()
+
+    def _free_slots(self, now: float) -> None:
+        """Free the slots of tasks that have ended.
+
+        Tasks that need their results, and that Dask places itself, have taken their slots by now.
+        """
+        ended, self._ended = self._ended, {}
+        for number, finish in ended.items():
+            job, out = self.book.jobs.get(number), None
+            if job is None:
+                continue
+            if finish in ("memory", "erred"):
+                out = self.book.finished(now, number, job.attempt, failed=finish == "erred")
+            if out is None:
+                out = self.book.cancel(now, number)
+            self.book.jobs.pop(number, None)
+            self._take(out or [])
 
     def _take(self, said: list[Instruction]) -> None:
         """Keep the instructions of the book until the scheduler can follow them."""
@@ -350,7 +366,8 @@ class DaskPlacer:
 
     def _turn_now(self) -> None:
         self._will_turn = False
-        if self._sends or self._backs or self.book.stale or self.book.ahead.changed:
+        left = (self._ended, self._sends, self._backs, self.book.stale, self.book.ahead.changed)
+        if any(left):
             self.turn(f"gridwright-{monotonic()}")
 
     def _carry_out(self, stimulus: str) -> None:
@@ -457,14 +474,6 @@ class DaskPlacer:
             self._learnt = 0.0
             self._learn(now)
         return self.classes[name]
-
-    def _moves(self, task: Any) -> Floats:
-        """Return the seconds that it takes to move the inputs of a task to each machine."""
-        found = np.zeros(len(self.worker))
-        for worker, machines in self.workers.items():
-            time = internals.move_time(self.scheduler, task, worker)
-            found[machines] = time + LATENCY if time > 0.0 else 0.0
-        return found
 
     def _own_jobs(self, machine: int) -> list[Any]:
         return [j for j in self.book.jobs.values() if j.machine == machine and not j.stage.is_final]

@@ -249,6 +249,8 @@ class PlacingHooks:
             name: scheduler.stream_handlers.get(name) for name in ("long-running", "steal-response")
         }
         self._saturation = scheduler.WORKER_SATURATION
+        self.most_ahead = int(self._saturation > 1.0)
+        """How many tasks a thread may have ahead whose results others need and would wait for."""
         if math.isinf(self._saturation):  # this scheduler would have no queue
             scheduler.WORKER_SATURATION = 1.0
         scheduler.is_rootish = self._is_root
