@@ -23,7 +23,7 @@ def client() -> Iterator[Client]:
     """Yield a client of two workers in this process, with one thread each."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

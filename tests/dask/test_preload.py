@@ -73,7 +73,7 @@ def test_a_configuration_switches_it_on() -> None:
     table = {"policy": "kpb:k=1", "groups": "host", "memory": None}
     with (
         dask.config.set({"distributed.scheduler.preload": "gridwright.dask", "gridwright": table}),
-        LocalCluster(n_workers=1, processes=False, dashboard_address=None) as local,
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as local,
         Client(local) as client,
     ):
         assert client.run_on_scheduler(settings) == ("kpb:k=1", "host", None)
@@ -123,7 +123,7 @@ def test_wrong_settings_stop_the_scheduler(
 def test_wrong_settings_stop_a_cluster_in_a_program() -> None:
     wrong = {"distributed.scheduler.preload": ["gridwright.dask"], "gridwright.policy": "mtc"}
     with dask.config.set(wrong), pytest.raises(RuntimeError, match="failed to start") as raised:
-        LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
     cause: BaseException = raised.value
     while cause.__cause__ is not None:
         cause = cause.__cause__

@@ -53,7 +53,7 @@ class Assignments(SchedulerPlugin):  # type: ignore[misc]
 def client() -> Iterator[Client]:
     with (
         LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
