@@ -155,3 +155,17 @@ def test_a_policy_that_fails_leaves_the_scheduler_working(client: Client, tmp_pa
 def test_wrong_input(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Placement(**given)
+
+
+def test_very_short_tasks_are_left_to_dask(client: Client) -> None:
+    client.register_plugin(Placement("pas_dg"))
+    assert client.gather(client.map(abs, range(-1000, 0))) == list(range(1000, 0, -1))
+    before = placer(client).decisions
+    assert client.gather(client.map(abs, range(1, 301))) == list(range(1, 301))
+    assert placer(client).decisions == before
+    for _ in range(100):
+        if not placer(client).book.jobs:
+            break
+        time.sleep(0.1)
+    assert not placer(client).book.jobs
+    assert not placer(client).numbers

@@ -23,6 +23,12 @@ MIX = 0.2
 """A plan is made when the expected arrivals of a class change by this part of them."""
 RARE = 1e-3
 """The share of a class of which nothing comes or waits."""
+FIRST = 0.005
+"""Seconds that a task is assumed to take if none of its class has run."""
+TINY = 0.002
+"""Tasks that take fewer seconds are placed by Dask: choosing takes longer than it saves."""
+ENOUGH = 10.0
+"""Tasks of a class that must have run for that."""
 MOST_CLASSES = 64
 """Tasks of further kinds are one class."""
 OTHER = "other"
@@ -101,6 +107,28 @@ class Arrivals:
         if now > self._now:
             self._count *= math.exp((self._now - now) / WINDOW)
             self._now = now
+
+
+class Durations:
+    """How long tasks of each class take, as far as it is measured."""
+
+    def __init__(self) -> None:
+        self._least: dict[int, float] = {}
+        self.tiny: frozenset[int] = frozenset()
+        """Classes whose tasks are too short for their place to matter, wherever they ran."""
+
+    def least(self, task_class: int) -> float:
+        """Return the shortest mean duration of a class on a worker."""
+        return self._least.get(task_class, FIRST)
+
+    def update(self, learner: Learner) -> None:
+        """Follow what a learner has measured."""
+        count, time = learner.count, learner.time
+        mean = time / np.where(count > 0.0, count, 1.0)
+        least = np.where(count > 0.0, mean, np.inf).min(axis=1, initial=np.inf)
+        self._least = {i: float(t) for i, t in enumerate(least) if t < np.inf}
+        short = (mean.max(axis=1, initial=0.0) < TINY) & (count.sum(axis=1) >= ENOUGH)
+        self.tiny = frozenset(np.flatnonzero(short).tolist())
 
 
 class Memory:

@@ -24,7 +24,8 @@ from ..grid.settings import Corrections
 from ..grid.turn import Planned, Planning
 from ..policies import Policy
 from .book import LATENCY, PlacedBook, times_to_move
-from .learning import KEEP, MOST_CLASSES, OTHER, RARE, Arrivals, Groups, Memory, group_of
+from .fleet import Fleet
+from .learning import KEEP, MOST_CLASSES, OTHER, RARE, Arrivals, Durations, Groups, Memory
 
 AHEAD = 10
 """The most tasks that a thread may have ahead, if they are short."""
@@ -34,8 +35,8 @@ LEARN_EVERY = 0.02
 """Seconds between checks of what is assumed."""
 SHARE = 0.25
 """Dask places a task itself if moving its inputs takes more than this part of its execution."""
-FIRST = 0.005
-"""Seconds that a task is assumed to take if none of its class has run."""
+HANDED_OVER = 50
+"""The most tasks that a turn hands over to Dask."""
 
 
 class DaskPlacer:
@@ -52,7 +53,7 @@ class DaskPlacer:
         is_compiled: bool,
     ) -> None:
         self.scheduler, self.policy, self.memory = scheduler, policy, memory
-        self.class_of, self.groups = class_of, groups
+        self.class_of = class_of
         start = monotonic()
         self.book = PlacedBook(policy, start, is_compiled=is_compiled)
         self.book.plans_beside = lambda: True
@@ -64,11 +65,9 @@ class DaskPlacer:
         self.arrivals = Arrivals(start)
         self.planning = Planning(self.book, self._planned)
         self.classes: dict[str, int] = {}
-        self.workers: dict[Any, list[int]] = {}
-        """The slots of each worker."""
-        self.worker: list[Any] = []
-        """The worker of each slot."""
-        self.group_columns: dict[str, int] = {}
+        self.fleet = Fleet(self.book, self.beliefs, self.classes, groups, memory)
+        self.workers, self.worker = self.fleet.workers, self.fleet.worker
+        self.group_columns = self.fleet.group_columns
         self.numbers: dict[Any, int] = {}
         """The jobs of tasks, by key."""
         self.tasks: dict[int, Any] = {}
@@ -83,9 +82,6 @@ class DaskPlacer:
         self.closed: Callable[[], None] = lambda: None
         """Called when this placer has ended."""
         self.is_off = False
-        self._open: set[Any] = set()
-        self._spare: list[int] = []
-        """Slots of workers that have left."""
         self._ended: dict[int, str] = {}
         """Jobs that have ended, until the next turn, and how."""
         self._needed: set[int] = set()
@@ -95,8 +91,7 @@ class DaskPlacer:
         self._sends: deque[tuple[int, int]] = deque()
         self._backs: deque[int] = deque()
         self._numbers = itertools.count(1)
-        self._least: dict[int, float] = {}
-        """The shortest mean duration of each class on a worker."""
+        self._durations = Durations()
         self._learnt = 0.0
         self._plan_again = 0.0
         self._plan_begun = 0.0
@@ -127,15 +122,16 @@ class DaskPlacer:
     def takes(self, task: Any) -> bool:
         """Tell whether to choose a worker for a task: not if only some may run it.
 
-        Dask also keeps the tasks whose inputs take long to move, compared with their execution.
+        Dask also keeps the tasks whose inputs take long to move, compared with their execution, and
+        very short ones that no other task needs.
         """
         if self._has_ended() or internals.is_restricted(task):
             return False
-        if not task.dependencies or self.hooks.stock_is_root(task):
-            return True
         row = self.classes.get(self._name(task), -1)
+        if not task.dependencies or self.hooks.stock_is_root(task):
+            return row not in self._durations.tiny or bool(task.dependents)
         moving = internals.input_time(self.scheduler, task) + LATENCY
-        return moving <= SHARE * self._least.get(row, FIRST)
+        return moving <= SHARE * self._durations.least(row)
 
     def place(self, task: Any) -> Any:
         """Return a worker for a task, or None to keep it in the queue."""
@@ -173,6 +169,7 @@ class DaskPlacer:
                 self._learn(now)
                 self._take(self.book.send_ahead(now))
                 self._carry_out(stimulus)
+                self._hand_over(now, stimulus)
                 self._tidy(now)
         finally:
             self._is_turning = False
@@ -182,9 +179,16 @@ class DaskPlacer:
         if self.is_off or key in self._coming:
             return
         if start == "processing" or start == "queued" != finish:
-            if finish not in ("processing", "queued") and key in self.numbers:
+            if finish in ("processing", "queued"):
+                return
+            if key in self.numbers:
                 with self._guarded():
                     self._end(key, finish, details)
+            elif finish == "memory" and self._durations.tiny:
+                with self._guarded():
+                    row = self.classes.get(self._name(self.scheduler.tasks[key]), -1)
+                    if row >= 0:
+                        self._measure(row, -1, details)
         elif finish == "processing" and key not in self.numbers:
             with self._guarded():
                 self._occupy(self.scheduler.tasks[key])
@@ -238,7 +242,7 @@ class DaskPlacer:
                 for number in [j.number for j in self._own_jobs(machine)]:
                     self._take(self.book.cancel(now, number) or [])
                 self._take(self.book.machine_down(now, machine))
-                self._spare.append(machine)
+                self.fleet.spare.append(machine)
         self._turn_soon()
 
     def restarted(self) -> None:
@@ -277,7 +281,7 @@ class DaskPlacer:
 
     def _begin(self) -> float:
         now = monotonic()
-        if self.scheduler.running != self._open:
+        if self.scheduler.running != self.fleet.open:
             self._follow_workers(now)
         return now
 
@@ -296,11 +300,10 @@ class DaskPlacer:
     def _occupy(self, task: Any) -> None:
         """Note that Dask has sent a task to a worker of its own choice."""
         now, worker = self._begin(), task.processing_on
-        slots = self.workers.get(worker)
-        if slots is None:  # it has just left
+        slots, row = self.workers.get(worker), self._row(task, now)
+        if slots is None or row in self._durations.tiny:  # it has just left, or ends at once
             return
         slot = min(slots, key=self._left)
-        row = self._row(task, now)
         self._take(self.book.submit(now, self._enter(task), row, pinned=slot))
 
     def _left(self, machine: int) -> int:
@@ -322,14 +325,33 @@ class DaskPlacer:
         if job is None:
             return
         if finish == "memory":
-            time = internals.compute_time(details.get("startstops"))
-            worker = self.scheduler.workers.get(details.get("worker"))
-            slots = self.workers.get(worker, ())
-            if slots and math.isfinite(time):
-                where = job.machine if job.machine in slots else slots[0]
-                self.beliefs.ran(job.task_class, where, time)
+            self._measure(job.task_class, job.machine, details)
         self._ended[number] = finish
         self._turn_soon()
+
+    def _measure(self, row: int, machine: int, details: dict[str, Any]) -> None:
+        """Learn how long a task took, from what its worker reports."""
+        time = internals.compute_time(details.get("startstops"))
+        slots = self.workers.get(self.scheduler.workers.get(details.get("worker")), ())
+        if slots and math.isfinite(time):
+            self.beliefs.ran(row, machine if machine in slots else slots[0], time)
+
+    def _hand_over(self, now: float, stimulus: str) -> None:
+        """Let Dask place waiting tasks that turn out to be very short, some with each turn."""
+        left = HANDED_OVER
+        for row in self._durations.tiny:
+            queue = self.book.waiting[row]
+            while queue and left and (task := self.tasks[queue.first().number]).state == "queued":
+                worker = self.hooks.stock_worker(task)
+                if task.dependents or worker is None:
+                    break
+                number, left = self.numbers.pop(task.key), left - 1
+                del self.tasks[number]
+                self._take(self.book.cancel(now, number) or [])
+                self.book.jobs.pop(number, None)
+                self.hooks.send(task, worker, stimulus)
+        if not left:
+            asyncio.get_running_loop().call_soon(self.turn, stimulus)
 
     def _free_slots(self, now: float) -> None:
         """Free the slots of tasks that have ended.
@@ -418,39 +440,7 @@ class DaskPlacer:
     # workers and classes
 
     def _follow_workers(self, now: float) -> None:
-        """Follow the workers that the scheduler uses: some have come, left, paused or resumed."""
-        before, self._open = self._open, set(self.scheduler.running)
-        for worker in before - self._open:
-            for machine in self.workers.get(worker, ()):
-                self._take(self.book.close(now, machine))
-        for worker in sorted(self._open - before, key=lambda each: str(each.name)):
-            if worker not in self.workers:
-                self._add_worker(worker)
-            machines = self.workers[worker]
-            for machine in machines:
-                self._take(self.book.open(now, machine))
-            self._take(self.book.machines_up(now, machines))
-
-    def _add_worker(self, worker: Any) -> None:
-        group = group_of(self.groups, str(worker.name), str(worker.host))
-        self.workers[worker] = []
-        for _ in range(max(worker.nthreads, 1)):
-            rates = np.ones(len(self.classes))
-            if self._spare:
-                machine = self._spare.pop()
-                self.learner.move(machine, rates, group)
-                self.book.nominal[:, machine] = rates
-                self.worker[machine] = worker
-            else:
-                machine = len(self.worker)
-                self.beliefs.add_machine(rates, group)
-                self.worker.append(worker)
-            self.workers[worker].append(machine)
-        self.book.call_compiled()
-        column = self.group_columns[group] = int(self.learner.host[machine])
-        for name, row in self.classes.items():
-            self.memory.recall(self.learner, name, row, group, column)
-        self.beliefs.has_news = True
+        self._take(self.fleet.follow(self.scheduler.running, now))
         self._learnt = 0.0
 
     def _name(self, task: Any) -> str:
@@ -488,10 +478,7 @@ class DaskPlacer:
         self.beliefs.has_news |= self.learner.forget(now)
         if self.beliefs.has_news:
             self._take(self.beliefs.correct_rates(now)[0])
-            count, time = self.learner.count, self.learner.time
-            mean = np.where(count > 0.0, time / np.where(count > 0.0, count, 1.0), np.inf)
-            least = mean.min(axis=1, initial=np.inf)
-            self._least = {i: float(t) for i, t in enumerate(least) if t < np.inf}
+            self._durations.update(self.learner)
         work = self.arrivals.expected(self.book.classes["waiting"], now)
         if work is not None:
             self._take(self.book.believe(now, arrivals=work.tolist()))

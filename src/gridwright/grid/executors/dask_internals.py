@@ -304,6 +304,10 @@ class PlacingHooks:
             group.last_worker, group.last_worker_tasks_left = last
             scheduler.WORKER_SATURATION = saturation
 
+    def stock_worker(self, task: Any) -> Any:
+        """Return the worker that the scheduler chooses for a task that does not wait, or None."""
+        return self.scheduler.decide_worker_non_rootish(task)
+
     def queue(self, task: Any, stimulus: str) -> None:
         """Put a task that a worker has given up back into the queue; ``place`` returns None."""
         self.scheduler.transitions({task.key: "released"}, stimulus)
