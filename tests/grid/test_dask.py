@@ -59,7 +59,8 @@ def test_jobs_run_where_the_policy_says(cluster: Cluster, tmp_path: Path) -> Non
     executor = DaskExecutor(cluster.address, ["2", "1"])
     with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
         assert list(grid.status()["machines"]) == ["2", "1"]
-        grid.pause("1")
+        assert grid.pause("1")
+        assert not grid.pause("1")
         there = {each.result(WAIT) for each in [grid.submit(os.getppid) for _ in range(5)]}
         grid.resume("1")
         grid.pause("2")

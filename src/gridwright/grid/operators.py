@@ -130,9 +130,11 @@ class Operators:
 
     @_on_every_slot
     async def pause(self, machine: str) -> bool:
-        """Give a machine no more jobs; its running job continues."""
-        number = self._number(machine)
-        return await self._tell("paused", machine, lambda now: self.book.close(now, number))
+        """Give a machine no more jobs; its running job continues. Return False if it had paused."""
+        number, book = self._number(machine), self.book
+        return await self._tell(
+            "paused", machine, lambda now: None if book.closed[number] else book.close(now, number)
+        )
 
     @_on_every_slot
     async def resume(self, machine: str) -> bool:
