@@ -159,6 +159,7 @@ PLACING = (
     "is_rootish",
     "decide_worker_rootish_queuing_enabled",
     "stimulus_queue_slots_maybe_opened",
+    "decide_worker_non_rootish",
     "transitions",
     "stream_handlers",
     "stream_comms",
