@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from math import fsum
 from threading import Event, Thread
 from typing import Any, NamedTuple, Self
 
@@ -190,7 +191,7 @@ def availability(
     if not room > 0:
         return 1.0
     ours = _family(after.processes, own)
-    used = sum(after.processes[pid].seconds for pid in ours) - sum(
+    used = fsum(after.processes[pid].seconds for pid in ours) - fsum(
         process.seconds
         for pid, process in before.processes.items()
         if pid in ours or _passed_on(pid, before.processes, after.processes, ours)
