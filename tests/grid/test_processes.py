@@ -380,3 +380,47 @@ def test_an_answer_of_a_process_that_was_killed_is_not_heard(tmp_path: Path) -> 
         ]
         driven.start(2, 0, abs, -2)
         assert driven.result(2) == 2
+
+
+def start_a_daemon(folder: Path) -> None:
+    if os.fork() == 0:
+        os.setsid()
+        note(folder)
+        time.sleep(1000)
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from gridwright.grid import Grid
+from tests.grid.test_processes import start_a_daemon
+with Grid("fcfs", 1) as grid:
+    grid.submit(start_a_daemon, Path(sys.argv[1])).result()
+    time.sleep(1000)
+"""
+
+
+def test_the_next_grid_ends_what_was_left_when_grid_and_guardian_were_killed(
+    tmp_path: Path,
+) -> None:
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)])
+    (daemon,) = map(psutil.Process, noted(tmp_path, 1))
+    (guardian,) = psutil.Process(program.pid).children()
+    program.send_signal(signal.SIGSTOP)  # so that it does not notice
+    guardian.kill()
+    until(lambda: daemon.ppid() != guardian.pid)
+    program.kill()
+    program.wait()
+    assert alive([daemon])
+    with Grid("fcfs", 1) as grid:
+        assert grid.submit(abs, -1).result() == 1
+    until(lambda: not alive([daemon]))
+    assert not alive([guardian])
+
+
+def test_the_processes_of_a_grid_that_runs_are_left_alone() -> None:
+    with Grid("fcfs", 1) as grid:
+        before = grid.submit(os.getpid).result(WAIT)
+        with Grid("fcfs", 1) as other:
+            assert other.submit(abs, -1).result(WAIT) == 1
+        assert grid.submit(os.getpid).result(WAIT) == before

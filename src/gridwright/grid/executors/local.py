@@ -14,7 +14,7 @@ from ...model import InputError
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
 from ..slots import Slots, check_slots, slot_names, slots_of
-from .process import Pauses, Process, in_thread
+from .process import Pauses, Process, end_orphans, in_thread
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
 SILENCE = 2.0
@@ -66,6 +66,7 @@ class LocalExecutor:
     async def open(self, tell: Callable[[Event], None], resolution: float = 0.0) -> None:
         """Start the processes."""
         self.tell = tell
+        await in_thread(end_orphans)
         try:
             await asyncio.gather(*(self._start(machine, first=True) for machine in self._all))
         except OSError as error:

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -41,7 +41,10 @@ MOMENT = 1.0
 STUBBORN = 2 * worker.PATIENCE
 """Seconds after which a guardian that does not end is killed."""
 MARK = "GRIDWRIGHT_PROCESS"
-"""The environment variable by which the processes of a machine are found without a guardian."""
+"""The environment variable by which the processes of a machine are found without a guardian.
+
+It has the mark of the socket, and the process that started the guardian: its pid and its birth.
+"""
 
 
 @dataclass
@@ -107,7 +110,7 @@ class Process:
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path, MARK: mark.hex(), MACHINE: name},
+                env={**os.environ, "PYTHONPATH": path, MARK: _signed(mark), MACHINE: name},
                 process_group=0,  # Ctrl-C is only for us; we end it
             )
             unless_started.pop_all()
@@ -181,7 +184,7 @@ class Process:
         code = await ended
         self.line.close()
         if code == -signal.SIGKILL:  # perhaps the guardian was killed
-            await in_thread(lambda: _kill_marked(self.mark.hex()))
+            await in_thread(lambda: _kill_marked(self.mark))
         if not self.ready.done():
             self.ready.set_result(None)
         await self.gone(why or _why(code), not self.killed)
@@ -288,13 +291,56 @@ def in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
     return found
 
 
-def _kill_marked(mark: str) -> None:
-    """Kill the processes with a mark in their environment."""
-    wanted = f"{MARK}={mark}".encode()
+def end_orphans() -> None:
+    """Kill the processes of this user's jobs whose grid and guardian were both killed."""
+    for pid, (_, owner, birth) in list(_marked()):
+        if _birth(owner) != birth:
+            _kill(pid)
+
+
+def _kill_marked(mark: bytes) -> None:
+    """Kill the processes of one machine."""
+    for pid, (its_mark, *_) in list(_marked()):
+        if its_mark == mark.hex():
+            _kill(pid)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _signed(mark: bytes) -> str:
+    """Return the value of MARK for a process that this one starts."""
+    return f"{mark.hex()} {os.getpid()} {_birth(str(os.getpid()))}"
+
+
+def _marked() -> Iterator[tuple[int, list[str]]]:
+    """Find the processes of machines that this user's grids have started in this container."""
+    begin, here = f"{MARK}=".encode(), _container("self")
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                os.kill(int(folder.name), signal.SIGKILL)
+            for each in (folder / "environ").read_bytes().split(b"\0"):
+                if each.startswith(begin) and folder.stat().st_uid == os.geteuid():
+                    words = each.removeprefix(begin).decode("ascii", "replace").split()
+                    if len(words) == 3 and _container(folder.name) == here:
+                        yield int(folder.name), words
+
+
+def _birth(pid: str) -> str:
+    """Return when a process was started, in ticks since the computer was; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        after_its_name = Path("/proc", pid, "stat").read_text("utf-8", "replace").rpartition(")")[2]
+        state, *fields = after_its_name.split()
+        return "" if state in "ZX" else fields[18]
+    return ""
+
+
+def _container(pid: str) -> str:
+    """Return the namespace of a process, in which its pid is valid."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    return ""
 
 
 def _why(code: int) -> str:

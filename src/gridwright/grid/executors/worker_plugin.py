@@ -20,7 +20,7 @@ from distributed import WorkerPlugin, get_worker
 from ..agent import Agent
 from ..prediction import Prediction
 from . import dask_internals as internals
-from .process import Pauses, Process
+from .process import Pauses, Process, end_orphans, in_thread
 from .protocol import Ended, Started
 
 SOON = 0.05
@@ -100,6 +100,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         self.worker, self.identity = worker, uuid4().hex
         self.closed = asyncio.Event()
         self.all = [_Machine(number) for number in range(self.slots)]
+        await in_thread(end_orphans)
         for machine in self.all:
             await self._spawn(machine)
         self.minding = asyncio.create_task(self._mind())
