@@ -378,7 +378,11 @@ def test_a_machine_works_on_before_its_last_result_is_known() -> None:
     ends = []
     for after in (0.0, 2.0):
         run = replicate(
-            system.replace(delays={"after": after}), find("mct"), horizon=300.0, seed=SEED, trace=True
+            system.replace(delays={"after": after}),
+            find("mct"),
+            horizon=300.0,
+            seed=SEED,
+            trace=True,
         )
         done = run.trace[run.trace.kind == FINISH]
         ends.append(done.time[done.task.argsort()][:700])

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from ..catalogue import experiment_names, experiment_path, load
-from ..grid import Corrections, Settings, corrections_of
+from ..grid import Corrections, Settings, corrections_of, on_timeout_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..grid.validation import renamed_place
@@ -67,7 +67,8 @@ class Experiment(Record):
     calibrations
         The measured speed of each machine, if there is no machine list.
     timeout, on_timeout
-        A job times out when it takes this many times its expected duration; 0: never.
+        A job times out when it takes this many times its expected duration; 0: never. What happens
+        then is as given, else as the policy says, else ``resubmit``.
     detection
         How the grid learns of a failure: ``immediate``, or only by the ``timeout``.
     failures
@@ -132,7 +133,9 @@ class Experiment(Record):
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.delays is not None:
-            raise InputError(f"{system.name} has [delays]; a testbed has the delays of its machines")
+            raise InputError(
+                f"{system.name} has [delays]; a testbed has the delays of its machines"
+            )
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):
             raise InputError(f"{system.name}: a testbed takes assumed rates, not an inaccuracy")
         if self.detection == "timeout" and self.timeout == 0:
@@ -268,8 +271,12 @@ class Experiment(Record):
 
     def settings(self) -> Settings:
         """Return the settings of the mapper."""
-        keys = ("timeout", "on_timeout", "corrections", "resolution")
-        return Settings(**{key: getattr(self, key) for key in keys})
+        keys = ("timeout", "corrections", "resolution")
+        given = self.on_timeout if "on_timeout" in self.model_fields_set else None
+        return Settings(
+            **{key: getattr(self, key) for key in keys},
+            on_timeout=on_timeout_of(given, self.chosen_policy(), self.on_timeout),
+        )
 
     def to_toml(self) -> str:
         """Return the text of an experiment file that contains its system.

@@ -117,6 +117,8 @@ class Starter:
             ui.button("Start", on_click=self.start)
             ui.button("List machines", on_click=self.list_machines).props("outline dense")
             self.there = ui.label().classes("gw-quiet gw-steady").props("role=status")
+        self.on_timeout = ""
+        """What the chosen experiment says."""
         self.what.on_value_change(self._fill)
         self._fill()
 
@@ -152,11 +154,15 @@ class Starter:
             self.policy.choose(found.policy)
             for key, made in self.inputs.items():
                 made.value = getattr(found, key)
+            self.on_timeout = found.on_timeout
             self.failures.value = self.corrections.value = ""
 
     def _experiment(self) -> Experiment:
         what, policies = str(self.what.value or ""), self.policy.names()
         changes = {key: read_input(FIELDS[key], made) for key, made in self.inputs.items()}
+        usual = FIELDS["on_timeout"].default if what.startswith(SYSTEM) else self.on_timeout
+        if changes["on_timeout"] == usual:
+            changes["on_timeout"] = None  # the policy may say
         changes["policy"] = policies[0] if policies else None
         changes["failures"] = self.failures.value or None
         changes["corrections"] = {"yes": True, "no": False}.get(str(self.corrections.value))
