@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridwright import System, chain, simulate
+from gridwright import InputError, System, chain, simulate
+from gridwright.model import by_application
 from gridwright.policies import CHAIN, Policy, find, policies
+from gridwright.policies.policy import policy_of
 from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.chain import Chains
 from gridwright.simulation.chain_loop import enqueue, pop, release, take
@@ -264,3 +266,51 @@ def test_room_grows_and_is_given_back() -> None:
         release(s, job)
     assert s.count[0].spare == 2 * size
     assert not s.ticket["active"].any()
+
+
+def test_applications_run_only_where_they_can() -> None:
+    """The first application needs node 0 or 1, the second node 2: whatever the policy says."""
+    inf = float("inf")
+    templates = [
+        {"name": "a", "rate": 0.1, "times": [[3, 5, inf], [inf, inf, 2]], "latency": 30},
+        {"name": "b", "rate": 0.2, "times": [[inf, 1, 4]], "latency": 30},
+    ]
+    system = System(templates=templates, failures={"mean_uptime": 100, "mean_repair": 5})
+    assert system.rates.tolist() == [[0, 0, 0], [0, 1, 0.25]]
+    assert by_application(system).rates[1].tolist() == [0, 0, 0.5]
+
+    def everywhere(job: int, stage: int, view: Any) -> int:
+        return (job + stage) % 3
+
+    anywhere = policy_of(everywhere, CHAIN)
+    for policy in (*map(find, POLICIES), anywhere):
+        found = run(system, policy, 2000, trace=True)
+        same_in_python = run(system, policy, 2000, trace=True, interpreted=True)
+        assert found.trace.tobytes() == same_in_python.trace.tobytes()
+        assert sum(found.more[each] for each in ("ok", "late")) > 500
+        log = found.trace[found.trace.kind == KINDS.index("start")]
+        assert set(log.machine[log.task_class == 1]) == {1, 2}
+        assert set(log.machine[log.task_class == 0]) == {0, 1, 2}
+        assert (found.refusals > 0) == (policy is anywhere)
+
+
+def test_an_idle_node_takes_the_first_application_that_it_can_run() -> None:
+    """Jobs of one kind in every tick; those of the other wait behind them, not for them."""
+    inf = float("inf")
+    templates = [
+        {"name": "a", "rate": ALWAYS, "times": [[4, inf]], "latency": 99},
+        {"name": "b", "rate": ALWAYS, "times": [[inf, 1]], "latency": 99},
+    ]
+    found = run(System(templates=templates), "chain_fcfs", 12, trace=True)
+    starts = events(found, "start")
+    assert [t for t, _, node in starts if node == 0] == [0, 4, 8]
+    assert [t for t, _, node in starts if node == 1] == list(range(12))
+
+
+def test_times_that_no_node_can_do() -> None:
+    inf = float("inf")
+    base = {"name": "a", "rate": 1, "latency": 9}
+    with pytest.raises(InputError, match="row 2 is all infinite"):
+        System(templates=[{**base, "times": [[1, 2], [inf, inf]]}])
+    with pytest.raises(InputError, match="column 2 can run no application"):
+        System(templates=[{**base, "times": [[1, inf], [3, inf]]}])

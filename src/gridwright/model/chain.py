@@ -10,14 +10,14 @@ from pydantic import Field, ValidationError, model_validator
 
 from .error import InputError
 from .mode import CHAINS
-from .record import Array, Count, NonNegative, OneOrList, Positive, Record
+from .record import Array, Count, NonNegative, OneOrList, Positive, PositiveOrInfinite, Record
 
 if TYPE_CHECKING:
     from .system import System
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Times = Annotated[NDArray[np.float64], Array(tuple[tuple[Positive, ...], ...])]
+Times = Annotated[NDArray[np.float64], Array(tuple[tuple[PositiveOrInfinite, ...], ...])]
 
 PLURAL = {"template": "templates", "customer": "customers"}
 """A system file has one ``[[template]]`` for each of the ``templates`` of a system."""
@@ -36,7 +36,8 @@ class Template(Record):
     rate: Positive
     """Jobs per tick."""
     times: Times
-    """Estimated times to compute, in ticks: a row per application, a column per column of nodes."""
+    """Estimated times to compute, in ticks: a row per application, a column per column of nodes;
+    infinite where the nodes cannot run the application."""
     latency: Positive
     """The acceptable time from arrival to finish, in ticks."""
     customer: Name | None = None
@@ -45,6 +46,12 @@ class Template(Record):
     def _has_applications(self) -> Self:
         if self.times.size == 0:
             raise ValueError("times is empty; expected a row for each application")
+        for number, row in enumerate(self.times, start=1):
+            if np.isinf(row).all():
+                raise ValueError(
+                    f"times, row {number} is all infinite; expected a time somewhere: no node can "
+                    "run that application"
+                )
         return self
 
     @property
@@ -161,7 +168,8 @@ def in_plural(values: Any) -> Any:
 def chain_defaults(values: dict[str, Any]) -> dict[str, Any]:
     """Return the classes, arrivals and rates that follow from templates; empty without any.
 
-    A template is a class, and its rate on a machine is the rate of whole jobs there.
+    A template is a class, and its rate on a machine is the rate of whole jobs there, 0 if the
+    machine cannot run all applications.
     """
     given, drawn = values.get("templates"), values.get("random_templates")
     if not given and drawn is None:
@@ -206,6 +214,13 @@ def check_chains(system: Any) -> None:
             raise ValueError(
                 f"template {template.name!r} has times in {columns} columns; expected {first}, "
                 f"as template {system.templates[0].name!r}"
+            )
+    if system.templates:
+        runs = np.isfinite(np.concatenate([each.times for each in system.templates])).any(axis=0)
+        if not runs.all():
+            raise ValueError(
+                f"the nodes of column {int(np.argmin(runs)) + 1} can run no application; leave "
+                "them out"
             )
     names = [each.name for each in system.customers]
     if len(set(names)) < len(names):

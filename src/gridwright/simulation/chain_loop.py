@@ -163,7 +163,10 @@ def _ask(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
     c, machines = s.count[0], len(s.machines)
     c.asked += 1
     answer = decide(job, s.jobs[job].stage, shown(s, own), *arguments)
-    if answer < 0 or answer >= machines or not s.machines[answer].up:
+    possible = 0 <= answer < machines
+    if possible:
+        possible = s.machines[answer].up and _estimate(s, job, answer) < np.inf
+    if not possible:
         c.refusals += answer != -1
         c.held += 1
         enqueue(s, machines, job)
@@ -178,24 +181,25 @@ def _ask(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
 
 
 def _estimate(s: ChainState, job: int, j: int) -> float:
-    """Return how long a job's application should take on a node."""
+    """Return how long a job's application should take on a node, infinite if it cannot run."""
     return s.times[s.templates[s.jobs[job].template].first + s.jobs[job].stage, j]
 
 
 def _serve(s: ChainState, j: int) -> None:
     """Let an idle node start the first application of its queue, or of the central queue."""
-    own, central = s.root[j], s.root[len(s.machines)]
+    c, o = s.count[0], s.server[j]
+    own, queue = s.root[j], len(s.machines)
+    central = _first_for(s, j) if c.partial else s.root[queue]
     if own < 0 and central < 0:
         return
     if own >= 0 and (central < 0 or s.ticket[own].key < s.ticket[central].key):
         job = pop(s, j)
     else:
-        job = pop(s, len(s.machines))
+        job = _remove(s, queue, central) if c.partial else pop(s, queue)
         s.jobs[job].machine = j
         s.ticket[job].sent = s.count[0].now
         s.machines[j].backlog += 1
         s.machines[j].work += _estimate(s, job, j)
-    c, o = s.count[0], s.server[j]
     time = _estimate(s, job, j)
     if c.reading > 0:
         g, u = s.draws[job, s.jobs[job].stage, 0], s.draws[job, s.jobs[job].stage, 1]
@@ -206,6 +210,32 @@ def _serve(s: ChainState, j: int) -> None:
     s.machines[j].serving = job
     if len(s.trace) > 0:
         note(s, c.now, START, s.jobs[job].number, s.jobs[job].template, j)
+
+
+def _first_for(s: ChainState, j: int) -> int:
+    """Return the first application of the central queue that a node can run, −1 for none."""
+    queue, scratch, found = len(s.machines), len(s.machines) + 1, -1
+    s.root[scratch] = -1
+    while s.root[queue] >= 0 and found < 0:
+        job = pop(s, queue)
+        if _estimate(s, job, j) < np.inf:
+            found = job
+        enqueue(s, scratch, job)
+    s.root[queue] = merged(s, s.root[queue], s.root[scratch])
+    s.root[scratch] = -1
+    return found
+
+
+def _remove(s: ChainState, queue: int, job: int) -> int:
+    """Take a job out of a queue that has it."""
+    scratch = len(s.machines) + 1
+    s.root[scratch] = -1
+    while s.root[queue] != job:
+        enqueue(s, scratch, pop(s, queue))
+    pop(s, queue)
+    s.root[queue] = merged(s, s.root[queue], s.root[scratch])
+    s.root[scratch] = -1
+    return job
 
 
 def perturbed(reading: int, v: float, g: float, u: float) -> float:

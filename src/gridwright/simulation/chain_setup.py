@@ -39,6 +39,7 @@ def make_state(
     window, size = _windows(system, horizon)
     count = records(1, COUNT)
     count["by_age"], count["spare"] = policy.options["order"] == "oldest_job", POOL
+    count["partial"] = bool(np.isinf(templates.times).any())
     disturbed = system.perturbation
     if disturbed is not None and not (disturbed.reading == "printed" and disturbed.variation == 0):
         count["reading"] = 1 + READINGS.index(disturbed.reading)

@@ -63,6 +63,7 @@ COUNT = record_type(
     lost="i8",
     traced="i8",
     by_age="?",  # the oldest job's application comes first
+    partial="?",  # some nodes cannot run some applications
     reading="i8",  # of the perturbation, 0 for none
     variation="f8",
 )
