@@ -22,7 +22,16 @@ from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from .adjuster import Calibration
 from .machine_list import Listed, read_machines
-from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
+from .workload import (
+    Fault,
+    FaultsGiven,
+    JobList,
+    check_faults,
+    draw_faults,
+    read_faults,
+    redraw_faults,
+    rows_of,
+)
 
 SHORTEST, LONGEST = 0.001, 1e6
 """Seconds of a time unit: to start a job takes about a millisecond; a million are 11 days."""
@@ -243,6 +252,20 @@ class Experiment(Record):
         if isinstance(self.failures, str):
             return read_faults(self.failures, self.system)
         return check_faults(self.failures, self.system)
+
+    def with_failures_of(self, machine: str, mean_uptime: float, mean_repair: float) -> Self:
+        """Return the experiment with other failures of one machine, drawn with these mean times.
+
+        >>> found = Experiment(system="MGST.HiHi:1", policy="fcfs", duration=500)
+        >>> found = found.with_failures_of("2", mean_uptime=50, mean_repair=2)
+        >>> {fault.machine for fault in found.faults()}
+        {1}
+        """
+        means = mean_uptime, mean_repair
+        faults = redraw_faults(
+            self.faults(), self.system, machine, *means, self.duration, self.seed
+        )
+        return self.replace(failures=rows_of(faults, self.system))
 
     def listed(self) -> tuple[Listed, ...]:
         """Return the machines that were named, if any."""
