@@ -391,7 +391,8 @@ def test_overlaps_and_links_lose_no_job(policy: str) -> None:
     assert (parts >= 0).all()
     assert (parts < found.response).all()
     plain = run(system.replace(templates=[TWO[0], templates[1]]), policy, 3000, warmup=100)
-    assert found.response[0] < plain.response[0]
+    if policy != "chain_rr":  # which runs all applications of a job on one node
+        assert found.response[0] < plain.response[0]
 
 
 def test_links_and_failures_together() -> None:

@@ -362,7 +362,7 @@ def test_wrong_delays() -> None:
 
 
 def test_one_queue_is_as_late_as_its_messages() -> None:
-    """One machine: a task waits as without delays; its messages take their time before and after."""
+    """One machine: a task waits as without delays, and its messages take their time."""
     system = System(arrivals=[0.5], rates=[[1.0]])
     plain, late = (
         simulate(each, "mct", 4000, 10, warmup=100)
