@@ -47,7 +47,7 @@ def loop(
         _start(s, tasks, faults)
     machines = len(s.machines)
     while True:
-        t = c.now if c.stirred else _next(s)
+        t = c.now if c.stirred else next_tick(s)
         if t > until:
             c.area += c.inside * (until - c.now)
             c.now = until
@@ -94,7 +94,7 @@ def _start(s: ChainState, tasks: Generator, faults: Generator) -> None:
             o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
 
 
-def _next(s: ChainState) -> float:
+def next_tick(s: ChainState) -> float:
     """Return the next tick at which something happens."""
     t = np.inf
     for k in range(len(s.source)):

@@ -201,6 +201,10 @@ class Mechanism:
         for until, is_sample in slice_ends(self.system, horizon, warmup, self.effort, self.fewest):
             yield until, is_sample, until / horizon
 
+    def upcoming(self) -> float:
+        """Return when the next task arrives or the next machine fails, if no task ends before."""
+        raise NotImplementedError
+
     def sample(self, now: float) -> None:
         """Note what only this kind measures at the times of samples."""
 
@@ -248,14 +252,7 @@ def drive(mechanism: Mechanism) -> Replication:
             seconds += thread_time() - before if until > 0 else 0.0
             if reason == HELD:
                 return drive(mechanism.fallback())
-            if reason == POOL:
-                _grow(mechanism)
-            elif reason == DRAWS:
-                mechanism.refill()
-            elif reason == TRACE:
-                _turn_page(mechanism, pages)
-            elif reason == PLAN:
-                mechanism.plan()
+            provide(mechanism, reason, pages)
         if until == conditions.warmup and until > 0 and not mechanism.counts_at_once:
             mechanism.forget()
         if until > 0 and is_sample:
@@ -269,6 +266,18 @@ def drive(mechanism: Mechanism) -> Replication:
         _turn_page(mechanism, pages)
     log = np.concatenate(pages).view(np.recarray) if conditions.trace else None
     return _read_off(mechanism, mechanism.samples(times, number), seconds, log)
+
+
+def provide(mechanism: Mechanism, reason: int, pages: list[Any]) -> None:
+    """Give a loop what it has stopped for."""
+    if reason == POOL:
+        _grow(mechanism)
+    elif reason == DRAWS:
+        mechanism.refill()
+    elif reason == TRACE:
+        _turn_page(mechanism, pages)
+    elif reason == PLAN:
+        mechanism.plan()
 
 
 def _grow(mechanism: Mechanism) -> None:
