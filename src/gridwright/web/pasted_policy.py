@@ -9,7 +9,7 @@ from ..grid.ownership import home
 from ..model import InputError
 from ..model.error import file_errors
 from ..model.user_file import load_module
-from ..policies import Policy, check_central
+from ..policies import Policy
 
 NAME = "pasted.py"
 """The name of the code in messages."""
@@ -43,12 +43,11 @@ def paste(code: str) -> tuple[Policy, ...]:
 
 
 def paste_one(code: str) -> str:
-    """Run code that defines one push or pull policy; return the name by which a run finds it."""
+    """Run code that defines one policy; return the name by which a run finds it."""
     found = paste(code)
     if len(found) > 1:
         names = ", ".join(each.name for each in found)
         raise InputError(f"the code has {len(found)} policies, {names}; expected one")
-    check_central(found[0], "a run takes")
     return f"{found[0].decide.__code__.co_filename}:{found[0].name}"
 
 
