@@ -64,8 +64,8 @@ class Question(NamedTuple):
 
 
 def is_of_testbed(cell: Cell) -> bool:
-    """Tell whether a cell is about a run on real machines."""
-    return cell.get("platform") == "testbed" or cell["metric"] in TESTBED
+    """Tell whether a cell is about a run on real machines, and is not simulated instead."""
+    return "entry" not in cell and (cell.get("platform") == "testbed" or cell["metric"] in TESTBED)
 
 
 def entry_of(cell: Cell) -> str:
@@ -74,6 +74,8 @@ def entry_of(cell: Cell) -> str:
     >>> entry_of({"table": "3.2", "system": "3.A", "arrival": "alpha1", "case": 5})
     '3.A:alpha1:5'
     """
+    if "entry" in cell:  # another reading simulates another system
+        return str(cell["entry"])
     if cell["system"] == "Wisnesky":
         setting = "text:" if cell.get("setting") == "text" else ""
         return f"Wisnesky:{setting}{cell.get('nodes', 16)}"
@@ -87,7 +89,7 @@ def run_of(cell: Cell, policy: str | None = None) -> Run:
     """Name the simulation that a cell is about."""
     word = policy or cell["policy"]
     name = f"kpb:k={cell['kbar']}" if word == "KPB" else POLICIES[word]
-    if "settings" in cell:
+    if "settings" in cell and word == cell["policy"]:
         name = ":".join(
             [name.partition(":")[0], *(f"{k}={v}" for k, v in cell["settings"].items())]
         )
