@@ -99,7 +99,6 @@ def key_of(
         sorted(policy.parameters.items()),
         float(options["horizon"]),
         float(options["warmup"]),
-        [np.ravel(delay).tolist() for delay in options["delays"] or ()],
         seed.entropy,
         seed.spawn_key,
     )

@@ -31,6 +31,7 @@ SERVER = record_type(
     speed="f8",  # true CPU availability now
     before="f8",  # delay between sending and starting
     after="f8",  # delay between finishing and being known to have finished
+    lag="f8",  # push: as after, since its next task begins before it is known to have finished
     silent="?",  # it has failed, and nobody knows
     idle="?",
     since="i8",  # order in which it became idle
@@ -80,7 +81,8 @@ TICKET = record_type(
     next="i8",
     task_class="i8",
     number="i8",
-    leaves="f8",  # without an event list: when it leaves; peers: inf until begun
+    leaves="f8",  # without an event list: when it leaves; peers: inf until begun; push with
+    # an event list: when it arrives at its machine, or what is left of its work was reckoned
     sent="f8",  # with an event list: when it was sent to its machine
 )
 """These are 64 bytes. A ninth field makes simulations 2 to 3 % slower."""

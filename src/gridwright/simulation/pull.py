@@ -55,7 +55,8 @@ def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
 
 def assign(s: State, j: int, i: int) -> None:
     """Give the first task of a class to a machine, which starts it."""
-    begin(s, j, hand_over(s, i, j))
+    now = s.count[0].now
+    begin(s, j, hand_over(s, i, j), now, now + s.server[j].before)
 
 
 @hook

@@ -131,6 +131,8 @@ class Experiment(Record):
         mode.check(system, mode.CENTRAL, "a testbed runs push and pull policies")
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
+        if system.delays is not None:
+            raise InputError(f"{system.name} has [delays]; a testbed has the delays of its machines")
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):
             raise InputError(f"{system.name}: a testbed takes assumed rates, not an inaccuracy")
         if self.detection == "timeout" and self.timeout == 0:
