@@ -93,7 +93,7 @@ def _as_run(
     }
     if set(shares) != {1.0}:
         system["availability"] = shares
-    failure = experiment.get("failure_rate_consistent", experiment.get("failure_rate"))
+    failure = float(experiment.get("failure_rate_consistent", experiment.get("failure_rate", 0.0)))
     if failure:
         mean_repair = experiment["mean_fault_time"]
         system["failures"] = {"mean_uptime": 1 / failure, "mean_repair": mean_repair}
@@ -124,9 +124,7 @@ def _shares_of_testbed(printed: Table, experiment: Table) -> list[float]:
     return shares
 
 
-def _test(
-    run: Table, experiment: Table, failure: float, cells: list[Table], facts: Table
-) -> Table:
+def _test(run: Table, experiment: Table, failure: float, cells: list[Table], facts: Table) -> Table:
     """Give the test of one policy: its length, its arrivals, and its delays in time units."""
     units = run.get("time_units")
     minutes = run["duration_minutes"] / units if units else facts["minutes_unknown"]

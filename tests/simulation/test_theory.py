@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import lil_matrix
 from scipy.sparse.linalg import spsolve
 
-from gridwright import InputError, System, load, push, simulate
+from gridwright import System, load, push, simulate
 from gridwright.allocation import allocate
 from gridwright.experiments import Result
 from gridwright.policies import find

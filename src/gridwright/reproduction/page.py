@@ -81,7 +81,8 @@ def _readings(data: ReproductionData) -> Iterator[str]:
         "that have a verdict agree. Readings of one source that are adopted together concern "
         "different cells."
     )
-    about = [f"- **{each.name}**: {each.about}" for each in READINGS]
+    shown = {each.reading for each in found}
+    about = [f"- **{each.name}**: {each.about}" for each in READINGS if each.name in shown]
     yield from ["", *about] if about else []
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..allocation import Allocation, allocate
 from ..catalogue import Cell, find
 from ..experiments import Result
-from ..statistics import Estimate, ratio
+from ..statistics import Estimate, prediction, ratio
 from .laboratory import Run
 
 POLICIES = {
@@ -90,9 +90,9 @@ def run_of(cell: Cell, policy: str | None = None) -> Run:
     word = policy or cell["policy"]
     name = f"kpb:k={cell['kbar']}" if word == "KPB" else POLICIES[word]
     if "settings" in cell and word == cell["policy"]:
-        name = ":".join(
-            [name.partition(":")[0], *(f"{k}={v}" for k, v in cell["settings"].items())]
-        )
+        first, *parameters = name.split(":")
+        chosen = dict(each.split("=") for each in parameters) | cell["settings"]
+        name = ":".join([first, *(f"{key}={value}" for key, value in chosen.items())])
     if "constant" in cell:
         name += f":c={cell['constant']}"
     if cell.get("variant") == "all availabilities assumed 1":
@@ -129,6 +129,25 @@ def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
         return Question(runs, answer)
 
     return question
+
+
+def one_run(cell: Cell) -> Question:
+    """Ask for the response in the one run of a testbed, with the interval for another such run.
+
+    A response of the source ends with the execution; ours ends when the scheduler knows of it.
+    """
+    run = run_of(cell)._replace(length=float(cell["length"]))
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        (result,) = results
+        means = result.values("mean_response")
+        if cell["metric"] == "W_class":
+            means = np.array([each.response[cell["class"] - 1] for each in result.replications])
+        delays = result.system.delays
+        late = 0.0 if delays is None else float(np.mean(delays.after))
+        return answered(prediction(means - late), result)
+
+    return Question((run,), answer)
 
 
 def compared(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..catalogue import Cell, results
+from ..catalogue import Cell, find, results
 
 IDENTITY = (
     *("src", "section", "system", "arrival", "case", "exec_dist", "platform", "policy", "kbar"),
@@ -30,9 +30,64 @@ class Reading(NamedTuple):
     """Return a printed cell as this reading has it; None for one that it does not concern."""
 
 
-READINGS: tuple[Reading, ...] = ()
+POLICIES = {"LPAS_DG": "lpas_dg", "Gcmu": "gcmu", "FCFS": "fcfs"}
+"""The policies of the testbed."""
+
+
+def _one_run(cell: Cell) -> Cell | None:
+    """Simulate the testbed's run of an experiment, in its length; None for other cells."""
+    of_testbed = cell.get("platform") == "testbed" and cell["metric"] in ("W_mean", "W_class")
+    if not of_testbed or cell.get("policy") not in POLICIES:
+        return None
+    name = f"{cell['system']}:{cell['case']}"
+    return {**cell, "entry": name, "length": find(_name_as_run(cell)).horizon}
+
+
+def _name_as_run(cell: Cell) -> str:
+    return f"MGST-{cell['case']}-as-run:{POLICIES[cell['policy']]}"
+
+
+def _as_run(cell: Cell) -> Cell | None:
+    other = _one_run(cell)
+    if other is None:
+        return None
+    return {**other, "entry": _name_as_run(cell), "settings": {"idle": "rotate"}}
+
+
+def _without_sending(cell: Cell) -> Cell | None:
+    other = _as_run(cell)
+    if other is None:
+        return None
+    delays = find(other["entry"]).system.delays
+    assert delays is not None
+    return {**other, "changes": {"delays": {**delays.parts(), "sending": 0.0}}}
+
+
+READINGS: tuple[Reading, ...] = (
+    Reading(
+        "model, one run",
+        "the testbed's columns from the model of its simulated columns, but with the interval for "
+        "a single run as long as the testbed's",
+        _one_run,
+    ),
+    Reading(
+        "as run",
+        "the testbed's columns from `MGST-n-as-run`: nearly constant job lengths, the observed "
+        "execution rates, delays before, after and between jobs, failures found by time-out; the "
+        "interval for a single run as long as the testbed's (K, pages 54 to 117; "
+        "`published/as_run.toml`)",
+        _as_run,
+    ),
+    Reading(
+        "as run, sending takes no time",
+        "the same without the second that the mapper takes to send each job (K, Figure B.8)",
+        _without_sending,
+    ),
+)
 """Readings that are tried on every table; those of single figures are beside their targets."""
 ADOPTED: dict[str, tuple[str, ...]] = {
+    "A": ("as run, sending takes no time",),
+    "K": ("as run, sending takes no time",),
     "W": ("calibrated, fitted",),
     "S": ("discard both, factor 2, full counts, marginal",),
 }

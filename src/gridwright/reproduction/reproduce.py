@@ -207,5 +207,7 @@ CENTRAL = {**question.QUESTIONS, **chains.QUESTIONS}
 
 def ask(cell: Cell) -> Question:
     """Return the question of a cell."""
+    if "length" in cell:
+        return question.one_run(cell)
     known = decentralised.QUESTIONS if decentralised.is_decentralised(cell) else CENTRAL
     return known[cell["metric"]](cell)
