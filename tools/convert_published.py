@@ -93,7 +93,7 @@ def _as_run(
     }
     if set(shares) != {1.0}:
         system["availability"] = shares
-    failure = float(experiment.get("failure_rate_consistent", experiment.get("failure_rate", 0.0)))
+    failure = float(experiment.get("failure_rate_consistent") or experiment.get("failure_rate", 0))
     if failure:
         mean_repair = experiment["mean_fault_time"]
         system["failures"] = {"mean_uptime": 1 / failure, "mean_repair": mean_repair}

@@ -22,6 +22,11 @@ class Target(NamedTuple):
     about: str
     cells: tuple[Cell, ...]
 
+    @property
+    def stated(self) -> Target:
+        """The target in its primary reading only."""
+        return self._replace(cells=tuple(cell for cell in self.cells if "reading" not in cell))
+
 
 @cache
 def targets() -> dict[str, Target]:
