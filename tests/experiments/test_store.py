@@ -14,7 +14,7 @@ from gridwright.experiments.serialise import pack, unpack
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
 
-OPTIONS = {"horizon": 100.0, "warmup": 0.0, "trace": False}
+OPTIONS = {"horizon": 100.0, "warmup": 0.0, "trace": False, "tails": False}
 SEED = np.random.SeedSequence(1)
 
 
