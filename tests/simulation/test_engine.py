@@ -23,7 +23,7 @@ from gridwright.simulation.central import Central
 from gridwright.simulation.central_setup import POOL
 from gridwright.simulation.central_state import COUNT, SERVER, STREAM, TICKET
 from gridwright.simulation.driver import Conditions, drive, slice_ends
-from gridwright.simulation.event_log import EVENT, FINISH
+from gridwright.simulation.event_log import EVENT, FINISH, LOSE
 from gridwright.simulation.interrupts import SLICE
 from gridwright.simulation.sampling import SHAPE
 
@@ -350,6 +350,37 @@ def test_reports_of_availability_help_a_planner() -> None:
     assert told.mean_response.mean < untold.mean_response.mean
 
 
+def test_a_scheduler_that_sends_one_task_at_a_time_is_a_queue() -> None:
+    """M/D/1: sending takes 1 at a load of 0.5, so a task waits 0.5 for it, on enough machines."""
+    system = System(arrivals=[0.5], rates=[[10.0]], counts=[40], delays={"sending": 1.0})
+    found = simulate(system, "fcfs", 4000, 6, warmup=100).mean_response
+    assert found.overlaps(1.6, 1.6)
+    assert found.half_width < 0.05
+
+
+@pytest.mark.parametrize(("uptime", "noticed"), [(4.5, 7.0), (5.5, 9.0)])
+def test_a_failure_is_noticed_by_the_time_out_of_a_task(uptime: float, noticed: float) -> None:
+    """Tasks come at 2, 4, 6 and take 1. The one that a dead machine has times out 3 later."""
+    system = System(
+        arrivals=[0.5],
+        rates=[[1.0]],
+        interarrival="deterministic",
+        execution="deterministic",
+        failures={
+            "mean_uptime": uptime,
+            "mean_repair": 100,
+            "uptime": "deterministic",
+            "repair": "deterministic",
+        },
+        delays={"timeout": 3.0},
+    )
+    options: dict[str, Any] = {"horizon": 20.0, "seed": SEED, "trace": True}
+    found = replicate(system, find("fcfs"), **options)
+    same(found, replicate(system, find("fcfs"), interpreted=True, **options))
+    lost = found.trace[found.trace["kind"] == LOSE]
+    assert lost["time"].tolist() == [noticed]
+
+
 def test_wrong_delays() -> None:
     for delays, message in (
         ({"before": -1.0}, r"\[delays\] before is -1"),
@@ -358,6 +389,8 @@ def test_wrong_delays() -> None:
     ):
         with pytest.raises(InputError, match=message):
             simulate("2.B", "fcfs", 10, 1, delays=delays)
+    with pytest.raises(InputError, match="sending and timeout are for pull policies; mct is a"):
+        simulate("2.B", "mct", 10, 1, delays=Delays(sending=1.0))
     with pytest.raises(InputError, match=r"\[delays\], for push and pull policies only"):
         simulate("4.A", "lpas_dec", 10, 1, delays=Delays(before=1.0))
 

@@ -103,6 +103,11 @@ class Delays(Record):
     """Between a failure and the scheduler's knowing of it."""
     reporting: OneOrList[NonNegative] = 0.0
     """Between reports of CPU availability; 0: planners know its long-run mean."""
+    sending: NonNegative = 0.0
+    """For which the scheduler is busy with each task that it sends, one at a time (pull only)."""
+    timeout: OneOrList[NonNegative] = 0.0
+    """In place of ``detection``: a failure is noticed when the machine's task has taken this many
+    times its expected time; 0: by ``detection`` (pull only)."""
 
 
 class Changes(Record):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..model import Floats, System
+from ..model import Floats, InputError, System
 from ..policies import Policy
 from . import event_loop, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
@@ -41,6 +41,16 @@ class Central(Mechanism):
         self.plans: dict[bytes, Floats] = {}
         self.state, self.distributions = make_state(system, policy, self.streams)
         self.go, self.rest = self._with_event_list() if event_list else self._without_event_list()
+
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse delays that only pull policies have."""
+        late = system.delays
+        if late is not None and not policy.kind.pulls and (late.sending or np.any(late.timeout)):
+            raise InputError(
+                f"[delays] sending and timeout are for pull policies; {policy.name} is a "
+                f"{policy.kind} policy"
+            )
 
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         conditions, streams = self.conditions, self.streams

@@ -58,6 +58,7 @@ def make_state(
     count = records(1, COUNT)
     count["oldest"] = count["newest"] = -1
     count["planned"] = policy.planner is not None
+    count["sending"] = 0.0 if system.delays is None else system.delays.sending
     kinds, table = shapes.tables()
     rate = np.ascontiguousarray(nominal * view["availability"])
     true = system.effective if is_static(system) else system.nominal  # else machines have speeds
@@ -124,7 +125,8 @@ def _servers(system: System, policy: Policy, shapes: Shapes, rng: Generator) -> 
         server[field] = -1
     if system.delays is not None:
         for field, delay in system.delays.parts().items():
-            server["period" if field == "reporting" else field] = system.per_machine(delay)
+            if field != "sending":
+                server["period" if field == "reporting" else field] = system.per_machine(delay)
         if not policy.kind.pulls:
             server["lag"] = server["after"]
     server["mean_uptime"] = np.inf

@@ -50,6 +50,7 @@ SERVER = record_type(
     mean_uptime="f8",
     mean_repair="f8",
     detection="f8",  # delay between failing and being known to have failed
+    timeout="f8",  # expected times after which a task is known to be lost, 0 for detection
     period="f8",  # time between reports of its availability, 0 for none
     chain="i8",  # row of its chain's first state, −1 for none
     stage="i8",  # the chain's state now
@@ -105,6 +106,8 @@ COUNT = record_type(
     traced="i8",
     waiting="i8",  # classes with tasks that wait, as bits
     planned="i8",  # whether the policy has a planner
+    sending="f8",  # time that the scheduler takes to send a task
+    sent="f8",  # when it has sent all tasks that it was to send
 )
 
 

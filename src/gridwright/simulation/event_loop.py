@@ -240,13 +240,24 @@ def _fail(
     o.back = c.now + shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
     if o.lag > 0.0 and o.ticket >= 0:
         catch_up(s, j)
-    if o.detection > 0.0:
+    if o.detection > 0.0 or o.timeout > 0.0:
         o.silent = True
         o.finish = np.inf
-        o.fault = min(c.now + o.detection, o.back)
+        o.fault = min(_noticed(s, j), o.back)
         settle(s, j)
     else:
         _notice(s, j, repeats, arguments, own)
+
+
+@rare
+def _noticed(s: State, j: int) -> float:
+    """Return when the scheduler would notice a failure if the machine did not come back."""
+    o, now = s.server[j], s.count[0].now
+    if o.timeout == 0.0:
+        return now + o.detection
+    if o.ticket < 0:
+        return np.inf  # only a task that is sent to it can time out
+    return max(now, o.begun + o.timeout * s.ticket[o.ticket].expected)
 
 
 @rare
