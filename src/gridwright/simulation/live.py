@@ -96,12 +96,13 @@ class LiveLoop:
             found += self._run(time)
         return found
 
-    def close(self) -> dict[str, Any]:
-        """Run to the horizon; return what only this kind measures, such as tasks on time."""
+    def close(self, until: float | None = None) -> dict[str, Any]:
+        """Run to the horizon, or to a time before it; return what only this kind measures."""
+        until = self.horizon if until is None else max(until, self.now)
         for machine, at in self.ends.items():
-            if at <= self.horizon:
+            if at <= until:
                 self.mechanism.core.server[machine].finish = at
-        self._run(self.horizon)
+        self._run(until)
         return dict(self.mechanism.measured()["more"])
 
     def _run(self, until: float) -> list[Happened]:

@@ -24,7 +24,8 @@ from ..model import GridTimeoutError, InputError
 from ..policies import PEER
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
-from .experiment import Experiment
+from .experiment import LOOPS, Experiment
+from .loop_conduct import LoopConduct
 from .pause import PausableExecutor
 from .peer_conduct import PeerConduct
 from .runs import Run, new_run
@@ -70,8 +71,9 @@ def conduct(
         real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
         for line in warnings(run.system, real):
             warn(line)
-    conducting: Conduct | PeerConduct
-    if run.experiment.chosen_policy().kind is PEER:
+    conducting: Conduct | PeerConduct | LoopConduct
+    kind = run.experiment.chosen_policy().kind
+    if kind is PEER:
         if place:
             raise InputError("machines of a peer policy are processes of this computer, not on=…")
         run.journal.claim()
@@ -81,9 +83,12 @@ def conduct(
         run.journal.claim()
         run.journal.describe(machines=chosen.machines)  # those of a cluster have their own names
         run.about = run.read_about()
-        conducting = Conduct(
-            run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch
-        )
+        if kind in LOOPS:
+            conducting = LoopConduct(run.experiment, chosen, run.journal, adjuster, watch)
+        else:
+            conducting = Conduct(
+                run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch
+            )
     try:
         stop = Stop()
         run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
@@ -97,11 +102,12 @@ def conduct(
         run.journal.release()
     if conducting.failure is not None:
         raise conducting.failure
-    run.journal.describe(ended=run.experiment.duration)
+    until = conducting.until if isinstance(conducting, LoopConduct) else run.experiment.duration
+    run.journal.describe(ended=until)
     return run
 
 
-async def _until_stopped(conducting: Conduct | PeerConduct, stop: Stop) -> None:
+async def _until_stopped(conducting: Conduct | PeerConduct | LoopConduct, stop: Stop) -> None:
     """Conduct it until Ctrl-C is pressed; pressing it again must not disturb the end."""
     task = asyncio.create_task(conducting.run())
     loop = asyncio.get_running_loop()
