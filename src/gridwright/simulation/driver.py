@@ -22,6 +22,7 @@ from ..compiler.target import CPU
 from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
+from ..statistics import BINS
 from .event_log import EVENT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
 from .sampling import refill, samplers
@@ -64,6 +65,7 @@ class Conditions(NamedTuple):
     warmup: float = 0.0
     delays: Delays | None = None
     trace: bool = False
+    tails: bool = False
     interpreted: bool = False
     on_slice: Callable[[float], None] = lambda done: None  # called with the share done
 
@@ -99,6 +101,7 @@ class Replication(NamedTuple):
     number: Floats  # [sample], tasks in the system then
     seconds: float
     trace: Any = None  # EVENT records
+    responses: NDArray[np.int64] = np.zeros((0, BINS), np.int64)  # [class, bin], if wanted
     lost: int = 0
     refusals: int = 0
     held: int = 0
@@ -237,6 +240,8 @@ def drive(mechanism: Mechanism) -> Replication:
         mechanism.replace(
             trace=records(PAGE + 2 * mechanism.events_per_step(mechanism.core), EVENT)
         )
+    if conditions.tails:
+        mechanism.replace(responses=np.zeros((len(mechanism.core.stream), BINS), np.int64))
     pages: list[Any] = []
     times, number, seconds = [0.0], [0.0], 0.0
     for until, is_sample, done in mechanism.slices():
@@ -332,6 +337,7 @@ def _read_off(
         number=samples[1],
         seconds=seconds,
         trace=log,
+        responses=core.responses,
         **mechanism.measured(),
     )
 
