@@ -47,7 +47,7 @@ def test_wrong_experiments(text: str, message: str, gw: Command, tmp_path: Path)
         (["run", "nothing"], "no experiment 'nothing'; there are MGST-1 to MGST-12"),
         (["run", "no.toml"], "no.toml: there is no such file"),
         (["run", "."], ". is a folder; expected an experiment file"),
-        (["run", "MGST-1", "--policy", "min_min"], ": min_min is a batch policy; a testbed runs"),
+        (["run", "MGST-1", "--policy", "chain_mct"], "chain_mct is a chain policy"),
         (["run", "MGST-1", "--policy", "fcsf"], "no policy 'fcsf'; did you mean 'fcfs'"),
         (["run", "MGST-1", "--policy", "no.py"], "no.py cannot be read"),
         (["run", "MGST-1", "--on", "nowhere"], "'nowhere' is not the address of a cluster"),
