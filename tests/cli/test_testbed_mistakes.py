@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
         ('system = "2.B"\npolicy = "fcfs"\ndurration = 3', "unknown key durration; did you mean"),
         ('system = "2.B"', "wrong.toml: policy is missing"),
         ("arrivals = [1]\nrates = [[2]]", "this looks like a system, with 'rates' in it"),
-        ('system = "2.B"\npolicy = "min_min"', "wrong.toml: min_min is a batch policy"),
+        ('system = "2.B"\npolicy = "chain_mct"', "wrong.toml: 2.B has no chains of applications"),
         ('system = "2.B"\npolicy = "fcfs"\nmachines = ["a", "b", "c"]', "3 machines for a system"),
         ('system = "2.B"\npolicy = "fcfs"\njobs = "no.csv"', "no.csv cannot be read: No such"),
         ('system = "2.B"\npolicy = "fcfs"\nfailures = "no.csv"', "no.csv cannot be read: No such"),
