@@ -64,6 +64,11 @@ class LiveLoop:
         self.mechanism: Mechanism = MECHANISMS[policy.kind](system, policy, conditions)
         self.in_ticks = policy.kind is CHAIN
         """Whether everything happens at whole time units."""
+        if self.in_ticks and self.mechanism.core.count[0].overlaps:
+            raise InputError(
+                f"{system.name or 'the system'} has applications that overlap; only a simulation "
+                "knows before the end of one when its successor can start"
+            )
         self.mechanism.replace(
             trace=records(PAGE + 2 * self.mechanism.events_per_step(self.mechanism.core), EVENT)
         )
