@@ -1,7 +1,8 @@
 """Execution times on a machine before, while and after an availability is imposed on it.
 
 While it is, jobs should take 1/a times as long. Goal: within 5 %, on a computer with an idle
-processor. On a busy one, measure with a high priority: ``nice -n -15 python -m bench imposed``.
+processor. On a busy one, root can give the measurement a session of its own with a high priority:
+``setsid sh -c 'echo -20 > /proc/self/autogroup; python -m bench imposed'``.
 """
 
 import tempfile
