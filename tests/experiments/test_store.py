@@ -15,7 +15,7 @@ from gridwright.experiments.store import key_of
 from gridwright.policies import find
 from gridwright.simulation import Delays
 
-OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False}
+OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False, "tails": False}
 SEED = np.random.SeedSequence(1)
 
 

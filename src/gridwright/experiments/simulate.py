@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 from numbers import Integral, Real
 from os import PathLike
 from threading import Event
@@ -50,6 +51,8 @@ def simulate(
     threads: int | None = None,
     delays: Delays | None = None,
     trace: bool = False,
+    tails: bool = False,
+    within: Sequence[float] = (),
     on: str | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -82,6 +85,10 @@ def simulate(
         done, to notice that a machine has failed, and between reports of CPU availability.
     trace
         Keep the event log of every replication.
+    tails
+        Also measure percentiles of the response: p50, p95, p99 and p99.9, exact to 1 %.
+    within
+        Times: also measure the share of tasks that respond within each of them.
     on
         The address of a Dask scheduler (``tcp://…``) whose workers run the replications, with the
         same numbers to the last digit.
@@ -109,14 +116,16 @@ def simulate(
         "warmup": float(warmup),
         "delays": delays,
         "trace": trace,
+        "tails": tails or len(within) > 0,
     }
+    limits = checked_limits(within)
     seeds = (np.random.SeedSequence(seed, spawn_key=(number,)) for number in count())
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
     work = _Work(system, policy, options, threads, on, store, progress)
     while True:
         runs += work.run([next(seeds) for _ in range(wanted - len(runs))], runs)
-        result = result_of(system, policy, horizon, warmup, seed, tuple(runs))
+        result = result_of(system, policy, horizon, warmup, seed, tuple(runs), limits)
         if precision is None or len(runs) >= MOST or _is_precise(result, precision):
             return result
         wanted = len(runs) + ROUND
@@ -204,6 +213,15 @@ def check_numbers(
         raise InputError(f"precision is {precision:g}; expected a number between 0 and 1")
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; expected at least 1")
+
+
+def checked_limits(within: Sequence[float]) -> tuple[float, ...]:
+    """Return times within which tasks should respond; refuse others than positive numbers."""
+    for each in within:
+        _check_kind("within", each, Real)
+        if not 0 < each < inf:
+            raise InputError(f"within is {each:g}; expected a positive number of time units")
+    return tuple(map(float, within))
 
 
 def _check_kind(name: str, value: Any, kind: type[Real] | type[Integral]) -> None:
