@@ -132,7 +132,8 @@ def check_fit(system: System) -> None:
         total = f"{sum(system.sizes):,}"
         raise ValueError(f"{what} add up to {total} machines; expected at most {MOST_MACHINES:,}")
     _unique("groups and counts give machines of which the name", system.machines)
-    _everything_runs("rates", system.rates, system.classes)
+    if system.mode is not CHAINS:  # no node needs to run a whole chain
+        _everything_runs("rates", system.rates, system.classes)
     _arrivals_fit("arrivals", system.arrivals, system)
     _fits_machines("availability", system.availability, system)
     for key in ("execution", "interarrival"):

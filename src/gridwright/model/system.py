@@ -100,9 +100,10 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     pmf, deadlines, batch
         For batch policies: the pmfs of the execution times, the deadlines of tasks, and how tasks
         arrive.
-    templates, random_templates, customers, perturbation, one_at_a_time
+    templates, random_templates, customers, perturbation, links, one_at_a_time
         For chains of applications, in place of arrivals and rates: templates, given or drawn; the
-        customers; the errors of the estimates; whether at most one job arrives per tick.
+        customers; the errors of the estimates; how long data takes between nodes; whether at
+        most one job arrives per tick.
 
     Examples
     --------
@@ -139,6 +140,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             random_templates: Any = None,
             customers: Any = (),
             perturbation: Any = None,
+            links: Any = None,
             one_at_a_time: bool = False,
         ) -> None: ...
 
