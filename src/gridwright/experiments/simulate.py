@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import find_or_read
-from ..model import InputError, System
+from ..model import Delays, InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Replication, check_run, check_system, replicate
+from ..simulation import Replication, check_run, check_system, replicate
 from .cluster import run_on_cluster
 from .rehearsal import prepare
 from .result import Result
@@ -49,7 +49,7 @@ def simulate(
     warmup: float = 0.0,
     precision: float | None = None,
     threads: int | None = None,
-    delays: Delays | None = None,
+    delays: Delays | Mapping[str, Any] | None = None,
     trace: bool = False,
     tails: bool = False,
     within: Sequence[float] = (),
@@ -81,8 +81,9 @@ def simulate(
     threads
         How many run at once; by default one for each processor.
     delays
-        Pull policies only: the delays of a real grid. Time to send a task, to hear that it is
-        done, to notice that a machine has failed, and between reports of CPU availability.
+        The delays of a real grid, in place of those of the system: time to send a task, to hear
+        that it is done, to notice that a machine has failed, and between reports of CPU
+        availability (``{"before": 0.5, "after": 0.1}``).
     trace
         Keep the event log of every replication.
     tails
@@ -108,13 +109,12 @@ def simulate(
     system, horizon = resolve(system, horizon)
     policy = find_policy(policy)
     check_numbers(horizon, replications, seed, warmup, precision, threads)
+    if delays is not None:
+        system = system.replace(delays=delays)
     check_system(system, policy)
-    if delays is not None and not policy.kind.pulls:
-        raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     options: dict[str, Any] = {
         "horizon": horizon,
         "warmup": float(warmup),
-        "delays": delays,
         "trace": trace,
         "tails": tails or len(within) > 0,
     }
@@ -167,7 +167,7 @@ class _Work:
         on_progress(0.0)  # compiling may take some seconds
         if missing:
             if self.prepared is None:
-                self.prepared = prepare(self.system, self.policy, self.options["delays"])
+                self.prepared = prepare(self.system, self.policy)
             what = (self.system, self.prepared, [seeds[k] for k in missing], self.options)
             if self.on is None:
                 run_in_threads(*what, on_done, on_progress, self.threads)

@@ -100,7 +100,6 @@ def key_of(
         float(options["horizon"]),
         float(options["warmup"]),
         options["tails"],
-        [np.ravel(delay).tolist() for delay in options["delays"] or ()],
         seed.entropy,
         seed.spawn_key,
     )

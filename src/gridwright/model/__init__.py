@@ -2,7 +2,15 @@
 
 from . import etc, mode
 from .batch import BatchRun, Deadlines, ExecutionPmf
-from .chain import Customer, Perturbation, RandomTemplates, Template, by_application, scaled_chains
+from .chain import (
+    Customer,
+    Links,
+    Perturbation,
+    RandomTemplates,
+    Template,
+    by_application,
+    scaled_chains,
+)
 from .distribution import (
     Deterministic,
     Distribution,
@@ -29,7 +37,7 @@ from .error import (
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
 from .system import Floats, System
-from .uncertainty import Assumed, Changes, Failures, Inaccuracy, MarkovChain
+from .uncertainty import Assumed, Changes, Delays, Failures, Inaccuracy, MarkovChain
 
 __all__ = [
     "Assumed",
@@ -37,6 +45,7 @@ __all__ = [
     "Changes",
     "Customer",
     "Deadlines",
+    "Delays",
     "Deterministic",
     "Distribution",
     "Erlang",
@@ -57,6 +66,7 @@ __all__ = [
     "JobFailedError",
     "JobLostError",
     "JournalError",
+    "Links",
     "Lognormal",
     "MarkovChain",
     "Perturbation",

@@ -18,7 +18,7 @@ from .file import check_fit, default_parts, document, numbered, read, slot_names
 from .mode import Mode, mode_of
 from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
-from .uncertainty import Assumed, Availability, DecentralisedTables, Failures, MarkovChain
+from .uncertainty import Assumed, Availability, DecentralisedTables, Delays, Failures, MarkovChain
 
 
 def _printable(name: str) -> str:
@@ -59,6 +59,7 @@ class Core(Record):
     execution: OneOrList[AnyDistribution] = Exponential()
     interarrival: OneOrList[AnyDistribution] = Exponential()
     failures: Failures | None = None
+    delays: Delays | None = None
     assumed: Assumed | None = None
 
 
@@ -92,6 +93,9 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         classes, or one per class. Exponential by default.
     failures
         Up-times and repair times. By default, machines never fail.
+    delays
+        The time to send a task, to hear that it has ended, to notice that a machine has failed,
+        and between reports of CPU availability. By default there are no delays.
     assumed
         What planners and policies believe, if it differs from the truth.
     changes
@@ -99,9 +103,10 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     pmf, deadlines, batch
         For batch policies: the pmfs of the execution times, the deadlines of tasks, and how tasks
         arrive.
-    templates, random_templates, customers, perturbation, one_at_a_time
+    templates, random_templates, customers, perturbation, links, one_at_a_time
         For chains of applications, in place of arrivals and rates: templates, given or drawn; the
-        customers; the errors of the estimates; whether at most one job arrives per tick.
+        customers; the errors of the estimates; how long data takes between nodes; whether at
+        most one job arrives per tick.
 
     Examples
     --------
@@ -129,6 +134,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             execution: Any = "exponential",
             interarrival: Any = "exponential",
             failures: Any = None,
+            delays: Any = None,
             assumed: Any = None,
             changes: Any = None,
             pmf: Any = None,
@@ -138,6 +144,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             random_templates: Any = None,
             customers: Any = (),
             perturbation: Any = None,
+            links: Any = None,
             one_at_a_time: bool = False,
         ) -> None: ...
 
