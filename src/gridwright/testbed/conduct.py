@@ -168,6 +168,7 @@ class Conduct:
             async with asyncio.timeout(PATIENCE):  # the experiment begins when all are up
                 while not mapper.book.machines["up"].all():
                     await asyncio.sleep(0.005)
+            usual = await self._impose()
             mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             self.came = self._adopt(mapper)
@@ -175,6 +176,7 @@ class Conduct:
             await patiently(lambda: self.journal.describe(paused=False))
             mapper.note("begun", clock=wall_clock())
             operators = Operators(mapper)
+            operators.usual = usual
             operators.more = {
                 "pause run": lambda: self.pause(mapper),
                 "resume run": lambda: self.resume(mapper),
@@ -194,6 +196,15 @@ class Conduct:
                 part.cancel()
             await mapper.close()
             self.watch(mapper)
+
+    async def _impose(self) -> dict[int, float]:
+        """Make the machines as slow as the system says, if jobs really run; return the shares."""
+        if self.adjuster is None:
+            return {}
+        shares = dict(enumerate(map(float, self.experiment.system.mean_availability)))
+        slow = [(machine, share) for machine, share in shares.items() if share < 1]
+        await asyncio.gather(*(self.executor.impose(*each) for each in slow))
+        return shares
 
     async def pause(self, mapper: Mapper) -> bool:
         """Stop the time of the experiment until it is resumed."""
@@ -290,9 +301,8 @@ class Conduct:
             return work
         import cloudpickle
 
-        share = float(self.experiment.system.mean_availability[job.machine])
         size = float(self.jobs.works[job.number])
-        call = self.adjuster.call(job.task_class, job.machine, size, share)
+        call = self.adjuster.call(job.task_class, job.machine, size)
         return bytes(cloudpickle.dumps(call))  # by value: a worker imports nothing
 
 
