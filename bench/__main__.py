@@ -21,6 +21,7 @@ BENCHMARKS = [
     "dask_placement",
     "functions",
     "swap",
+    "gpu",
     "startup",
     "page",
 ]

@@ -15,7 +15,7 @@ from gridwright.experiments.store import key_of
 from gridwright.policies import find
 from gridwright.simulation import Delays
 
-OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False}
+OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False, "rng": "pcg64"}
 SEED = np.random.SeedSequence(1)
 
 
@@ -43,6 +43,7 @@ def test_keys_tell_everything_apart() -> None:
         key_of(system, policy, np.random.SeedSequence(2), OPTIONS),
         key_of(system, policy, SEED, {**OPTIONS, "horizon": 101.0}),
         key_of(system, policy, SEED, {**OPTIONS, "warmup": 1.0}),
+        key_of(system, policy, SEED, {**OPTIONS, "rng": "philox"}),
     ]
     assert len({base, *others}) == len(others) + 1
 

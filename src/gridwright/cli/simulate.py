@@ -44,7 +44,7 @@ def simulate(
     ] = None,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     csv: options.Csv = None,
     trace: Annotated[
         Path | None, path_option("Write the events of the first replication as CSV.")
@@ -89,7 +89,7 @@ def compare(
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     reference: Annotated[
         str | None,
         option("Also print by how many percent each policy is better than this one.", "POLICY"),
@@ -304,7 +304,7 @@ def sweep(
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     csv: options.Csv = None,
     plot: options.Plot = None,
     json: options.Json = False,

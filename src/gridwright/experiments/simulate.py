@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import count
 from numbers import Integral, Real
 from os import PathLike
 from threading import Event
@@ -18,12 +17,22 @@ from ..catalogue import find_or_read
 from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Replication, check_run, check_system, replicate
+from ..simulation import (
+    PCG64,
+    PHILOX,
+    Delays,
+    Replication,
+    check_rng,
+    check_run,
+    check_system,
+    replicate,
+)
 from .cluster import run_on_cluster
+from .device import GPU, check_on_gpu, run_on_gpu
 from .rehearsal import prepare
 from .result import Result
 from .results_by_kind import result_of
-from .store import Store, key_of
+from .store import Kept
 
 HORIZON = 20_000.0
 ROUND = 10
@@ -50,8 +59,9 @@ def simulate(
     threads: int | None = None,
     delays: Delays | None = None,
     trace: bool = False,
+    rng: str = PCG64,
     on: str | None = None,
-    store: Store | None = None,
+    store: Kept | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a system under a policy.
@@ -82,9 +92,13 @@ def simulate(
         done, to notice that a machine has failed, and between reports of CPU availability.
     trace
         Keep the event log of every replication.
+    rng
+        The random generator: NumPy's ``"pcg64"``, or ``"philox"``, which gives the same numbers on
+        every processor. Batches and chains have the first only.
     on
         The address of a Dask scheduler (``tcp://…``) whose workers run the replications, with the
-        same numbers to the last digit.
+        same numbers to the last digit; or ``"gpu"``, for push and pull policies, with the numbers
+        of ``rng="philox"`` up to rounding.
     store
         Where replications are kept, so that none is simulated twice.
     progress
@@ -101,37 +115,55 @@ def simulate(
     system, horizon = resolve(system, horizon)
     policy = find_policy(policy)
     check_numbers(horizon, replications, seed, warmup, precision, threads)
-    check_system(system, policy)
-    if delays is not None and not policy.kind.pulls:
-        raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
-    options: dict[str, Any] = {
-        "horizon": horizon,
-        "warmup": float(warmup),
-        "delays": delays,
-        "trace": trace,
-    }
-    seeds = (np.random.SeedSequence(seed, spawn_key=(number,)) for number in count())
+    options = options_of(system, policy, horizon, warmup, delays, trace, rng, on)
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
     work = _Work(system, policy, options, threads, on, store, progress)
     while True:
-        runs += work.run([next(seeds) for _ in range(wanted - len(runs))], runs)
+        runs += work.run(seeds_of(seed, len(runs), wanted), runs)
         result = result_of(system, policy, horizon, warmup, seed, tuple(runs))
         if precision is None or len(runs) >= MOST or _is_precise(result, precision):
             return result
         wanted = len(runs) + ROUND
 
 
+def options_of(
+    system: System,
+    policy: Policy,
+    horizon: float,
+    warmup: float = 0.0,
+    delays: Delays | None = None,
+    trace: bool = False,
+    rng: str = PCG64,
+    on: str | None = None,
+) -> dict[str, Any]:
+    """Return the conditions of all replications, checked; a GPU always draws with Philox."""
+    check_system(system, policy)
+    if delays is not None and not policy.kind.pulls:
+        raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
+    if on == GPU:
+        check_on_gpu(policy, trace=trace)
+        rng = PHILOX
+    check_rng(rng, policy)
+    names = ("horizon", "warmup", "delays", "trace", "rng")
+    return dict(zip(names, (horizon, float(warmup), delays, trace, rng), strict=True))
+
+
+def seeds_of(seed: int, first: int, end: int) -> list[np.random.SeedSequence]:
+    """Return the seeds of replications from the first up to the end."""
+    return [np.random.SeedSequence(seed, spawn_key=(number,)) for number in range(first, end)]
+
+
 @dataclass
 class _Work:
-    """Replications of one system under one policy: here, on a cluster, or from a store."""
+    """Replications of one system under one policy: here, elsewhere, or from a store."""
 
     system: System
     policy: Policy
     options: dict[str, Any]
     threads: int | None
     on: str | None
-    store: Store | None
+    store: Kept | None
     progress: Progress | None
     prepared: Policy | None = None
 
@@ -140,7 +172,8 @@ class _Work:
     ) -> list[Replication]:
         """Return a replication for every seed: from the store if it is there, else simulated."""
         store, options = self.store, self.options
-        keys = [store and key_of(self.system, self.policy, seed, options) for seed in seeds]
+        where = {**options, "on": GPU if self.on == GPU else None}
+        keys = [store and store.key(self.system, self.policy, seed, where) for seed in seeds]
         kept = {k: store.get(key) for k, key in enumerate(keys) if store and key}
         found = {k: each for k, each in kept.items() if each is not None}
         missing = [k for k in range(len(seeds)) if k not in found]
@@ -157,11 +190,16 @@ class _Work:
 
         on_progress(0.0)  # compiling may take some seconds
         if missing:
-            if self.prepared is None:
-                self.prepared = prepare(self.system, self.policy, self.options["delays"])
+            if self.prepared is None and self.on == GPU and self.policy.is_shipped:
+                self.prepared = self.policy  # it needs no CPU
+            elif self.prepared is None:
+                given = {name: self.options[name] for name in ("delays", "rng")}
+                self.prepared = prepare(self.system, self.policy, **given)
             what = (self.system, self.prepared, [seeds[k] for k in missing], self.options)
             if self.on is None:
                 run_in_threads(*what, on_done, on_progress, self.threads)
+            elif self.on == GPU:
+                run_on_gpu(*what, on_done, on_progress)
             else:
                 run_on_cluster(*what, on_done, on_progress, self.on)
         return [found[k] for k in range(len(seeds))]

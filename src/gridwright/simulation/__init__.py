@@ -1,7 +1,22 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
-from .driver import Delays, Replication, check_run
+from .driver import PCG64, PHILOX, Delays, Replication, check_run
 from .event_log import KINDS
-from .replicate import check_system, line_of, replicate
+from .launch import Device, Job, launch
+from .replicate import check_rng, check_system, line_of, replicate
 
-__all__ = ["KINDS", "Delays", "Replication", "check_run", "check_system", "line_of", "replicate"]
+__all__ = [
+    "KINDS",
+    "PCG64",
+    "PHILOX",
+    "Delays",
+    "Device",
+    "Job",
+    "Replication",
+    "check_rng",
+    "check_run",
+    "check_system",
+    "launch",
+    "line_of",
+    "replicate",
+]

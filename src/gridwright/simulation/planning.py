@@ -91,13 +91,7 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
 
 
 def choose_planner(
-    policy: Policy,
-    now: Situation,
-    plan: Floats,
-    arrivals: Floats,
-    *,
-    compiled: bool,
-    interpreted: bool,
+    policy: Policy, now: Situation, arrivals: Floats, *, compiled: bool
 ) -> tuple[Any, Planning]:
     """Return the function that a loop calls for a new plan, and the arrays that it works with.
 
@@ -108,11 +102,13 @@ def choose_planner(
     if compiled and policy.planner in PLANS:
         make_plan = PLANS[policy.planner]
         numbers = np.array([*policy.planning.values()], dtype=float)
-    planning = Planning(make_workspace(now), numbers, arrivals)
-    if interpreted:
-        return make_plan, planning
+    return make_plan, Planning(make_workspace(now), numbers, arrivals)
+
+
+def pointed(make_plan: Any, now: Situation, planning: Planning, plan: Floats) -> Any:
+    """Compile such a function by itself, and return a pointer to it for a loop."""
     import numba
 
     typeof: Any = numba.typeof
     takes = (typeof(now), typeof(planning), typeof(plan))
-    return point(make_plan, numba.types.boolean, *takes), planning
+    return point(make_plan, numba.types.boolean, *takes)
