@@ -2,32 +2,19 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed")
-from distributed import Client, LocalCluster, get_worker, secede
+from distributed import Client, get_worker, secede
 
 import dask
 from gridwright import InputError
 from gridwright.dask import Placement
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    """Yield a client of two workers in this process, with one thread each."""
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 def placer(client: Client) -> Any:

@@ -2,14 +2,13 @@
 
 import copy
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
-from distributed import Client, LocalCluster, SchedulerPlugin, get_worker
+from distributed import Client, SchedulerPlugin, get_worker
 
 from gridwright.dask import Placement
 from gridwright.grid.book import Book
@@ -49,15 +48,7 @@ class Assignments(SchedulerPlugin):  # type: ignore[misc]
             self.found.append((key, self.scheduler.tasks[key].processing_on))
 
 
-@pytest.fixture
-def client() -> Iterator[Client]:
-    with (
-        LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+CLUSTER = {"n_workers": 3}
 
 
 def quick(seconds: float) -> None:

@@ -1,8 +1,9 @@
 """What the plugin tells of itself: to programs, in a terminal and in the dashboard."""
 
 import json
+import subprocess
 import time
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -10,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 pytest.importorskip("distributed")
-from distributed import Client, LocalCluster, get_worker
+from distributed import Client, LocalCluster, Security, get_worker
 
 import dask
 from gridwright import InputError
@@ -21,21 +22,13 @@ from gridwright.dask.status import ask
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def client() -> Iterator[Client]:
-    """Yield a client of two workers in this process that can be reached by TCP."""
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=2,
-            processes=False,
-            protocol="tcp",
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+CLUSTER = {
+    "threads_per_worker": 2,
+    "protocol": "tcp",
+    "host": "127.0.0.1",
+    "dashboard_address": "127.0.0.1:0",
+}
+"""So that it can be reached by TCP."""
 
 
 def render(seconds: float) -> None:
@@ -197,3 +190,29 @@ def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert said.count("\n") == 1
     assert run(["dask", "status", "here"]) == 2
     assert "expected tcp://HOST:PORT" in capsys.readouterr().err
+
+
+def test_status_over_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    if subprocess.run(
+        [*command.split(), "-keyout", key, "-out", cert], capture_output=True
+    ).returncode:
+        pytest.skip("openssl cannot make a certificate")
+    roles = {
+        f"tls_{role}_{part}": file
+        for role in ("scheduler", "worker", "client")
+        for part, file in (("cert", cert), ("key", key))
+    }
+    security = Security(tls_ca_file=cert, require_encryption=True, **roles)
+    options = {**CLUSTER, "protocol": "tls", "n_workers": 1, "processes": False}
+    with LocalCluster(security=security, **options) as cluster, Client(cluster) as client:
+        client.register_plugin(Placement("mct"))
+        assert client.submit(abs, -1).result() == 1
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        files = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
+        assert run(["dask", "status", address, *files, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["policy"] == "mct"
+        assert run(["dask", "status", address]) == 2
+        assert "asks for TLS" in capsys.readouterr().err

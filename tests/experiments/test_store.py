@@ -15,7 +15,14 @@ from gridwright.experiments.store import key_of
 from gridwright.policies import find
 from gridwright.simulation import Delays
 
-OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False, "rng": "pcg64"}
+OPTIONS = {
+    "horizon": 100.0,
+    "warmup": 0.0,
+    "delays": None,
+    "trace": False,
+    "tails": False,
+    "rng": "pcg64",
+}
 SEED = np.random.SeedSequence(1)
 
 

@@ -80,6 +80,7 @@ def as_on_a_cpu(job: Job, number: int) -> Replication:
         horizon=job.horizon,
         warmup=job.warmup,
         delays=job.delays,
+        tails=job.tails,
         seed=job.seeds[number],
         rng="philox",
         interpreted=True,
@@ -117,6 +118,13 @@ def test_delays_are_kept() -> None:
     delays = Delays(before=0.1, after=0.05, detection=0.5, reporting=1.0)
     job = Job(FAILING, find("lpas_dg"), SEEDS[:1], 6.0, 0.0, delays)
     check(run(Interpreter(), job), job)
+
+
+def test_tails_are_measured_there_too() -> None:
+    jobs = [Job(FAILING, find(name), SEEDS[:1], 4.0, tails=True) for name in ("mct", "lpas_dg")]
+    found = run(Interpreter(), *jobs)
+    check(found, *jobs)
+    assert all(each.responses.sum() > 0 for each in found.values())
 
 
 def test_a_run_that_needs_more_room_comes_back_and_goes_on() -> None:

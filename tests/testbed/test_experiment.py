@@ -10,7 +10,7 @@ from gridwright.catalogue import experiment_names
 from gridwright.testbed import Experiment
 
 
-@pytest.mark.parametrize("name", experiment_names())
+@pytest.mark.parametrize("name", [name for name in experiment_names() if "MGST" in name])
 def test_the_catalogue_has_every_published_experiment(name: str) -> None:
     experiment = Experiment.find(name)
     number = int(name.split("-")[1])
@@ -78,9 +78,13 @@ def test_what_is_wrong_is_told_in_one_line(line: str, wrong: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("parts", "wrong"),
     [
-        ({"system": "2.B", "policy": "lpas_dec"}, "a testbed runs push and pull policies"),
-        ({"system": "Wisnesky:text:4", "policy": "fcfs"}, "a testbed runs push and pull"),
-        ({"system": "Smith", "policy": "fcfs"}, "a testbed runs push and pull"),
+        ({"system": "2.B", "policy": "mm"}, "a testbed runs push, pull and peer policies"),
+        ({"system": "2.B", "policy": "lpas_dec"}, "2.B has no arrivals at machines"),
+        ({"system": "4.A", "policy": "lpas"}, "lpas is a push policy"),
+        ({"system": "4.A", "policy": "mct_dec", "on": "tcp://a:1"}, "run on this computer"),
+        ({"system": "4.A", "policy": "mct_dec", "timeout": 3}, "timeout is not 0"),
+        ({"system": "Wisnesky:text:4", "policy": "fcfs"}, "fcfs is a pull policy"),
+        ({"system": "Smith", "policy": "fcfs"}, "fcfs is a pull policy"),
         ({"system": "3.G1:alpha1:1", "policy": "fcfs"}, "availabilities that stay the same"),
         ({"system": "2.Z", "policy": "fcfs"}, "2.Z"),
         ({"system": "2.B", "policy": "fcsf"}, "fcsf"),

@@ -1,6 +1,7 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
 from .allocation import Allocation, Change, Verdict, allocate, change, groups_of, situation, verdict
+from .dantzig import Dense, dantzig, make_dense, plan_dantzig
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, vertex, weights
@@ -9,17 +10,21 @@ from .workspace import Situation, Workspace, make_workspace
 __all__ = [
     "Allocation",
     "Change",
+    "Dense",
     "LongRun",
     "Situation",
     "Verdict",
     "Workspace",
     "allocate",
     "change",
+    "dantzig",
     "grouped",
     "groups_of",
     "interior",
     "long_run_of",
+    "make_dense",
     "make_workspace",
+    "plan_dantzig",
     "prices",
     "situation",
     "time_limit",

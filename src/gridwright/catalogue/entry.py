@@ -4,6 +4,7 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -149,13 +150,18 @@ def _entry(name: str, table: dict[str, Any]) -> Entry:
 
 @cache
 def experiment_names() -> tuple[str, ...]:
-    """List the experiments by name, in their order.
+    """List the experiments by name: those of the MGST testbed in their order, then the others.
 
-    >>> experiment_names()[0], len(experiment_names())
-    ('MGST-1', 20)
+    >>> experiment_names()[0], experiment_names()[-1]
+    ('MGST-1', '4.A')
     """
+
+    def order(name: str) -> tuple[float, str]:
+        first, *rest = name.split("-")
+        return (float(rest[0]) if first == "MGST" else inf, name)
+
     found = [path.name.removesuffix(".toml") for path in _folder().iterdir()]
-    return tuple(sorted(found, key=lambda name: (int(name.split("-")[1]), name)))
+    return tuple(sorted(found, key=order))
 
 
 def experiment_path(name: str) -> Path:

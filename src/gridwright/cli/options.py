@@ -69,6 +69,16 @@ Horizon = Annotated[
     float | None, option("Length of a run in time units; by default as published, else 20,000.")
 ]
 Warmup = Annotated[float, option("Time units at the start of a run that are not measured.")]
+Tails = Annotated[
+    bool,
+    option("Also print percentiles of the response: p50, p95, p99 and p99.9.", None, "--tails"),
+]
+Within = Annotated[
+    str,
+    option(
+        "Also print percentiles, and the share of tasks that respond within times: 2,5.", "TIMES"
+    ),
+]
 Replications = Annotated[int, option("Number of independent runs.")]
 Seed = Annotated[int, option("Seed of the random numbers; the same seed gives the same result.")]
 Threads = Annotated[

@@ -21,13 +21,13 @@ def run(
         str | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="A name of the catalogue (MGST-1 to MGST-12), or the path of an experiment file.",
+            help="A name of the catalogue, MGST-1 to MGST-12 or 4.A, or an experiment file's path.",
         ),
     ] = None,
     policy: Annotated[
         str | None,
         policy_option(
-            "A push or pull policy, by name or by the path of a file, instead of that of the "
+            "A push, pull or peer policy, by name or by the path of a file, instead of that of the "
             "experiment."
         ),
     ] = None,
@@ -148,7 +148,7 @@ def _where_it_stopped(run: testbed.Run) -> str:
 
 
 @contextmanager
-def _live(run: testbed.Run) -> Iterator[Callable[[grid.Mapper], None]]:
+def _live(run: testbed.Run) -> Iterator[Callable[[Any], None]]:
     """Show the state of a run on stderr if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda mapper: None
@@ -158,21 +158,38 @@ def _live(run: testbed.Run) -> Iterator[Callable[[grid.Mapper], None]]:
 
     live = Live(console=Console(stderr=True, highlight=False), refresh_per_second=4, transient=True)
     with live:
-        yield lambda mapper: live.update(_picture(run, mapper))
+        yield lambda shown: live.update(_picture(run, shown))
 
 
-def _picture(run: testbed.Run, mapper: grid.Mapper) -> Any:
+def _picture(run: testbed.Run, shown: grid.Mapper | testbed.PeerConduct) -> Any:
     """Return the present state of a run: jobs, classes and machines."""
     from rich.console import Group
     from rich.text import Text
 
-    book, journal = mapper.book, run.journal
+    journal = run.journal
     finished = journal.count().get("finished", 0)
-    now, length = mapper.now(), run.experiment.duration
+    now, length = shown.now(), run.experiment.duration
     head = Text(
         f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
         f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
     )
+    tables = _peers(shown) if isinstance(shown, testbed.PeerConduct) else _mapped(shown)
+    return Group(head, *tables)
+
+
+def _peers(conduct: testbed.PeerConduct) -> list[Any]:
+    """Return the machines that decide for themselves, and how many jobs each has."""
+    where = conduct.where
+    rows = [
+        (name, "up" if where.up[j] else "down", str(len(where.held[j])))
+        for j, name in enumerate(conduct.names)
+    ]
+    return [table(("machine", "state", ">jobs"), rows)]
+
+
+def _mapped(mapper: grid.Mapper) -> list[Any]:
+    """Return the classes and the machines of a mapper."""
+    book = mapper.book
     classes = [
         (
             name,
@@ -188,11 +205,10 @@ def _picture(run: testbed.Run, mapper: grid.Mapper) -> Any:
         state = "down" if not book.machines[j].up else "paused" if book.closed[j] else "up"
         doing = "" if job is None else f"job {job.number} of class {mapper.classes[job.task_class]}"
         machines.append((name, state, doing, str(len(book.own[j]))))
-    return Group(
-        head,
+    return [
         table(("class", ">waiting", ">arrived", ""), classes),
         table(("machine", "state", "running", ">queued"), machines),
-    )
+    ]
 
 
 def show_report(found: testbed.Report) -> None:
@@ -208,6 +224,8 @@ def show_report(found: testbed.Report) -> None:
         f"{jobs.arrived} jobs arrived, {jobs.finished} finished, {jobs.failed} failed, "
         f"{jobs.unfinished} unfinished; lost with a machine {jobs.lost}, timed out {jobs.timed_out}"
     )
+    if found.statistics.messages:
+        _show_messages(found)
     print()
     _show_responses(found)
     print()
@@ -219,6 +237,19 @@ def show_report(found: testbed.Report) -> None:
             f"In the long run {mean if found.expected.settles else 'the number of jobs grows'}; "
             f"19 of 20 runs of this length are within {low:.4g} to {high:.4g} time units."
         )
+
+
+def _show_messages(found: testbed.Report) -> None:
+    def per_job(statistics: grid.Statistics) -> float:
+        sent = statistics.messages
+        asked = sent.get("question", 0) + sent.get("answer", 0)
+        return asked / max(statistics.overall.arrived, 1)
+
+    handed = found.statistics.messages.get("handover", 0)
+    print(
+        f"Machines sent each other {per_job(found.statistics):.2f} questions and answers for each "
+        f"job (the twin {per_job(found.twin):.2f}), and handed over {handed} jobs."
+    )
 
 
 def _show_gap(found: testbed.Report) -> None:

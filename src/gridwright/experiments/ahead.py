@@ -32,6 +32,7 @@ class Wanted(NamedTuple):
     seed: int
     warmup: float = 0.0
     delays: Delays | None = None
+    tails: bool = False
 
 
 class Ahead:
@@ -47,7 +48,7 @@ class Ahead:
         self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
     ) -> str:
         """Return the key of a replication, of a user's policy too."""
-        named = [(name, options[name]) for name in ("horizon", "warmup", "delays", "rng")]
+        named = [(name, options[name]) for name in ("horizon", "warmup", "delays", "tails", "rng")]
         parts = (text_of(system), id(policy.decide), str(policy), named, seed.entropy)
         key = repr((*parts, seed.spawn_key))
         if self.store is not None and (kept := self.store.key(system, policy, seed, options)):
@@ -80,6 +81,8 @@ def together(
     if isinstance(store, Ahead):
         return options
     common = {name: options[name] for name in ("warmup", "delays") if options.get(name)}
+    if options.get("tails") or len(options.get("within", ())) > 0:
+        common["tails"] = True
     asked = (each._replace(**common) for each in calls)
     ahead = simulate_ahead(asked, store, progress or (lambda share: None))
     return {**options, "store": ahead}
@@ -100,7 +103,9 @@ def simulate_ahead(
         system, horizon = resolve(each.system, each.horizon)
         policy = find_policy(each.policy)
         check_numbers(horizon, each.replications, each.seed, each.warmup)
-        options = options_of(system, policy, horizon, each.warmup, each.delays, on=GPU)
+        options = options_of(
+            system, policy, horizon, each.warmup, each.delays, tails=each.tails, on=GPU
+        )
         seeds = seeds_of(each.seed, 0, each.replications)
         found = {ahead.key(system, policy, seed, {**options, "on": GPU}): seed for seed in seeds}
         missing = {k: s for k, s in found.items() if k not in asked and ahead.get(k) is None}

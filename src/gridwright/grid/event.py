@@ -17,8 +17,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "availability imposed": ("availability",),
     "begun": ("clock",),
     "cancelled": ("why",),
+    "changed": ("what", "task_class", "value"),
     "down": ("why",),
     "failure": ("period",),
+    "lost": ("why",),
     "nobody": ("task_class",),
     "plan": ("number", "shares"),
     "prediction": ("mode",),
@@ -30,7 +32,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """The named fields that events of a kind may have; other kinds have none.
 
 ``clock`` is the time of day in seconds since 1970, ``rates`` and ``shares`` are [class, machine],
-``then`` is what was done about a job that timed out.
+``then`` is what was done about a job that timed out. ``changed`` are rates of a machine that
+decides for itself: ``what`` has become ``value``, a factor of the first rate or an availability.
 """
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 

@@ -474,6 +474,7 @@ TOLD: dict[str, Any] = {
     "faults": list,
     "experiment": dict,
     "jobs": dict | list,
+    "messages": dict,
 }
 """The types of the keys of a description."""
 

@@ -5,14 +5,14 @@ The database selects and adds up, because a journal may have a hundred thousand 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
-from .event import UNUSUAL, Entry
+from .event import NO_FIELDS, UNUSUAL, Entry
 from .job import Stage
 from .journal import Journal
 
@@ -161,6 +161,8 @@ class Statistics(NamedTuple):
     """Finished jobs per time unit of execution [class, machine]; nan where there are none."""
     overhead: Floats
     """p [class, machine]: the mean share of the time for a job that is execution."""
+    messages: Mapping[str, int] = NO_FIELDS
+    """Messages of each kind between machines that decide for themselves."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as ``--json`` prints it."""
@@ -177,7 +179,7 @@ class Statistics(NamedTuple):
 
 def statistics(journal: Journal, until: float | None = None) -> Statistics:
     """Compute the statistics of a journal."""
-    about = journal.told("classes", "machines", "ended")
+    about = journal.told("classes", "machines", "ended", "messages")
     if until is None:
         until = about.get("ended") or journal.last()
     groups = [_Group(*row) for row in journal.select(f"{GROUPED} GROUP BY 1, 2, 3")]
@@ -206,6 +208,7 @@ def statistics(journal: Journal, until: float | None = None) -> Statistics:
         executed,
         rates,
         overhead,
+        about.get("messages", {}),
     )
 
 

@@ -49,8 +49,8 @@ def least_among(task_class: int, view: View, allowed: NDArray[np.float64], tie: 
     return best
 
 
-def sooner(task_class: int, view: View, first: int, second: int) -> int:
-    """Return which of two machines would finish the task first; the lower of equals."""
+def sooner(task_class: int, view: View, first: int, second: int, tie: int) -> int:
+    """Return which of two machines would finish the task first; of equals the lower, or any."""
     if second < 0:
         return first
     if first < 0 or second < first:
@@ -61,6 +61,8 @@ def sooner(task_class: int, view: View, first: int, second: int) -> int:
         view.machines[first].work + view.expected[task_class, first],
         view.machines[second].work + view.expected[task_class, second],
     )
+    if tie == 1 and abs(times[1] - times[0]) <= ALIKE * times[0]:
+        return first if view.rng.random() < 0.5 else second
     return second if times[1] < times[0] * (1.0 - ALIKE) else first
 
 

@@ -13,4 +13,4 @@ def guided_lpas_2k(task_class: int, view: View, c: Pairs = 1.0) -> int:
     A machine is ahead as in guided_lpas, with c as there. Source: Al-Azzoni 2009, section 2.4.
     """
     first, second = two_within(task_class, view, c)
-    return sooner(task_class, view, first, second)
+    return sooner(task_class, view, first, second, 0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, grouped, interior, prices, vertex, weights
+from ..allocation import Situation, dantzig, grouped, interior, prices, vertex, weights
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
 from .kind import KINDS, Kind
@@ -207,6 +207,7 @@ def _check_signature(kind: Kind, decide: Any) -> None:
 
 
 PLANNERS = {
+    "dantzig": dantzig,
     "grouped": grouped,
     "interior": interior,
     "prices": prices,

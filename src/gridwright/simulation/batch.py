@@ -83,6 +83,14 @@ class Batch(Mechanism):
         count = self.state.count[0]
         count.coming, count.known, count.complete = 0, len(found), complete
 
+    def upcoming(self) -> float:
+        count = self.state.count[0]
+        if count.coming == count.known and not count.complete:
+            self.refill()
+        if count.coming == count.known:
+            return np.inf
+        return float(self.state.arrival[count.coming].time)
+
     def slices(self) -> Iterator[tuple[float, bool, float]]:
         """Cut the run into slices: up to the horizon, or until the last task is done."""
         warmup, rate = self.conditions.warmup, float(self.system.arrival_rates.sum())

@@ -11,6 +11,7 @@ from ..allocation import Situation, groups_of
 from ..model import Distribution, Floats, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
+from ..statistics import BINS
 from .central_state import COUNT, SERVER, STREAM, TICKET, State
 from .driver import Delays, Streams, free_pool
 from .event_log import EVENT
@@ -84,6 +85,7 @@ def make_state(
         shapes=kinds,
         table=table,
         chain=chain,
+        responses=np.zeros((0, BINS), np.int64),
         trace=records(0, EVENT),
     )
     state.plan[:] = make_plan(policy, state)

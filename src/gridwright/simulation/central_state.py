@@ -133,6 +133,7 @@ class State(NamedTuple):
     shapes: Any
     table: NDArray[np.float64]
     chain: NDArray[np.float64]  # rows: speed, mean steps, cumulative odds of the next state …
+    responses: NDArray[np.int64]  # [class, bin]: a histogram; no rows if nobody wants it
     trace: Any  # EVENT
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..model import Customer, System
 from ..policies import Policy
-from .chain_loop import events_per_step, loop
+from .chain_loop import events_per_step, loop, next_tick
 from .chain_setup import make_state
 from .chain_state import ChainState
 from .driver import Conditions, Mechanism, doubled
@@ -38,6 +38,9 @@ class Chains(Mechanism):
     def more_room(self, size: int) -> None:
         self.state.count[0].spare += size - len(self.state.jobs)
         self.replace(jobs=doubled(self.state.jobs), draws=doubled(self.state.draws))
+
+    def upcoming(self) -> float:
+        return float(next_tick(self.state)) if self.state.count[0].started else 0.0
 
     @property
     def responded(self) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook
 from ..policies.view import ChainView
+from ..statistics.histogram import bin_of
 from .chain_state import ChainState, shown
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
@@ -46,7 +47,7 @@ def loop(
         _start(s, tasks, faults)
     machines = len(s.machines)
     while True:
-        t = c.now if c.stirred else _next(s)
+        t = c.now if c.stirred else next_tick(s)
         if t > until:
             c.area += c.inside * (until - c.now)
             c.now = until
@@ -93,7 +94,7 @@ def _start(s: ChainState, tasks: Generator, faults: Generator) -> None:
             o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
 
 
-def _next(s: ChainState) -> float:
+def next_tick(s: ChainState) -> float:
     """Return the next tick at which something happens."""
     t = np.inf
     for k in range(len(s.source)):
@@ -260,6 +261,8 @@ def _finish(s: ChainState, j: int, warmup: float, arguments: Any, own: Generator
     stream.finished += 1
     if it.arrived >= warmup:
         stream.response += latency
+        if len(s.responses) > 0:
+            s.responses[it.template, bin_of(latency)] += 1
         stream.waited += latency - s.ticket[job].ran - s.ticket[job].queued
         stream.queued += s.ticket[job].queued
         if latency <= template.latency:

@@ -22,6 +22,7 @@ from ..compiler.philox import Philox
 from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
+from ..statistics import BINS
 from .event_log import EVENT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
 from .sampling import refill, samplers
@@ -66,6 +67,7 @@ class Conditions(NamedTuple):
     warmup: float = 0.0
     delays: Delays | None = None
     trace: bool = False
+    tails: bool = False
     interpreted: bool = False
     rng: str = PCG64
     on_slice: Callable[[float], None] = lambda done: None  # called with the share done
@@ -109,6 +111,7 @@ class Replication(NamedTuple):
     number: Floats  # [sample], tasks in the system then
     seconds: float
     trace: Any = None  # EVENT records
+    responses: NDArray[np.int64] = np.zeros((0, BINS), np.int64)  # [class, bin], if wanted
     lost: int = 0
     refusals: int = 0
     held: int = 0
@@ -208,6 +211,10 @@ class Mechanism:
         for until, is_sample in slice_ends(self.system, horizon, warmup, self.effort, self.fewest):
             yield until, is_sample, until / horizon
 
+    def upcoming(self) -> float:
+        """Return when the next task arrives or the next machine fails, if no task ends before."""
+        raise NotImplementedError
+
     def sample(self, now: float) -> None:
         """Note what only this kind measures at the times of samples."""
 
@@ -243,6 +250,8 @@ def drive(mechanism: Mechanism) -> Replication:
         mechanism.replace(
             trace=records(PAGE + 2 * mechanism.events_per_step(mechanism.core), EVENT)
         )
+    if conditions.tails:
+        mechanism.replace(responses=np.zeros((len(mechanism.core.stream), BINS), np.int64))
     pages: list[Any] = []
     times, number, seconds = [0.0], [0.0], 0.0
     for until, is_sample, done in mechanism.slices():
@@ -253,14 +262,7 @@ def drive(mechanism: Mechanism) -> Replication:
             seconds += thread_time() - before if until > 0 else 0.0
             if reason == HELD:
                 return drive(mechanism.fallback())
-            if reason == POOL:
-                grow(mechanism)
-            elif reason == DRAWS:
-                mechanism.refill()
-            elif reason == TRACE:
-                _turn_page(mechanism, pages)
-            elif reason == PLAN:
-                mechanism.plan()
+            provide(mechanism, reason, pages)
         if until == conditions.warmup and until > 0 and not mechanism.counts_at_once:
             mechanism.forget()
         if until > 0 and is_sample:
@@ -274,6 +276,18 @@ def drive(mechanism: Mechanism) -> Replication:
         _turn_page(mechanism, pages)
     log = np.concatenate(pages).view(np.recarray) if conditions.trace else None
     return read_off(mechanism, mechanism.samples(times, number), seconds, log)
+
+
+def provide(mechanism: Mechanism, reason: int, pages: list[Any]) -> None:
+    """Give a loop what it has stopped for."""
+    if reason == POOL:
+        grow(mechanism)
+    elif reason == DRAWS:
+        mechanism.refill()
+    elif reason == TRACE:
+        _turn_page(mechanism, pages)
+    elif reason == PLAN:
+        mechanism.plan()
 
 
 def grow(mechanism: Mechanism) -> None:
@@ -333,6 +347,7 @@ def read_off(
         number=samples[1],
         seconds=seconds,
         trace=log,
+        responses=core.responses.copy(),
         **mechanism.measured(),
     )
 

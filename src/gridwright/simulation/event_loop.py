@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook, rare
+from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
@@ -184,6 +185,8 @@ def _finish(s: State, j: int, warmup: float) -> None:
     if ticket.born >= warmup:
         q.responded += 1
         q.response += c.now - ticket.born
+        if len(s.responses) > 0:
+            s.responses[ticket.task_class, bin_of(c.now - ticket.born)] += 1
         q.waited += ticket.sent - ticket.born
         q.queued += o.begun - ticket.sent
     o.busy += c.now - o.begun

@@ -7,7 +7,7 @@ rows and columns they have. The loops, the policies and the planners are those o
 
 from typing import Any
 
-from ..allocation import Situation, Workspace
+from ..allocation import Dense, Situation, Workspace
 from ..allocation.simplex import Tableau
 from ..compiler.checks import shaped
 from ..compiler.link import allocates_nothing, hook
@@ -124,7 +124,8 @@ def state_of(flat: State, where: Any) -> State:
         shaped(flat.shapes, where[20, 0], where[20, 1]),
         shaped(flat.table, where[21, 0], where[21, 1], where[21, 2]),
         shaped(flat.chain, where[22, 0], where[22, 1], where[22, 2]),
-        shaped(flat.trace, where[23, 0], where[23, 1]),
+        shaped(flat.responses, where[23, 0], where[23, 1], where[23, 2]),
+        shaped(flat.trace, where[24, 0], where[24, 1]),
     )
 
 
@@ -132,34 +133,43 @@ def planning_of(rooms: Planning, where: Any) -> Planning:
     """Return the arrays of a run's planner."""
     room, given = rooms.room, rooms.room.tableau
     tableau = Tableau(
-        shaped(given.given, where[31, 0], where[31, 1], where[31, 2]),
-        shaped(given.size, where[32, 0], where[32, 1]),
-        shaped(given.weight, where[33, 0], where[33, 1], where[33, 2]),
-        shaped(given.key, where[34, 0], where[34, 1]),
-        shaped(given.matrix, where[35, 0], where[35, 1], where[35, 2]),
-        shaped(given.row, where[36, 0], where[36, 1]),
-        shaped(given.share, where[37, 0], where[37, 1], where[37, 2]),
-        shaped(given.known, where[38, 0], where[38, 1], where[38, 2]),
+        shaped(given.given, where[32, 0], where[32, 1], where[32, 2]),
+        shaped(given.size, where[33, 0], where[33, 1]),
+        shaped(given.weight, where[34, 0], where[34, 1], where[34, 2]),
+        shaped(given.key, where[35, 0], where[35, 1]),
+        shaped(given.matrix, where[36, 0], where[36, 1], where[36, 2]),
+        shaped(given.row, where[37, 0], where[37, 1]),
+        shaped(given.share, where[38, 0], where[38, 1], where[38, 2]),
+        shaped(given.known, where[39, 0], where[39, 1], where[39, 2]),
     )
     workspace = Workspace(
-        shaped(room.rates, where[24, 0], where[24, 1], where[24, 2]),
-        shaped(room.capacity, where[25, 0], where[25, 1]),
-        shaped(room.serving, where[26, 0], where[26, 1]),
-        shaped(room.classes, where[27, 0], where[27, 1]),
-        shaped(room.groups, where[28, 0], where[28, 1]),
-        shaped(room.slack_class, where[29, 0], where[29, 1]),
-        shaped(room.slack_group, where[30, 0], where[30, 1]),
+        shaped(room.rates, where[25, 0], where[25, 1], where[25, 2]),
+        shaped(room.capacity, where[26, 0], where[26, 1]),
+        shaped(room.serving, where[27, 0], where[27, 1]),
+        shaped(room.classes, where[28, 0], where[28, 1]),
+        shaped(room.groups, where[29, 0], where[29, 1]),
+        shaped(room.slack_class, where[30, 0], where[30, 1]),
+        shaped(room.slack_group, where[31, 0], where[31, 1]),
         tableau,
-        shaped(room.time, where[39, 0], where[39, 1], where[39, 2]),
-        shaped(room.level, where[40, 0], where[40, 1]),
-        shaped(room.group_level, where[41, 0], where[41, 1]),
-        shaped(room.load, where[42, 0], where[42, 1]),
-        shaped(room.price, where[43, 0], where[43, 1]),
-        shaped(room.worth, where[44, 0], where[44, 1]),
-        shaped(room.part, where[45, 0], where[45, 1]),
-        shaped(room.group_part, where[46, 0], where[46, 1]),
-        shaped(room.weight, where[47, 0], where[47, 1], where[47, 2]),
-        shaped(room.most, where[48, 0], where[48, 1], where[48, 2]),
+        shaped(room.time, where[40, 0], where[40, 1], where[40, 2]),
+        shaped(room.level, where[41, 0], where[41, 1]),
+        shaped(room.group_level, where[42, 0], where[42, 1]),
+        shaped(room.load, where[43, 0], where[43, 1]),
+        shaped(room.price, where[44, 0], where[44, 1]),
+        shaped(room.worth, where[45, 0], where[45, 1]),
+        shaped(room.part, where[46, 0], where[46, 1]),
+        shaped(room.group_part, where[47, 0], where[47, 1]),
+        shaped(room.weight, where[48, 0], where[48, 1], where[48, 2]),
+        shaped(room.most, where[49, 0], where[49, 1], where[49, 2]),
     )
-    numbers = shaped(rooms.numbers, where[49, 0], where[49, 1])
-    return Planning(workspace, numbers, shaped(rooms.arrivals, where[50, 0], where[50, 1]))
+    dense = Dense(
+        shaped(rooms.dense.cells, where[52, 0], where[52, 1], where[52, 2]),
+        shaped(rooms.dense.basis, where[53, 0], where[53, 1]),
+        shaped(rooms.dense.asks, where[54, 0], where[54, 1]),
+    )
+    return Planning(
+        workspace,
+        shaped(rooms.numbers, where[50, 0], where[50, 1]),
+        shaped(rooms.arrivals, where[51, 0], where[51, 1]),
+        dense,
+    )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..compiler.philox import Philox
 from ..model import InputError, System
 from ..policies import Policy
+from ..statistics import BINS
 from .central import Central
 from .central_state import TICKET, State
 from .driver import (
@@ -77,6 +78,7 @@ class Job(NamedTuple):
     horizon: float
     warmup: float = 0.0
     delays: Delays | None = None
+    tails: bool = False
 
 
 def launch(
@@ -117,6 +119,8 @@ class OnDevice(Central):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self.replace(ticket=free_pool(ROOM, TICKET))
+        if self.conditions.tails:
+            self.replace(responses=np.zeros((len(self.state.stream), BINS), np.int64))
 
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         self.kernel, self.hooks_there = run_push, self._samplers()
@@ -192,7 +196,9 @@ def _runs(number: int, job: Job) -> Iterator[Run]:
     mechanism: OnDevice | None = None
     for k, seed in enumerate(job.seeds):
         if mechanism is None or mechanism.is_drawn:
-            conditions = Conditions(job.horizon, seed, job.warmup, job.delays, rng=PHILOX)
+            conditions = Conditions(
+                job.horizon, seed, job.warmup, job.delays, tails=job.tails, rng=PHILOX
+            )
             mechanism = OnDevice(job.system, job.policy, conditions)
         yield Run(number, k, mechanism, seed)
 

@@ -6,7 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, Workspace, grouped, make_workspace, prices, vertex, weights
+from ..allocation import (
+    Dense,
+    Situation,
+    Workspace,
+    dantzig,
+    grouped,
+    make_dense,
+    make_workspace,
+    plan_dantzig,
+    prices,
+    vertex,
+    weights,
+)
 from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
@@ -25,6 +37,7 @@ class Planning(NamedTuple):
     room: Workspace
     numbers: Floats  # the planner's parameters
     arrivals: Floats  # [class], scratch
+    dense: Dense  # the tableau of ``dantzig``; empty for others
 
 
 @allocates_nothing
@@ -40,6 +53,12 @@ def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
         return False
     fill(now, planning.room, plan)
     return True
+
+
+@allocates_nothing
+def plan_textbook(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``dantzig`` does."""
+    return plan_dantzig(now, planning.dense, plan)
 
 
 @allocates_nothing
@@ -83,6 +102,7 @@ def situation(s: State, planning: Planning) -> Situation:
 PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
     fastest: plan_fastest,
     vertex: plan_vertex,
+    dantzig: plan_textbook,
     grouped: plan_grouped,
     prices: plan_prices,
     weights: plan_prices,
@@ -102,7 +122,10 @@ def choose_planner(
     if compiled and policy.planner in PLANS:
         make_plan = PLANS[policy.planner]
         numbers = np.array([*policy.planning.values()], dtype=float)
-    return make_plan, Planning(make_workspace(now), numbers, arrivals)
+    dense = Dense(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    if make_plan is plan_textbook:
+        dense = make_dense(now)
+    return make_plan, Planning(make_workspace(now), numbers, arrivals, dense)
 
 
 def pointed(make_plan: Any, now: Situation, planning: Planning, plan: Floats) -> Any:

@@ -16,6 +16,7 @@ from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
+from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
 from .event_loop import begin, hand_over, insert, interrupt, settle
@@ -133,6 +134,8 @@ def account(
     if t >= warmup and end <= horizon:  # as nearly always
         q.responded += 1
         q.response += end - t
+        if len(s.responses) > 0:
+            s.responses[i, bin_of(end - t)] += 1
         q.queued += begin - t
         q.finished += 1
         o.busy += end - begin

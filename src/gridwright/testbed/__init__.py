@@ -15,6 +15,7 @@ from .machine_list import (
     read_rates,
     write_machines,
 )
+from .peer_conduct import PeerConduct
 from .runs import Overview, Run, new_run, overview, runs
 from .twin import Gap, gap, twin, virtually
 from .workload import (
@@ -41,6 +42,7 @@ __all__ = [
     "Load",
     "Measured",
     "Overview",
+    "PeerConduct",
     "Report",
     "Run",
     "actual_rates",

@@ -109,9 +109,18 @@ class Adjuster:
     def call(self, task_class: int, machine: int, work: float, availability: float = 1.0) -> Call:
         """Return the call to run: a function, its arguments and its keywords."""
         seconds = self.seconds(task_class, machine, work, availability)
-        if self.kind == "wait":
-            return time.sleep, (seconds,), {}
-        return spin, (round(seconds * self.calibrations[machine].per_second),), {}
+        return call_of(self.kind, seconds, self.per_second(machine))
+
+    def per_second(self, machine: int) -> float:
+        """Return the iterations of a machine in a second; 0 if jobs only wait."""
+        return self.calibrations[machine].per_second if self.kind == "spin" else 0.0
+
+
+def call_of(kind: str, seconds: float, per_second: float) -> Call:
+    """Return a call that takes some seconds on a machine with a speed."""
+    if kind == "wait":
+        return time.sleep, (seconds,), {}
+    return spin, (round(seconds * per_second),), {}
 
 
 def real_rates(

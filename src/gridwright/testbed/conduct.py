@@ -21,10 +21,12 @@ from ..grid.operators import Operators
 from ..grid.turn import Submission, patiently
 from ..grid.validation import executor_of, renamed_place
 from ..model import GridTimeoutError, InputError
+from ..policies import PEER
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
 from .experiment import Experiment
 from .pause import PausableExecutor
+from .peer_conduct import PeerConduct
 from .runs import Run, new_run
 from .workload import Fault, JobList
 
@@ -40,7 +42,7 @@ def conduct(
     experiment: Experiment | Run,
     *,
     path: Path | None = None,
-    watch: Callable[[Mapper], None] = lambda mapper: None,
+    watch: Callable[[Any], None] = lambda mapper: None,
     jobs: JobList | None = None,
     faults: tuple[Fault, ...] | None = None,
     on: Executor | str | None = None,
@@ -51,7 +53,8 @@ def conduct(
     """Conduct an experiment on real machines, or continue a run that was stopped.
 
     Jobs, faults, machines and their calls are those of the experiment, unless others are given.
-    ``warn`` is called with a line for each imposed rate that a machine cannot reach.
+    ``warn`` is called with a line for each imposed rate that a machine cannot reach, ``watch``
+    regularly with the mapper, or with the `PeerConduct` if the machines decide for themselves.
     """
     run = experiment
     if isinstance(run, Experiment):
@@ -67,11 +70,20 @@ def conduct(
         real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
         for line in warnings(run.system, real):
             warn(line)
-    chosen = _executor(run, place)
-    run.journal.claim()
-    run.journal.describe(machines=chosen.machines)  # the machines of a cluster have their own names
-    run.about = run.read_about()
-    conducting = Conduct(run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch)
+    conducting: Conduct | PeerConduct
+    if run.experiment.chosen_policy().kind is PEER:
+        if place:
+            raise InputError("machines of a peer policy are processes of this computer, not on=…")
+        run.journal.claim()
+        conducting = PeerConduct(run.experiment, run.journal, run.jobs, run.faults, adjuster, watch)
+    else:
+        chosen = _executor(run, place)
+        run.journal.claim()
+        run.journal.describe(machines=chosen.machines)  # those of a cluster have their own names
+        run.about = run.read_about()
+        conducting = Conduct(
+            run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch
+        )
     try:
         stop = Stop()
         run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
@@ -89,7 +101,7 @@ def conduct(
     return run
 
 
-async def _until_stopped(conducting: Conduct, stop: Stop) -> None:
+async def _until_stopped(conducting: Conduct | PeerConduct, stop: Stop) -> None:
     """Conduct it until Ctrl-C is pressed; pressing it again must not disturb the end."""
     task = asyncio.create_task(conducting.run())
     loop = asyncio.get_running_loop()

@@ -108,7 +108,8 @@ def _fared(found: Statistics) -> dict[str, Any]:
         return {"jobs": {"submitted": figures.arrived, **counts}, **means}
 
     classes = [{"name": name, **words(each)} for name, each in found.classes.items()]
-    return {**words(found.overall), "classes": classes}
+    messages = {"messages": dict(found.messages)} if found.messages else {}
+    return {**words(found.overall), **messages, "classes": classes}
 
 
 def report(run: Run, *, expected: bool = True) -> Report:

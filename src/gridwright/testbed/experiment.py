@@ -18,9 +18,10 @@ from ..model import InputError, System, did_you_mean, mode
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
-from ..policies import Policy, check_central
+from ..policies import PEER, Policy
 from ..policies import find as find_policy
 from .adjuster import Calibration
+from .changes import Change, draw_changes
 from .machine_list import Listed, read_machines
 from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
 
@@ -45,7 +46,7 @@ class Experiment(Record):
     system
         A name of the catalogue, the path of a system file, or a system.
     policy
-        A push or a pull policy, by name or file.
+        A push, pull or peer policy, by name or file.
     time_unit
         Seconds of a time unit.
     duration
@@ -127,8 +128,14 @@ class Experiment(Record):
     def model_post_init(self, context: Any) -> None:
         """Check keys that depend on each other."""
         system, policy = self.system, self.chosen_policy()
-        check_central(policy, "a testbed runs")
-        mode.check(system, mode.CENTRAL, "a testbed runs push and pull policies")
+        if not policy.kind.is_live:
+            raise InputError(
+                f"{policy.name} is a {policy.kind} policy; a testbed runs push, pull and peer "
+                "policies"
+            )
+        mode.check(system, policy.kind.mode, f"{policy.name} is a {policy.kind} policy")
+        if policy.kind is PEER:
+            self._check_peers()
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):
@@ -151,6 +158,24 @@ class Experiment(Record):
             raise InputError(
                 f"tls is given, but on is {self.on!r}, which is not encrypted; "
                 "expected tls://HOST:PORT"
+            )
+
+    def _check_peers(self) -> None:
+        """Refuse what an experiment without a scheduler cannot do."""
+        if self.on:
+            raise InputError(f"on is {self.on!r}; machines of a peer policy run on this computer")
+        if self.timeout or self.resolution:
+            key = "timeout" if self.timeout else "resolution"
+            raise InputError(f"{key} is not 0; peer policies know neither time-outs nor readings")
+        if self.system.assumed is not None:
+            raise InputError(
+                f"{self.system.name}: machines of a peer policy know their own rates; "
+                "the system cannot have [assumed]"
+            )
+        if self.failures == "generated" and self.system.failures is not None:
+            raise InputError(
+                f"{self.system.name} has machines that fail; with a peer policy, give a failure "
+                "trace in the experiment"
             )
 
     @model_validator(mode="before")
@@ -210,8 +235,8 @@ class Experiment(Record):
         if os.path.isdir(name):
             raise InputError(f"{name} is a folder; expected an experiment file")
         if not name.endswith(".toml") and not os.path.exists(name):
-            first, *_, last = experiment_names()
-            known = f"; there are {first} to {last.removesuffix('-modulo')}, and files (.toml)"
+            first, *_, last, _ = experiment_names()
+            known = f"; there are {first} to {last.removesuffix('-modulo')}, 4.A, and files (.toml)"
             hint = did_you_mean(name, experiment_names()) or known
             raise InputError(f"no experiment {name!r}{hint}")
         return cls.from_file(name, **changes)
@@ -229,7 +254,11 @@ class Experiment(Record):
         """Return the jobs: drawn, or read from a file."""
         if self.jobs:
             return JobList.read(self.jobs, self.system)
-        return JobList.drawn(self.system, self.duration, self.seed)
+        return JobList.drawn(self.system, self.duration, self.seed, self.changes())
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return the changes of rates, drawn, if the system has some."""
+        return draw_changes(self.system, self.duration, seed=self.seed)
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the failures: drawn, read from a file, or given."""

@@ -6,8 +6,10 @@ how much each cause contributes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import NamedTuple
 
@@ -15,9 +17,13 @@ import numpy as np
 
 from ..grid import Journal, Statistics, statistics
 from ..grid.executors.virtual import FakeExecutor, run_virtually
-from ..grid.job import Stage
+from ..grid.job import Job, Stage
 from ..grid.journal import IN_MEMORY
+from ..grid.peer import PeerJob
+from ..grid.peer_network import CHANGE, PeerNetwork
 from ..model import Floats
+from ..policies import PEER
+from .changes import Change, peer_of, rates_after
 from .conduct import Conduct
 from .experiment import Experiment
 from .runs import Run
@@ -35,8 +41,9 @@ class Causes:
     """The jobs at the times when they were really submitted."""
     execution: Floats | None = None
     """Real over ideal execution time [class, machine]."""
-    overhead: tuple[float, float] = (0.0, 0.0)
-    """Time units from sending a job to its start, and from its end until the grid knows."""
+    overhead: tuple[float, ...] = (0.0, 0.0)
+    """Time units from sending a job to its start, and from its end until the grid knows; also of a
+    message between machines that decide for themselves."""
     failures: tuple[Fault, ...] | None = None
     """The real failures, detected as in the run."""
 
@@ -91,10 +98,13 @@ def virtually(
     jobs = experiment.job_list() if jobs is None else jobs
     faults = experiment.faults() if faults is None else faults
     causes = causes or Causes()
-    system, ratio = experiment.system, causes.execution
-    effective = system.effective
     if causes.arrivals is not None:
         jobs = causes.arrivals
+    if experiment.chosen_policy().kind is PEER:
+        faults = faults if causes.failures is None else causes.failures
+        return _without_scheduler(experiment, jobs, faults, causes, until)
+    system, ratio = experiment.system, causes.execution
+    effective = system.effective
     detection = "immediate"
     if causes.failures is not None:
         faults, detection = causes.failures, experiment.detection
@@ -105,13 +115,66 @@ def virtually(
         time = works[job] / effective[kind, machine]
         return float(time if ratio is None else time * ratio[kind, machine])
 
-    executor = FakeExecutor(experiment.machine_names(), duration, *causes.overhead)
+    executor = FakeExecutor(experiment.machine_names(), duration, *causes.overhead[:2])
     length = experiment.duration if until is None else until
     # Virtual time has a time unit of one second.
     chosen = experiment.replace(time_unit=1.0, duration=length, detection=detection, resolution=0.0)
     with closing(Journal(IN_MEMORY)) as journal:
         run_virtually(Conduct(chosen, executor, journal, jobs, faults).run())
         journal.describe(classes=list(system.classes), machines=executor.machines)
+        return statistics(journal, length)
+
+
+def _without_scheduler(
+    experiment: Experiment,
+    jobs: JobList,
+    faults: tuple[Fault, ...],
+    causes: Causes,
+    until: float | None,
+) -> Statistics:
+    """Let the books of the machines decide in virtual time, with the same jobs and changes."""
+    system, names = experiment.system, experiment.machine_names()
+    length, changed = experiment.duration if until is None else until, list[Change]()
+    assert jobs.homes is not None
+
+    policy, (before, after, latency) = experiment.chosen_policy(), (*causes.overhead, 0.0)[:3]
+
+    def duration(job: PeerJob, machine: int) -> float:
+        own = rates_after(system, machine, changed)
+        ratio = 1.0 if causes.execution is None else causes.execution[job.task_class, machine]
+        return float(job.size / (own.nominal[job.task_class] * own.availability) * ratio)
+
+    network = PeerNetwork(
+        len(names),
+        lambda machine: peer_of(system, policy, machine, changed, seed=experiment.seed),
+        duration,
+        lambda sender, to: latency,
+        before,
+        after,
+    )
+
+    def change(new: Change) -> None:
+        changed.append(new)
+        network.change(new.machine, rates_after(system, new.machine, changed))
+
+    for each in experiment.changes():
+        network.at(each.time, partial(change, each), CHANGE)
+    for number, time in enumerate(jobs.times.tolist()):
+        job, home = Job(number, int(jobs.task_classes[number]), time), int(jobs.homes[number])
+        network.at(time, partial(network.submit, job, home, float(jobs.works[number])))
+    for fault in faults:
+        network.at(fault.start, partial(network.fail, fault.machine))
+        network.at(fault.end, partial(network.repair, fault.machine))
+    network.run(length)
+    with closing(Journal(IN_MEMORY)) as journal:
+        sent = dict(network.messages)
+        journal.describe(classes=list(system.classes), machines=names, messages=sent)
+        known = network.jobs.jobs.values()
+        rows = [
+            (job, system.classes[job.task_class], names[job.machine] if job.machine >= 0 else None)
+            for job in known
+        ]
+        journal.write([], rows, [(job.number, b"") for job in known])
         return statistics(journal, length)
 
 
@@ -145,21 +208,40 @@ def causes_of(run: Run) -> Causes:
     taken, ideal = np.zeros(shape), np.zeros(shape)
     before: list[float] = []
     after: list[float] = []
-    names = list(run.about["machines"])
+    hops: list[float] = []
+    names, speed = list(run.about["machines"]), _speeds(run.experiment)
     for kept in run.journal.jobs(contents=False):
         job = kept.job
         times[job.number] = job.submitted
         if job.stage == Stage.finished and isfinite(job.ended - job.started):
             i, j = int(run.jobs.task_classes[job.number]), names.index(kept.machine)
             taken[i, j] += job.ended - job.started
-            ideal[i, j] += run.jobs.works[job.number] / run.system.effective[i, j]
+            ideal[i, j] += run.jobs.works[job.number] / speed(i, j, job.sent)
             before.append(job.started - job.sent)
             after.append(job.heard - job.ended)
+            if run.jobs.homes is not None and job.attempt == 1:
+                messages = 2 if run.jobs.homes[job.number] == j else 3  # asked, told, handed over
+                hops.append((job.assigned - job.submitted) / messages)
     ratio = np.where(ideal > 0, taken / np.where(ideal > 0, ideal, 1.0), 1.0)
-    overhead = (
-        (max(float(np.mean(before)), 0.0), max(float(np.mean(after)), 0.0)) if before else (0, 0)
-    )
+    overhead = _mean(before), _mean(after), _mean(hops)
     return Causes(run.jobs.at(times), ratio, overhead, _real_faults(run))
+
+
+def _mean(delays: list[float]) -> float:
+    return max(float(np.mean(delays)), 0.0) if delays else 0.0
+
+
+def _speeds(experiment: Experiment) -> Callable[[int, int, float], float]:
+    """Return a function: the rate of a class on a machine at a time."""
+    effective, changes = experiment.system.effective, experiment.changes()
+    if not changes:
+        return lambda i, j, time: float(effective[i, j])
+
+    def speed(i: int, j: int, time: float) -> float:
+        own = rates_after(experiment.system, j, [each for each in changes if each.time <= time])
+        return own.nominal[i] * own.availability
+
+    return speed
 
 
 def _real_faults(run: Run) -> tuple[Fault, ...]:
@@ -167,9 +249,10 @@ def _real_faults(run: Run) -> tuple[Fault, ...]:
     names = list(run.about["machines"])
     begun: dict[int, float] = {}
     found = []
-    for entry in run.journal.events("failure", "repair", "up"):
+    begins = "failure" if run.jobs.homes is None else "down"  # any process may be killed
+    for entry in run.journal.events(begins, "up"):
         machine = names.index(entry.machine or "")
-        if entry.kind == "failure":
+        if entry.kind == begins:
             begun[machine] = entry.time
         elif entry.kind == "up" and machine in begun:  # it is there when its process is
             found.append(Fault(machine, begun.pop(machine), entry.time))

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import Discriminator, Tag
 
-from ..model import Floats, InputError, System
+from ..model import Distribution, Floats, InputError, System
 from ..model.record import NonNegative, Positive
 from ..model.spreadsheet import read_rows, write_rows
+from .changes import Change, arrival_rates
 
 JOB_COLUMNS = ["time", "class", "work"]
+HOME = "machine"
+"""The further column of jobs that arrive at machines."""
 
 
 class JobList:
     """The jobs of an experiment in the order of their arrival.
 
     The work of a job is 1 on average: on a machine with rate μ and availability a it takes
-    work ÷ (μ a) time units. A job that is lost and run again has the same work.
+    work ÷ (μ a) time units. A job that is lost and run again has the same work. Jobs that arrive at
+    machines, because no scheduler decides for them, have the number of that machine in ``homes``.
 
     >>> jobs = JobList.drawn(System(arrivals=[5, 8], rates=[[8, 3], [4, 10]]), 100, seed=1)
     >>> len(jobs), bool(jobs.times.max() < 100), float(jobs.works.mean().round(1))
     (1260, True, 1.0)
     """
 
-    def __init__(self, times: Any, task_classes: Any, works: Any) -> None:
+    def __init__(self, times: Any, task_classes: Any, works: Any, homes: Any = None) -> None:
         self.times: Floats = np.asarray(times, dtype=float)
         self.task_classes = np.asarray(task_classes, dtype=int)
         self.works: Floats = np.asarray(works, dtype=float)
+        self.homes = None if homes is None else np.asarray(homes, dtype=int)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -41,27 +46,39 @@ class JobList:
     __hash__ = None  # type: ignore[assignment]
 
     @classmethod
-    def drawn(cls, system: System, duration: float, seed: int) -> Self:
-        """Draw the jobs of a system, with a random stream for each class."""
-        times, classes, works = [], [], []
+    def drawn(
+        cls, system: System, duration: float, seed: int, changes: Sequence[Change] = ()
+    ) -> Self:
+        """Draw the jobs of a system, with a random stream for each class.
+
+        ``changes`` are those of the arrival rates at machines, if jobs arrive there.
+        """
+        times, classes, works, homes = [], [], [], []
+        rates = arrival_rates(system, changes)
+        is_central = system.arrivals.ndim == 1
         shapes = zip(*map(system.per_class, (system.interarrival, system.execution)), strict=True)
         for i, (gap, work) in enumerate(shapes):
-            rng, rate = np.random.default_rng([seed, i]), system.arrival_rates[i]
-            at = 0.0
-            while True:
-                at += float(gap.sample(rng)) / gap.mean / rate
+            rng = np.random.default_rng([seed, i])
+            for at, now in _arrivals([(start, each[i]) for start, each in rates], gap, rng):
                 if at >= duration:
                     break
                 times.append(at)
                 classes.append(i)
                 works.append(float(work.sample(rng)) / work.mean)
+                if not is_central:
+                    homes.append(int(np.searchsorted(np.cumsum(now), rng.random() * now.sum())))
         order = np.argsort(times, kind="stable")
-        return cls(np.array(times)[order], np.array(classes)[order], np.array(works)[order])
+        columns = (times, classes, works) if is_central else (times, classes, works, homes)
+        return cls(*(np.array(column)[order] for column in columns))
 
     @classmethod
     def read(cls, path: str | PathLike[str], system: System) -> Self:
-        """Read a job list (CSV: time, class, work) for the classes of a system."""
-        rows = read_rows(path, JOB_COLUMNS, lambda row, where: _job(row, system, where))
+        """Read a job list for a system.
+
+        It is a CSV file: time, class, work, and the machine where jobs arrive at machines.
+        """
+        columns = [*JOB_COLUMNS, HOME] if system.arrivals.ndim > 1 else JOB_COLUMNS
+        rows = read_rows(path, columns, lambda row, where: _job(row, system, where))
         if not rows:
             raise InputError(f"{path}: there is no job in it")
         rows.sort(key=lambda row: row[0])
@@ -71,25 +88,54 @@ class JobList:
         """Write the list as a CSV file."""
         jobs = zip(self.times, self.task_classes, self.works, strict=True)
         rows = [[repr(float(at)), system.classes[i], repr(float(work))] for at, i, work in jobs]
-        write_rows(path, [JOB_COLUMNS, *rows])
+        if self.homes is None:
+            write_rows(path, [JOB_COLUMNS, *rows])
+        else:
+            homes = [system.machines[home] for home in self.homes]
+            whole = [[*row, home] for row, home in zip(rows, homes, strict=True)]
+            write_rows(path, [[*JOB_COLUMNS, HOME], *whole])
 
     def at(self, times: Floats) -> JobList:
         """Return the same jobs at other times."""
-        return JobList(times, self.task_classes[: len(times)], self.works[: len(times)])
+        homes = None if self.homes is None else self.homes[: len(times)]
+        return JobList(times, self.task_classes[: len(times)], self.works[: len(times)], homes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the list for a journal."""
         columns = (self.times, self.task_classes, self.works)
-        return {key: each.tolist() for key, each in zip(JOB_COLUMNS, columns, strict=True)}
+        words = {key: each.tolist() for key, each in zip(JOB_COLUMNS, columns, strict=True)}
+        return words if self.homes is None else {**words, HOME: self.homes.tolist()}
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> Self:
         """Return the list that a journal has."""
-        return cls(*(words[key] for key in JOB_COLUMNS))
+        times, classes, works = (words[key] for key in JOB_COLUMNS)
+        return cls(times, classes, works, words.get(HOME))
 
 
-def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]:
-    time, name, work = row
+def _arrivals(
+    rates: list[tuple[float, Any]], gap: Distribution, rng: np.random.Generator
+) -> Iterator[tuple[float, Any]]:
+    """Yield the times of the jobs of a class, with the rates at the machines then, without end.
+
+    When the rate changes, the same jobs come on a clock that goes faster or slower.
+    """
+    at, now, k = 0.0, rates[0][1], 0
+    while True:
+        next_at = at + float(gap.sample(rng)) / gap.mean / np.sum(now)
+        while k + 1 < len(rates) and rates[k + 1][0] < next_at:
+            k += 1
+            changed, before, now = rates[k][0], now, rates[k][1]
+            next_at = changed + (next_at - changed) * np.sum(before) / np.sum(now)
+        at = next_at
+        yield float(at), now
+
+
+def _job(row: list[str], system: System, where: str) -> tuple[Any, ...]:
+    time, name, work, *home = row
+    if home and home[0] not in system.machines:
+        names = ", ".join(system.machines)
+        raise InputError(f"{where}: no machine {home[0]!r}; there are {names}")
     if name not in system.classes:
         raise InputError(f"{where}: no class {name!r}; there are {', '.join(system.classes)}")
     try:
@@ -98,7 +144,7 @@ def _job(row: list[str], system: System, where: str) -> tuple[float, int, float]
         raise InputError(f"{where}: expected numbers for time and work") from None
     if not (0 <= at < np.inf and 0 < size < np.inf):
         raise InputError(f"{where}: expected a time of at least 0 and work above 0")
-    return at, system.classes.index(name), size
+    return at, system.classes.index(name), size, *map(system.machines.index, home)
 
 
 FAULT_COLUMNS = ["machine", "start", "end"]

@@ -82,7 +82,7 @@ class ExperimentPart(Part):
         options = {
             each.name: f"{each.name} – {each.doc}"
             for each in policies().values()
-            if each.is_shipped and each.kind.is_central
+            if each.is_shipped and each.kind.is_live
         }
 
         def put_name(value: str) -> None:

@@ -1,0 +1,121 @@
+"""Run the loop of a batch or chain system event by event, with ends of tasks from outside.
+
+The loop decides, draws arrivals, and says how long a task should take. Whoever drives it runs the
+task, on a real machine or in virtual time, and says when it has ended. So a live system decides
+with the very code of the simulator.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model import InputError, System
+from ..policies import BATCH, CHAIN, Policy
+from ..policies.view import records
+from .driver import PAGE, Conditions, Mechanism, provide
+from .event_log import EVENT, KINDS, START
+from .interrupts import SLICE
+from .replicate import MECHANISMS, check_system
+
+
+class Happened(NamedTuple):
+    """An event of the loop; also how long a task that starts should take."""
+
+    time: float
+    kind: str
+    """One of ``KINDS``."""
+    task: int
+    task_class: int
+    machine: int
+    length: float = 0.0
+
+
+class LiveLoop:
+    """The loop of a batch or chain system, which waits for the ends of its tasks.
+
+    >>> from gridwright.policies import find
+    >>> system = System(arrivals=[1.0], rates=[[2.0]], pmf={"width": 0.1})
+    >>> loop = LiveLoop(system, find("mm"), horizon=50, seed=1, interpreted=True)
+    >>> first = loop.upcoming()
+    >>> [event.kind for event in loop.advance(first)]
+    ['arrival', 'assignment', 'start']
+    >>> loop.end(0, first + 0.2)
+    >>> [event.kind for event in loop.advance(first + 0.2)][0]
+    'finish'
+    """
+
+    def __init__(
+        self,
+        system: System,
+        policy: Policy,
+        *,
+        horizon: float,
+        seed: int,
+        interpreted: bool = False,
+    ) -> None:
+        if policy.kind not in (BATCH, CHAIN):
+            raise InputError(f"{policy.name} is a {policy.kind} policy; expected batch or chain")
+        check_system(system, policy)
+        self.horizon = horizon
+        sequence = np.random.SeedSequence(seed)
+        conditions = Conditions(horizon, sequence, trace=True, interpreted=interpreted)
+        self.mechanism: Mechanism = MECHANISMS[policy.kind](system, policy, conditions)
+        self.in_ticks = policy.kind is CHAIN
+        """Whether everything happens at whole time units."""
+        self.mechanism.replace(
+            trace=records(PAGE + 2 * self.mechanism.events_per_step(self.mechanism.core), EVENT)
+        )
+        self.ends: dict[int, float] = {}
+        """When tasks have ended that the loop does not know of yet, by machine."""
+
+    @property
+    def now(self) -> float:
+        """How far the loop has come."""
+        return float(self.mechanism.core.count[0].now)
+
+    def upcoming(self) -> float:
+        """Return when something happens next, if no further task ends before."""
+        return min(self.mechanism.upcoming(), *self.ends.values(), np.inf)
+
+    def end(self, machine: int, at: float) -> None:
+        """Note that the task of a machine has ended: in ticks, at the nearest one."""
+        self.ends[machine] = max(round(at) if self.in_ticks else at, self.now)
+
+    def advance(self, until: float) -> list[Happened]:
+        """Let everything happen until a time, and return it.
+
+        Tasks that start do not end before somebody says so.
+        """
+        found: list[Happened] = []
+        while (time := self.upcoming()) <= until and time < self.horizon:
+            for machine, at in list(self.ends.items()):
+                if at <= time:
+                    self.mechanism.core.server[machine].finish = self.ends.pop(machine)
+            found += self._run(time)
+        return found
+
+    def close(self) -> dict[str, Any]:
+        """Run to the horizon; return what only this kind measures, such as tasks on time."""
+        for machine, at in self.ends.items():
+            if at <= self.horizon:
+                self.mechanism.core.server[machine].finish = at
+        self._run(self.horizon)
+        return dict(self.mechanism.measured()["more"])
+
+    def _run(self, until: float) -> list[Happened]:
+        pages: list[Any] = []
+        while (reason := self.mechanism.loop(until)) != SLICE:
+            provide(self.mechanism, reason, pages)
+        core = self.mechanism.core
+        pages.append(core.trace[: core.count[0].traced].copy())
+        core.count[0].traced = 0
+        lengths = np.array(core.server["finish"]) - np.array(core.server["begun"])
+        core.server["finish"] = np.inf
+        found = []
+        for event in (event for page in pages for event in page):
+            time, kind, task, task_class, machine = event.item()
+            length = float(lengths[machine]) if kind == START else 0.0
+            found.append(Happened(time, KINDS[kind], task, task_class, machine, length))
+        return found

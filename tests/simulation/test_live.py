@@ -1,0 +1,72 @@
+"""The loops of batches and chains event by event: the same events as in a simulation."""
+
+import numpy as np
+import pytest
+
+from gridwright import InputError, System, load
+from gridwright.policies import find
+from gridwright.simulation import KINDS, replicate
+from gridwright.simulation.live import Happened, LiveLoop
+
+BATCH = System(
+    arrivals=[2, 1],
+    rates=[[2, 1], [1, 2]],
+    pmf={"width": 0.1},
+    deadlines={"factor": 2, "best": 2, "discard": "both"},
+    batch={"queue_limit": 3},
+)
+CHAINS = load("Wisnesky:4").replace(failures={"mean_uptime": 60, "mean_repair": 5})
+
+
+def virtually(loop: LiveLoop) -> list[Happened]:
+    """Let tasks take as long as the loop says."""
+    due: dict[int, float] = {}
+    found: list[Happened] = []
+    while (time := min(loop.upcoming(), *due.values(), np.inf)) < loop.horizon:
+        for machine in [machine for machine, at in due.items() if at <= time]:
+            loop.end(machine, due.pop(machine))
+        for event in loop.advance(time):
+            found.append(event)
+            if event.kind == "start":
+                due[event.machine] = event.time + event.length
+            elif event.kind == "failure":
+                due.pop(event.machine, None)
+    for machine, at in due.items():
+        loop.end(machine, at)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("system", "policy", "horizon"),
+    [(BATCH, "mm", 20.0), (BATCH, "mect", 20.0), (CHAINS, "chain_mct", 100.0)],
+)
+def test_if_tasks_take_as_long_as_the_loop_says_it_is_the_simulation(
+    system: System, policy: str, horizon: float
+) -> None:
+    chosen = find(policy)
+    loop = LiveLoop(system, chosen, horizon=horizon, seed=3, interpreted=True)
+    events = [event[:5] for event in virtually(loop)]
+    seed = np.random.SeedSequence(3)
+    run = replicate(system, chosen, horizon=horizon, seed=seed, trace=True, interpreted=True)
+    expected = [(e.time, KINDS[e.kind], e.task, e.task_class, e.machine) for e in run.trace]
+    assert events == [event for event in expected if event[0] < horizon]
+    assert len(events) > 80
+    measured = loop.close()
+    for name, value in run.more.items():
+        if np.isscalar(value):
+            assert measured[name] == pytest.approx(value), name
+
+
+def test_a_task_that_takes_longer_keeps_its_machine() -> None:
+    loop = LiveLoop(BATCH, find("mm"), horizon=100, seed=1, interpreted=True)
+    first = next(event for event in loop.advance(20.0) if event.kind == "start")
+    machines = [event.machine for event in loop.advance(50.0) if event.kind == "start"]
+    assert first.machine not in machines
+    loop.end(first.machine, 50.0)
+    kinds = [event.kind for event in loop.advance(50.0)]
+    assert kinds[0] == "finish"
+
+
+def test_other_policies_are_refused() -> None:
+    with pytest.raises(InputError, match="expected batch or chain"):
+        LiveLoop(load("2.B"), find("mct"), horizon=10, seed=1)
