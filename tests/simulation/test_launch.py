@@ -21,7 +21,7 @@ from gridwright.compiler.link import bind
 from gridwright.experiments import Store, ahead, device, random_systems
 from gridwright.policies import PULL, PUSH, View, find
 from gridwright.policies.policy import policy_of
-from gridwright.simulation import Delays, Job, Replication, launch, replicate
+from gridwright.simulation import Job, Replication, launch, replicate
 from gridwright.simulation.launch import ROOM
 
 FAILING = System(
@@ -79,7 +79,6 @@ def as_on_a_cpu(job: Job, number: int) -> Replication:
         job.policy,
         horizon=job.horizon,
         warmup=job.warmup,
-        delays=job.delays,
         tails=job.tails,
         seed=job.seeds[number],
         rng="philox",
@@ -115,8 +114,8 @@ def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
 
 
 def test_delays_are_kept() -> None:
-    delays = Delays(before=0.1, after=0.05, detection=0.5, reporting=1.0)
-    job = Job(FAILING, find("lpas_dg"), SEEDS[:1], 6.0, 0.0, delays)
+    delays = {"before": 0.1, "after": 0.05, "detection": 0.5, "reporting": 1.0}
+    job = Job(FAILING.replace(delays=delays), find("lpas_dg"), SEEDS[:1], 6.0)
     check(run(Interpreter(), job), job)
 
 

@@ -34,6 +34,7 @@ def simulate(
     policy: options.PolicyName,
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
+    delays: options.Delays = None,
     replications: options.Replications = 10,
     tails: options.Tails = False,
     within: options.Within = "",
@@ -69,6 +70,7 @@ def simulate(
             replications,
             seed,
             warmup=warmup,
+            delays=options.delays_of(delays),
             tails=tails,
             within=limits_of(within),
             precision=precision,
@@ -90,6 +92,7 @@ def compare(
     policies: options.Policies,
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
+    delays: options.Delays = None,
     replications: options.Replications = 10,
     tails: options.Tails = False,
     within: options.Within = "",
@@ -107,12 +110,14 @@ def compare(
     """Compare policies on the same arrivals, and say which differences are beyond noise."""
     check_files(plot=plot, csv=csv)
     names, length = options.listed(policies), (horizon, replications, seed)
+    late = options.delays_of(delays)
     with progress_bar() as report:
         found = experiments.compare(
             system,
             names,
             *length,
             warmup=warmup,
+            delays=late,
             tails=tails,
             within=limits_of(within),
             threads=threads,
@@ -321,7 +326,8 @@ def sweep(
         str,
         option(
             "What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
-            "mean_repair, mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
+            "mean_repair, delays.before, delays.after, delays.detection, delays.reporting, "
+            "mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
             "inaccuracy.availability, queue_limit, tasks, deadline_factor, assumed.shift, "
             "assumed.scale, assumed.execution, or a parameter of the policies.",
             "WHAT",
@@ -330,6 +336,7 @@ def sweep(
     values: Annotated[str, option("Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", "VALUES")],
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
+    delays: options.Delays = None,
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
@@ -351,9 +358,15 @@ def sweep(
             report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
 
         what, length = (system, chosen, vary, points), (horizon, replications, seed)
-        store = kept_results()
         found = experiments.sweep(
-            *what, *length, warmup=warmup, threads=threads, on=on, store=store, progress=tell
+            *what,
+            *length,
+            warmup=warmup,
+            delays=options.delays_of(delays),
+            threads=threads,
+            on=on,
+            store=kept_results(),
+            progress=tell,
         )
     files = {csv: partial(_write_sweep, found), plot: lambda path: plots.draw_sweep(found, path)}
     finish(found.as_json, partial(_show_sweep, found), json=json, files=files)

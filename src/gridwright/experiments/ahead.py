@@ -15,7 +15,7 @@ import numpy as np
 from ..model import System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Job, Replication, launch
+from ..simulation import Job, Replication, launch
 from .device import GPU, find_device, job_of
 from .rehearsal import prepare
 from .simulate import PolicyGiven, SystemGiven, check_numbers, options_of, resolve, seeds_of
@@ -31,7 +31,6 @@ class Wanted(NamedTuple):
     replications: int
     seed: int
     warmup: float = 0.0
-    delays: Delays | None = None
     tails: bool = False
 
 
@@ -48,7 +47,7 @@ class Ahead:
         self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
     ) -> str:
         """Return the key of a replication, of a user's policy too."""
-        named = [(name, options[name]) for name in ("horizon", "warmup", "delays", "tails", "rng")]
+        named = [(name, options[name]) for name in ("horizon", "warmup", "tails", "rng")]
         parts = (text_of(system), id(policy.decide), str(policy), named, seed.entropy)
         key = repr((*parts, seed.spawn_key))
         if self.store is not None and (kept := self.store.key(system, policy, seed, options)):
@@ -80,10 +79,16 @@ def together(
     store = options.get("store")
     if isinstance(store, Ahead):
         return options
-    common = {name: options[name] for name in ("warmup", "delays") if options.get(name)}
-    if options.get("tails") or len(options.get("within", ())) > 0:
-        common["tails"] = True
-    asked = (each._replace(**common) for each in calls)
+    tails = bool(options.get("tails")) or len(options.get("within") or ()) > 0
+    warmup, delays = options.get("warmup"), options.get("delays")
+
+    def in_full(each: Wanted) -> Wanted:
+        system, horizon = resolve(each.system, each.horizon)
+        system = system if delays is None else system.replace(delays=delays)
+        each = each._replace(system=system, horizon=horizon, tails=tails)
+        return each if warmup is None else each._replace(warmup=warmup)
+
+    asked = map(in_full, calls)
     ahead = simulate_ahead(asked, store, progress or (lambda share: None))
     return {**options, "store": ahead}
 
@@ -103,16 +108,14 @@ def simulate_ahead(
         system, horizon = resolve(each.system, each.horizon)
         policy = find_policy(each.policy)
         check_numbers(horizon, each.replications, each.seed, each.warmup)
-        options = options_of(
-            system, policy, horizon, each.warmup, each.delays, tails=each.tails, on=GPU
-        )
+        options = options_of(system, policy, horizon, each.warmup, tails=each.tails, on=GPU)
         seeds = seeds_of(each.seed, 0, each.replications)
         found = {ahead.key(system, policy, seed, {**options, "on": GPU}): seed for seed in seeds}
         missing = {k: s for k, s in found.items() if k not in asked and ahead.get(k) is None}
         asked |= missing.keys()
         if missing:
             if not policy.is_shipped and policy.decide not in prepared:
-                prepared[policy.decide] = prepare(system, policy, each.delays, options["rng"])
+                prepared[policy.decide] = prepare(system, policy, options["rng"])
             if prepared.get(policy.decide, policy).allocating:
                 policy = prepared[policy.decide]
             jobs.append(job_of(system, policy, list(missing.values()), options))

@@ -61,5 +61,5 @@ def job_of(
     """Return what is to be run; refuse a policy that a GPU cannot run."""
     if policy.allocating:
         raise InputError(f"policy {policy.name} creates arrays, which a GPU cannot; use loops")
-    given = [options[name] for name in ("horizon", "warmup", "delays", "tails")]
+    given = [options[name] for name in ("horizon", "warmup", "tails")]
     return Job(system, policy, seeds, *given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import inf
@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import find_or_read
-from ..model import InputError, System
+from ..model import Delays, InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import (
     PCG64,
     PHILOX,
-    Delays,
     Replication,
     check_rng,
     check_run,
@@ -58,7 +57,7 @@ def simulate(
     warmup: float = 0.0,
     precision: float | None = None,
     threads: int | None = None,
-    delays: Delays | None = None,
+    delays: Delays | Mapping[str, Any] | None = None,
     trace: bool = False,
     rng: str = PCG64,
     tails: bool = False,
@@ -91,8 +90,9 @@ def simulate(
     threads
         How many run at once; by default one for each processor.
     delays
-        Pull policies only: the delays of a real grid. Time to send a task, to hear that it is
-        done, to notice that a machine has failed, and between reports of CPU availability.
+        The delays of a real grid, in place of those of the system: time to send a task, to hear
+        that it is done, to notice that a machine has failed, and between reports of CPU
+        availability (``{"before": 0.5, "after": 0.1}``).
     trace
         Keep the event log of every replication.
     rng
@@ -122,9 +122,11 @@ def simulate(
     system, horizon = resolve(system, horizon)
     policy = find_policy(policy)
     check_numbers(horizon, replications, seed, warmup, precision, threads)
+    if delays is not None:
+        system = system.replace(delays=delays)
     limits = checked_limits(within)
     has_tails = tails or len(within) > 0
-    options = options_of(system, policy, horizon, warmup, delays, trace, has_tails, rng, on)
+    options = options_of(system, policy, horizon, warmup, trace, has_tails, rng, on)
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
     work = _Work(system, policy, options, threads, on, store, progress)
@@ -141,7 +143,6 @@ def options_of(
     policy: Policy,
     horizon: float,
     warmup: float = 0.0,
-    delays: Delays | None = None,
     trace: bool = False,
     tails: bool = False,
     rng: str = PCG64,
@@ -149,8 +150,6 @@ def options_of(
 ) -> dict[str, Any]:
     """Return the conditions of all replications, checked; a GPU always draws with Philox."""
     check_system(system, policy)
-    if delays is not None and not policy.kind.pulls:
-        raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     if on == GPU:
         check_on_gpu(policy, trace=trace)
         rng = PHILOX
@@ -158,7 +157,6 @@ def options_of(
     return {
         "horizon": horizon,
         "warmup": float(warmup),
-        "delays": delays,
         "trace": trace,
         "tails": tails,
         "rng": rng,
@@ -209,8 +207,7 @@ class _Work:
             if self.prepared is None and self.on == GPU and self.policy.is_shipped:
                 self.prepared = self.policy  # it needs no CPU
             elif self.prepared is None:
-                given = {name: self.options[name] for name in ("delays", "rng")}
-                self.prepared = prepare(self.system, self.policy, **given)
+                self.prepared = prepare(self.system, self.policy, self.options["rng"])
             what = (self.system, self.prepared, [seeds[k] for k in missing], self.options)
             if self.on is None:
                 run_in_threads(*what, on_done, on_progress, self.threads)

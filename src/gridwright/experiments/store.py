@@ -121,7 +121,6 @@ def key_of(
         float(options["horizon"]),
         float(options["warmup"]),
         options["tails"],
-        [np.ravel(delay).tolist() for delay in options["delays"] or ()],
         options["rng"],
         options.get("on"),
         seed.entropy,

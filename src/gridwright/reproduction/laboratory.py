@@ -22,6 +22,8 @@ class Run(NamedTuple):
     """Parts of the system that are changed, as JSON."""
     bodies: int = 1
     """Replications that a published run is the sum of; these are short and never shortened."""
+    length: float | None = None
+    """The length of the one published run that it is compared with; it is never shortened."""
 
     def changed(self) -> System:
         """Return the system as it is to be simulated."""
@@ -43,6 +45,12 @@ class Scale(NamedTuple):
     def horizon(self, system: str) -> float:
         """Return the length of a run of a published system."""
         return float((find(system).horizon or HORIZON) * self.share * self.extra(system))
+
+    def length(self, run: Run) -> float | None:
+        """Return the length of a run."""
+        if run.length is not None:
+            return run.length
+        return self.horizon(run.system) if run.bodies == 1 else find(run.system).horizon
 
     def times(self, run: Run) -> int:
         """Return how many replications a run needs: of several bodies, a third as many times."""
@@ -104,8 +112,8 @@ class Laboratory:
 
     def _call(self, run: Run) -> tuple[System, str, float | None, int, int]:
         """Return what a run is, how long and how often it is run, and its seed."""
-        horizon = self.scale.horizon(run.system) if run.bodies == 1 else find(run.system).horizon
-        return run.changed(), run.policy, horizon, self.scale.times(run), self.seed
+        length, times = self.scale.length(run), self.scale.times(run)
+        return run.changed(), run.policy, length, times, self.seed
 
     def _place(self, run: Run) -> str | None:
         """Return where a run is simulated: a GPU runs push and pull policies only."""

@@ -1,6 +1,6 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
-from .driver import PCG64, PHILOX, Delays, Replication, check_run
+from .driver import PCG64, PHILOX, Replication, check_run
 from .event_log import KINDS
 from .launch import Device, Job, launch
 from .replicate import check_rng, check_system, line_of, replicate
@@ -9,7 +9,6 @@ __all__ = [
     "KINDS",
     "PCG64",
     "PHILOX",
-    "Delays",
     "Device",
     "Job",
     "Replication",

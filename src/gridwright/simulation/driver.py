@@ -42,30 +42,12 @@ PAGE = 65536
 Loop = Callable[..., int]
 
 
-class Delays(NamedTuple):
-    """The delays of a real grid; each is one number, or one for each machine.
-
-    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
-    stuck until the failure is noticed, or the machine comes back.
-    """
-
-    before: float | Sequence[float] = 0.0
-    """Between sending a task and its start."""
-    after: float | Sequence[float] = 0.0
-    """Between its finish and the scheduler's knowing of it."""
-    detection: float | Sequence[float] = 0.0
-    """Between a failure and the scheduler's knowing of it."""
-    reporting: float | Sequence[float] = 0.0
-    """Between reports of CPU availability; 0: planners know its long-run mean."""
-
-
 class Conditions(NamedTuple):
     """How a replication is run."""
 
     horizon: float
     seed: np.random.SeedSequence
     warmup: float = 0.0
-    delays: Delays | None = None
     trace: bool = False
     tails: bool = False
     interpreted: bool = False
@@ -177,6 +159,10 @@ class Mechanism:
         """Whether each machine is serving a task now, so that its busy time is not yet counted."""
         return np.asarray(self.core.server)[self.serving_field] >= 0
 
+    def occupied(self, now: float) -> Floats:
+        """How long each machine has been busy with the task in service."""
+        return np.asarray(now - np.asarray(self.core.server)["begun"])
+
     def measured(self) -> dict[str, Any]:
         """Return the fields of ``Replication`` that only this kind measures."""
         raise NotImplementedError
@@ -226,7 +212,7 @@ class Mechanism:
         count, server = self.core.count[0], self.core.server
         count.area = 0.0
         self.core.stream["finished"] = 0
-        server["busy"] = np.where(self.serving, server["begun"] - count.now, 0.0)
+        server["busy"] = np.where(self.serving, -self.occupied(float(count.now)), 0.0)
 
     @property
     def end(self) -> float:
@@ -326,7 +312,7 @@ def read_off(
     count = core.count[0]
     length = end - mechanism.conditions.warmup
     busy, serving = server["busy"].copy(), mechanism.serving
-    busy[serving] += end - server["begun"][serving]
+    busy[serving] += mechanism.occupied(end)[serving]
     area = float(count.area) - float(count.inside) * max(float(count.now) - end, 0.0)
     responded = mechanism.responded
 

@@ -27,7 +27,6 @@ from .driver import (
     PHILOX,
     TASKS_PER_SLICE,
     Conditions,
-    Delays,
     Mechanism,
     Replication,
     Streams,
@@ -77,7 +76,6 @@ class Job(NamedTuple):
     seeds: Sequence[SeedSequence]
     horizon: float
     warmup: float = 0.0
-    delays: Delays | None = None
     tails: bool = False
 
 
@@ -196,9 +194,7 @@ def _runs(number: int, job: Job) -> Iterator[Run]:
     mechanism: OnDevice | None = None
     for k, seed in enumerate(job.seeds):
         if mechanism is None or mechanism.is_drawn:
-            conditions = Conditions(
-                job.horizon, seed, job.warmup, job.delays, tails=job.tails, rng=PHILOX
-            )
+            conditions = Conditions(job.horizon, seed, job.warmup, tails=job.tails, rng=PHILOX)
             mechanism = OnDevice(job.system, job.policy, conditions)
         yield Run(number, k, mechanism, seed)
 

@@ -19,7 +19,7 @@ from ..policies.view import View
 from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
-from .event_loop import begin, hand_over, insert, interrupt, settle
+from .event_loop import begin, hand_over, insert, interrupt, redraw, settle
 from .interrupts import DRAWS, HELD, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
 
@@ -185,7 +185,7 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         x = o.head
         o.head = s.ticket[x].next
         s.ticket[x].next = -1
-        begin(s, j, x)
+        _begin(s, j, x)
     else:
         settle(s, j)
     if s.count[0].waiting != 0 and s.count[0].pending == 0:
@@ -201,6 +201,8 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
     x = o.head
     while x >= 0:
         following = s.ticket[x].next
+        if s.ticket[x].leaves > s.ticket[x].sent + o.before:  # it has begun: see ``catch_up``
+            redraw(s, j, x, repeats)
         insert(s, x)
         x = following
     o.head = -1
@@ -243,14 +245,21 @@ def send(s: State, i: int, j: int) -> None:
     """Put the first task of a class into a machine's queue."""
     x = hand_over(s, i, j)
     o = s.server[j]
+    s.ticket[x].leaves = s.count[0].now + o.before
     if o.ticket < 0:
-        begin(s, j, x)
+        _begin(s, j, x)
     elif o.head < 0:
         o.head = x
         o.tail = x
     else:
         s.ticket[o.tail].next = x
         o.tail = x
+
+
+def _begin(s: State, j: int, x: int) -> None:
+    """Start a task that has arrived at the machine, when the task before it has ended there."""
+    start = max(s.count[0].now - s.server[j].lag, s.ticket[x].leaves)
+    begin(s, j, x, start, start)
 
 
 @hook
