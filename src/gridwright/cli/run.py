@@ -47,6 +47,14 @@ def run(
     resume: Annotated[
         str | None, option("Continue a run that was stopped, by its number.", "RUN")
     ] = None,
+    failures_of: Annotated[
+        list[str] | None,
+        option(
+            "Draw the failures of one machine again, with a mean up-time and a mean repair time "
+            "of its own, in time units; may be repeated.",
+            "MACHINE=UPTIME/REPAIR",
+        ),
+    ] = None,
     save_jobs: Annotated[
         Path | None, path_option("Write the job list as CSV and run nothing.")
     ] = None,
@@ -68,15 +76,33 @@ def run(
         policy=policy, time_unit=time_unit, duration=duration, seed=seed, corrections=corrections
     )
     if resume is not None:
-        if given or save_jobs or save_failures:
+        if given or failures_of or save_jobs or save_failures:
             raise model.InputError("--resume can be combined only with --json and --no-expect")
         conduct_and_show(testbed.Run.find(resume), {}, json=json, expect=expect)
         return
     chosen = testbed.Experiment.find(str(experiment), **given)
+    for word in failures_of or ():
+        chosen = chosen.with_failures_of(*_means(word))
     if save_jobs or save_failures:
         _save(chosen, save_jobs, save_failures, json=json)
     else:
         conduct_and_show(chosen, {}, json=json, expect=expect)
+
+
+def _means(word: str) -> tuple[str, float, float]:
+    """Parse a value of ``--failures-of``.
+
+    >>> _means("big/1=50/2")
+    ('big/1', 50.0, 2.0)
+    """
+    machine, _, times = word.rpartition("=")
+    try:
+        up, repair = map(float, times.split("/"))
+    except ValueError:
+        raise model.InputError(
+            f"--failures-of {word}: expected MACHINE=UPTIME/REPAIR, for example 2=50/2"
+        ) from None
+    return machine, up, repair
 
 
 def given_options(**options: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from ..catalogue import experiment_names, experiment_path, load
-from ..grid import Corrections, Settings, corrections_of
+from ..grid import Corrections, Settings, corrections_of, on_timeout_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..grid.validation import renamed_place
@@ -23,7 +23,16 @@ from ..policies import find as find_policy
 from .adjuster import Calibration
 from .changes import Change, draw_changes
 from .machine_list import Listed, read_machines
-from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
+from .workload import (
+    Fault,
+    FaultsGiven,
+    JobList,
+    check_faults,
+    draw_faults,
+    read_faults,
+    redraw_faults,
+    rows_of,
+)
 
 SHORTEST, LONGEST = 0.001, 1e6
 """Seconds of a time unit: to start a job takes about a millisecond; a million are 11 days."""
@@ -68,7 +77,8 @@ class Experiment(Record):
     calibrations
         The measured speed of each machine, if there is no machine list.
     timeout, on_timeout
-        A job times out when it takes this many times its expected duration; 0: never.
+        A job times out when it takes this many times its expected duration; 0: never. What happens
+        then is as given, else as the policy says, else ``resubmit``.
     detection
         How the grid learns of a failure: ``immediate``, or only by the ``timeout``.
     failures
@@ -272,6 +282,20 @@ class Experiment(Record):
             return read_faults(self.failures, self.system)
         return check_faults(self.failures, self.system)
 
+    def with_failures_of(self, machine: str, mean_uptime: float, mean_repair: float) -> Self:
+        """Return the experiment with other failures of one machine, drawn with these mean times.
+
+        >>> found = Experiment(system="MGST.HiHi:1", policy="fcfs", duration=500)
+        >>> found = found.with_failures_of("2", mean_uptime=50, mean_repair=2)
+        >>> {fault.machine for fault in found.faults()}
+        {1}
+        """
+        means = mean_uptime, mean_repair
+        faults = redraw_faults(
+            self.faults(), self.system, machine, *means, self.duration, self.seed
+        )
+        return self.replace(failures=rows_of(faults, self.system))
+
     def listed(self) -> tuple[Listed, ...]:
         """Return the machines that were named, if any."""
         if isinstance(self.machines, str):
@@ -297,8 +321,12 @@ class Experiment(Record):
 
     def settings(self) -> Settings:
         """Return the settings of the mapper."""
-        keys = ("timeout", "on_timeout", "corrections", "resolution")
-        return Settings(**{key: getattr(self, key) for key in keys})
+        keys = ("timeout", "corrections", "resolution")
+        given = self.on_timeout if "on_timeout" in self.model_fields_set else None
+        return Settings(
+            **{key: getattr(self, key) for key in keys},
+            on_timeout=on_timeout_of(given, self.chosen_policy(), self.on_timeout),
+        )
 
     def to_toml(self) -> str:
         """Return the text of an experiment file that contains its system.

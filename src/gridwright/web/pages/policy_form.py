@@ -125,7 +125,7 @@ if (field) {
 class CodeField:
     """A field for code, if the user may run code here."""
 
-    def __init__(self, code: str, trusted: bool) -> None:
+    def __init__(self, code: str, trusted: bool, use: str) -> None:
         self.field: ui.textarea | None = None
         with ui.expansion("A policy of your own, as code", value=bool(code)).props("dense") as all_:
             all_.classes("w-full")
@@ -136,10 +136,9 @@ class CodeField:
                 )
                 ui.link("log in", "/login")
                 return
-            ui.label(
-                "The code runs on this computer with your permissions. Every function with "
-                "@push or @pull is simulated together with the policies above."
-            ).classes("gw-quiet")
+            ui.label(f"The code runs on this computer with your permissions. {use}").classes(
+                "gw-quiet"
+            )
             self.field = ui.textarea("Code of a policy", value=code).without_auto_validation()
             self.field.props(f"outlined autogrow spellcheck=false placeholder={json.dumps('…')}")
             self.field.props('input-class="font-mono" input-style="white-space: pre"')
