@@ -78,7 +78,7 @@ def test_what_is_wrong_is_told_in_one_line(line: str, wrong: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("parts", "wrong"),
     [
-        ({"system": "2.B", "policy": "mm"}, "a testbed runs push, pull and peer policies"),
+        ({"system": "4.A", "policy": "mm"}, "mm is a batch policy"),
         ({"system": "2.B", "policy": "lpas_dec"}, "2.B has no arrivals at machines"),
         ({"system": "4.A", "policy": "lpas"}, "lpas is a push policy"),
         ({"system": "4.A", "policy": "mct_dec", "on": "tcp://a:1"}, "run on this computer"),

@@ -21,14 +21,13 @@ def run(
         str | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="A name of the catalogue, MGST-1 to MGST-12 or 4.A, or an experiment file's path.",
+            help="MGST-1 to MGST-12, 4.A, Smith, Wisnesky, or the path of an experiment file.",
         ),
     ] = None,
     policy: Annotated[
         str | None,
         policy_option(
-            "A push, pull or peer policy, by name or by the path of a file, instead of that of the "
-            "experiment."
+            "A policy, by name or by the path of a file, instead of that of the experiment."
         ),
     ] = None,
     on: options.RunOn = None,
@@ -187,7 +186,7 @@ def _live(run: testbed.Run) -> Iterator[Callable[[Any], None]]:
         yield lambda shown: live.update(_picture(run, shown))
 
 
-def _picture(run: testbed.Run, shown: grid.Mapper | testbed.PeerConduct) -> Any:
+def _picture(run: testbed.Run, shown: Any) -> Any:
     """Return the present state of a run: jobs, classes and machines."""
     from rich.console import Group
     from rich.text import Text
@@ -199,8 +198,23 @@ def _picture(run: testbed.Run, shown: grid.Mapper | testbed.PeerConduct) -> Any:
         f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
         f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
     )
-    tables = _peers(shown) if isinstance(shown, testbed.PeerConduct) else _mapped(shown)
+    if isinstance(shown, testbed.PeerConduct):
+        tables = _peers(shown)
+    elif isinstance(shown, testbed.LoopConduct):
+        tables = _looped(shown)
+    else:
+        tables = _mapped(shown)
     return Group(head, *tables)
+
+
+def _looped(conduct: testbed.LoopConduct) -> list[Any]:
+    """Return the machines of a batch or chain system, and what each runs."""
+    tasks = {machine: str(attempt.task) for machine, attempt in conduct.running.items()}
+    rows = [
+        (name, "up" if conduct.up[j] else "down", tasks.get(j, ""))
+        for j, name in enumerate(conduct.names)
+    ]
+    return [table(("machine", "state", ">job"), rows)]
 
 
 def _peers(conduct: testbed.PeerConduct) -> list[Any]:
@@ -252,6 +266,14 @@ def show_report(found: testbed.Report) -> None:
     )
     if found.statistics.messages:
         _show_messages(found)
+    if found.statistics.outcome:
+        run_and_twin = [found.statistics.outcome, found.twin.outcome]
+        rows = [
+            (name.replace("_", " "), *(f"{each[name]:g}" for each in run_and_twin))
+            for name in found.twin.outcome
+        ]
+        print()
+        show(("", ">run", ">twin"), rows)
     print()
     _show_responses(found)
     print()

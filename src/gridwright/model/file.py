@@ -125,6 +125,7 @@ def check_fit(system: System) -> None:
     _length("groups", system.groups, columns, "column of rates")
     _length("counts", system.counts, columns, "column of rates")
     _length("slots", system.slots, columns, "column of rates")
+    _length("costs", system.costs, classes, "class")
     _unique("classes", system.classes)
     _unique("groups", system.groups)
     if sum(system.sizes) > MOST_MACHINES:

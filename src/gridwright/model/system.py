@@ -54,6 +54,7 @@ class Core(Record):
     rates: Matrix
     counts: tuple[Count, ...] = ()
     slots: OneOrList[Count] = 1
+    costs: OneOrList[Positive] = 1.0
     availability: tuple[Availability, ...] = ()
     execution: OneOrList[AnyDistribution] = Exponential()
     interarrival: OneOrList[AnyDistribution] = Exponential()
@@ -85,6 +86,8 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     availability
         Share of the CPU in (0, 1] that tasks get, or a Markov chain of shares; one per column or
         one per machine.
+    costs
+        What a task in the system costs per time unit: one number for all classes, or one per class.
     execution, interarrival
         Distributions of the execution times and of the times between arrivals: one for all
         classes, or one per class. Exponential by default.
@@ -126,6 +129,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             groups: Any = (),
             counts: Any = (),
             slots: Any = 1,
+            costs: Any = 1.0,
             availability: Any = (),
             execution: Any = "exponential",
             interarrival: Any = "exponential",
@@ -227,6 +231,16 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     def arrival_rates(self) -> Floats:
         """Tasks per time unit of each class, over all machines."""
         return self.arrivals if self.arrivals.ndim == 1 else freeze(self.arrivals.sum(axis=1))
+
+    @cached_property
+    def holding_costs(self) -> Floats:
+        """What a task of each class costs per time unit while it is in the system."""
+        return freeze(np.array(self.per_class(self.costs), dtype=float))
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether tasks cost something other than 1, so that policies are compared by cost."""
+        return bool((self.holding_costs != 1.0).any())
 
     @cached_property
     def column(self) -> NDArray[np.int64]:

@@ -42,11 +42,6 @@ class Kind:
         """Whether one scheduler decides about single tasks, as a grid does."""
         return self.mode is mode.CENTRAL
 
-    @property
-    def is_live(self) -> bool:
-        """Whether a testbed runs such policies on real machines."""
-        return self.mode in (mode.CENTRAL, mode.DECENTRALISED)
-
     def __str__(self) -> str:
         return self.name
 

@@ -25,6 +25,7 @@ CLASS = record_type(
     waiting="i8",  # tasks that wait centrally
     oldest="f8",  # arrival time of the first of them
     arrived="i8",  # tasks so far, this one included
+    cost="f8",  # what one of them costs per time unit in the system
 )
 
 Pairs = Annotated[Any, "[class, machine]"]

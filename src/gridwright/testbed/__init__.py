@@ -6,6 +6,7 @@ from .conduct import conduct
 from .evaluation import Report, actual_rates, export, job_lengths, report
 from .experiment import Experiment
 from .load import Load
+from .loop_conduct import LoopConduct
 from .machine_list import (
     Credential,
     Listed,
@@ -41,6 +42,7 @@ __all__ = [
     "JobList",
     "Listed",
     "Load",
+    "LoopConduct",
     "Measured",
     "Overview",
     "PeerConduct",

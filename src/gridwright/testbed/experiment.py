@@ -18,10 +18,12 @@ from ..model import InputError, System, did_you_mean, mode
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
-from ..policies import PEER, Policy
+from ..policies import BATCH, CHAIN, PEER, Policy
 from ..policies import find as find_policy
+from ..simulation import check_system
 from .adjuster import Calibration
 from .changes import Change, draw_changes
+from .loop_model import loop_of, modelled
 from .machine_list import Listed, read_machines
 from .workload import (
     Fault,
@@ -36,6 +38,10 @@ from .workload import (
 
 SHORTEST, LONGEST = 0.001, 1e6
 """Seconds of a time unit: to start a job takes about a millisecond; a million are 11 days."""
+
+
+LOOPS = (BATCH, CHAIN)
+"""The kinds of policies for which the simulator's loop decides on real machines, too."""
 
 
 def _bearable(time_unit: float) -> float:
@@ -55,7 +61,7 @@ class Experiment(Record):
     system
         A name of the catalogue, the path of a system file, or a system.
     policy
-        A push, pull or peer policy, by name or file.
+        A policy of any kind, by name or file.
     time_unit
         Seconds of a time unit.
     duration
@@ -138,14 +144,11 @@ class Experiment(Record):
     def model_post_init(self, context: Any) -> None:
         """Check keys that depend on each other."""
         system, policy = self.system, self.chosen_policy()
-        if not policy.kind.is_live:
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; a testbed runs push, pull and peer "
-                "policies"
-            )
         mode.check(system, policy.kind.mode, f"{policy.name} is a {policy.kind} policy")
         if policy.kind is PEER:
             self._check_peers()
+        elif policy.kind in LOOPS:
+            self._check_loop(policy)
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.delays is not None:
@@ -189,6 +192,25 @@ class Experiment(Record):
                 f"{self.system.name} has machines that fail; with a peer policy, give a failure "
                 "trace in the experiment"
             )
+
+    def _check_loop(self, policy: Policy) -> None:
+        """Refuse what an experiment with batches or chains cannot do."""
+        check_system(self.imposed, policy)
+        for key, unset in (("timeout", 0), ("resolution", 0), ("jobs", "")):
+            if getattr(self, key) != unset:
+                raise InputError(f"{key} is given, but {policy.name} is a {policy.kind} policy")
+        if self.failures not in ("generated", "none"):
+            raise InputError(
+                f"failures are a trace, but {policy.name} is a {policy.kind} policy; "
+                "expected 'generated' or 'none'"
+            )
+
+    @property
+    def imposed(self) -> System:
+        """The system without failures, if the experiment has none."""
+        if self.failures == "none" and self.system.failures is not None:
+            return self.system.replace(failures=None)
+        return self.system
 
     @model_validator(mode="before")
     @classmethod
@@ -247,8 +269,10 @@ class Experiment(Record):
         if os.path.isdir(name):
             raise InputError(f"{name} is a folder; expected an experiment file")
         if not name.endswith(".toml") and not os.path.exists(name):
-            first, *_, last, _ = experiment_names()
-            known = f"; there are {first} to {last.removesuffix('-modulo')}, 4.A, and files (.toml)"
+            others = [each for each in experiment_names() if not each.startswith("MGST")]
+            first, *_, last = (each for each in experiment_names() if each not in others)
+            known = f"; there are {first} to {last.removesuffix('-modulo')}, {', '.join(others)}, "
+            known += "and files (.toml)"
             hint = did_you_mean(name, experiment_names()) or known
             raise InputError(f"no experiment {name!r}{hint}")
         return cls.from_file(name, **changes)
@@ -264,6 +288,11 @@ class Experiment(Record):
 
     def job_list(self) -> JobList:
         """Return the jobs: drawn, or read from a file."""
+        if (policy := self.chosen_policy()).kind in LOOPS:  # the loop draws them
+            loop = loop_of(self.imposed, policy, self.duration, self.seed)
+            jobs = modelled(loop, self.duration).jobs.values()
+            columns = zip(*((job.submitted, job.task_class, 1.0) for job in jobs), strict=True)
+            return JobList(*columns) if jobs else JobList((), (), ())
         if self.jobs:
             return JobList.read(self.jobs, self.system)
         return JobList.drawn(self.system, self.duration, self.seed, self.changes())
@@ -274,7 +303,7 @@ class Experiment(Record):
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the failures: drawn, read from a file, or given."""
-        if self.failures == "none":
+        if self.failures == "none" or self.chosen_policy().kind in LOOPS:
             return ()
         if self.failures == "generated":
             return draw_faults(self.system, self.duration, self.seed)

@@ -14,11 +14,9 @@ from ..pasted_policy import line_of
 class PolicyForm:
     """Policies to choose from, and a field for every parameter of the chosen ones."""
 
-    def __init__(self, first: list[str], *, live: bool = False, several: bool = True):
+    def __init__(self, first: list[str], *, several: bool = True):
         self.known = {
-            each.name: describe_policy(each)
-            for each in policies().values()
-            if each.is_shipped and (each.kind.is_live or not live)
+            each.name: describe_policy(each) for each in policies().values() if each.is_shipped
         }
         self.fields: dict[tuple[str, str], Any] = {}
         self.chosen = ui.select(

@@ -104,7 +104,7 @@ class Starter:
         label = "Experiment or system"
         self.what = ui.select(choices, label=label, value="MGST-1", with_input=True)
         self.what.classes("w-full max-w-3xl")
-        self.policy = PolicyForm(["lpas_dg"], live=True, several=False)
+        self.policy = PolicyForm(["lpas_dg"], several=False)
         self.code = CodeField("", trusted, USE)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in FIRST}
