@@ -16,11 +16,13 @@ BENCHMARKS = [
     "optimum",
     "grid",
     "stalls",
+    "imposed",
     "dask",
     "dask_short",
     "dask_placement",
     "functions",
     "swap",
+    "gpu",
     "startup",
     "page",
 ]

@@ -57,6 +57,7 @@ def contest(
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
+    on: options.SimulateOn = None,
     csv: options.Csv = None,
     plot: Annotated[
         Path | None, path_option("Draw how far behind each policy is, and how often.")
@@ -79,6 +80,7 @@ def contest(
             seed,
             tasks=40_000 if drawn and tasks is None and horizon is None else tasks,
             threads=threads,
+            on=on,
             store=kept_results() if named else None,
             progress=lambda number, name: report("contest", number / total, note=name),
         )
@@ -113,7 +115,7 @@ def _write_contest(found: experiments.Contest, path: Path) -> None:
     for bout in found.bouts:
         row: list[object] = [bout.system.name, bout.load, bout.verdict]
         for result in bout.comparison.results:
-            row += [*result.mean_number, result.stable]
+            row += [*result.figure(result.holding), result.stable]
         rows.append(row)
     write_rows(path, header, rows)
 
@@ -178,13 +180,15 @@ def optimum(
 
 def _show_optimum(found: experiments.Optimum) -> None:
     out = console()
-    out.print(f"[bold]{escape(found.system.name)}[/bold]: least mean number in system\n")
+    word = experiments.in_words(found.holding)
+    out.print(f"[bold]{escape(found.system.name)}[/bold]: least {word}\n")
     rows = (
         ("any policy at all", *_best(found.preemptive), "may interrupt and move tasks"),
         ("pull and push", *_best(found.pull), "a task ends on the machine it starts on"),
         ("lower bound", f"{found.bound:.4g}", "", "from prices alone"),
     )
-    show(("", ">mean number", ">error", ""), rows)
+    column = f">{found.holding.replace('_', ' ')}"
+    show(("", column, ">error", ""), rows)
     if not found.policies:
         return
     against = "pull and push" if found.pull else "any policy" if found.preemptive else "the bound"
@@ -193,12 +197,12 @@ def _show_optimum(found: experiments.Optimum) -> None:
     for each in found.policies:
         stable = each.result.stable
         gap = f"{100 * each.gap:.1f} %" if stable else each.result.stability.word
-        gaps.append((str(each.result.policy), str(each.mean_number), gap))
-    show(("policy", ">mean number", ">gap"), gaps)
+        gaps.append((str(each.result.policy), str(each.mean_cost), gap))
+    show(("policy", column, ">gap"), gaps)
 
 
 def _best(best: experiments.Best | None) -> tuple[str, str]:
-    return ("too large", "") if best is None else (f"{best.mean_number:.6g}", f"{best.error:.1g}")
+    return ("too large", "") if best is None else (f"{best.mean_cost:.6g}", f"{best.error:.1g}")
 
 
 @app.command()
@@ -214,6 +218,7 @@ def adversary(
     ] = "0.3:0.95",
     steps: Annotated[int, option("Number of systems to try.")] = 300,
     seed: options.Seed = 1,
+    on: options.SimulateOn = None,
     save: Annotated[Path, path_option("Write the system that was found.")] = Path("adversary.toml"),
     plot: Annotated[Path | None, path_option("Draw the system and the policies on it.")] = None,
     json: options.Json = False,
@@ -229,6 +234,7 @@ def adversary(
             _limits(load),
             steps,
             seed,
+            on=on,
             progress=lambda done, ratio: report("adversary", done, note=f"ratio {ratio:.3f}"),
         )
     finish(
@@ -283,7 +289,7 @@ def reproduce(
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     fresh: Annotated[
         bool, option("Simulate everything again instead of using stored results.")
     ] = False,
@@ -328,6 +334,7 @@ def reproduce(
             tell_of("reproduce", min(share, 1.0), note=str(what))
 
         laboratory.show = tell
+        laboratory.simulate_ahead(reproduction.runs_of(chosen))
         every = (reproduction.reproduce(target, laboratory=laboratory) for target in chosen)
         found = list(chain.from_iterable(every))
     seconds = perf_counter() - begin

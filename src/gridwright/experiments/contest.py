@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from ..allocation import allocate
 from ..model import InputError, System, etc
 from ..tabular import Tabular
-from .compare import Comparison, Difference, compare, difference, may_be_better
+from .ahead import Wanted, together
+from .compare import ALONE, Comparison, Difference, compare, difference, may_be_better
+from .device import GPU
+from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, resolve
 from .variation import varied
 
@@ -32,12 +35,12 @@ class Bout(NamedTuple):
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """The mean number in system of every policy."""
-        return np.array([result.mean_number.mean for result in self.comparison.results])
+        """The mean number in system of every policy, or its mean cost if the system has costs."""
+        return np.array([result.figure(result.holding).mean for result in self.comparison.results])
 
     @property
     def against_best(self) -> Difference | None:
-        """The mean number in system of the best stable rival, minus that of the first policy.
+        """The mean number, or cost, of the best stable rival, minus that of the first policy.
 
         None where the first or all of the others are unstable or undecided. Undecided ones do not
         count here; the verdict counts them.
@@ -46,8 +49,8 @@ class Bout(NamedTuple):
         ranked = [result for result in others if result.stable]
         if not (first.stable and ranked):
             return None
-        best = min(ranked, key=lambda result: result.mean_number.mean)
-        return difference(first, best, "mean_number")
+        best = min(ranked, key=lambda result: result.figure(result.holding).mean)
+        return difference(first, best, first.holding)
 
     @property
     def verdict(self) -> str:
@@ -64,7 +67,7 @@ class Bout(NamedTuple):
         if not first.stable:
             beaten = first.stable is False and any(other.stable for other in others)
             return "worse" if beaten else "unranked"
-        if any(may_be_better(other, first, "mean_number") for other in others):
+        if any(may_be_better(other, first, first.holding) for other in others):
             return "unranked"
         return "same" if found is not None and found.winner is None else "better"
 
@@ -149,8 +152,8 @@ class Contest(Tabular):
                     "load": bout.load,
                     "verdict": bout.verdict,
                     "stable": [result.stable for result in bout.comparison.results],
-                    "mean_number": [
-                        result.mean_number.as_json() for result in bout.comparison.results
+                    (first := bout.comparison.results[0]).holding: [
+                        result.figure(first.holding).as_json() for result in bout.comparison.results
                     ],
                 }
                 for bout in self.bouts
@@ -192,10 +195,18 @@ def contest(
     """
     bouts = []
     names: tuple[str, ...] = ()
-    for number, each in enumerate(systems):
-        system, length = resolve(each, horizon)
-        if tasks is not None:
-            length = tasks / float(system.arrival_rates.sum())
+    lengths: Iterable[tuple[System, float]] = (_length(each, horizon, tasks) for each in systems)
+    if options.get("on") == GPU:
+        chosen = choose_policies(policies, 2, ALONE)
+        every = list(lengths)
+        calls = [
+            Wanted(system, policy, length, replications, seed, WARMUP * length)
+            for system, length in every
+            for policy in chosen
+        ]
+        policies, lengths = chosen, every
+        options = together(calls, options, lambda share: progress(0, "on the GPU"))
+    for number, (system, length) in enumerate(lengths):
         progress(number, system.name)
         found = compare(
             system, policies, length, replications, seed, warmup=WARMUP * length, **options
@@ -205,6 +216,12 @@ def contest(
     if not bouts:
         raise InputError("a contest needs at least one system")
     return Contest(names, tuple(bouts))
+
+
+def _length(given: SystemGiven, horizon: float | None, tasks: float | None) -> tuple[System, float]:
+    """Return a system, and the length of a run of it."""
+    system, length = resolve(given, horizon)
+    return system, length if tasks is None else tasks / float(system.arrival_rates.sum())
 
 
 CLASSES, MACHINES = (2, 6), (2, 20)

@@ -1,6 +1,7 @@
 """Choose a machine or a class: functions that several policies share and the simulator compiles."""
 
 from enum import IntEnum
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,11 +93,12 @@ def drawn(task_class: int, view: View, but: int) -> int:
 
 
 def largest_index(machine: int, view: View) -> int:
-    """Return the permitted class with the largest (wait of its oldest task) × rate, or −1."""
+    """Return the permitted class with the largest wait of its oldest × rate × cost, or −1."""
     best, largest = -1, -1.0
     for i in range(len(view.classes)):
         if view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0:
             index = (view.now - view.classes[i].oldest) * view.rate[i, machine]
+            index *= view.classes[i].cost
             if index > largest:
                 best, largest = i, index
     return best
@@ -147,7 +149,7 @@ def within(task_class: int, view: View, machine: int, total: float, c: Pairs) ->
     if view.plan[task_class, machine] <= 0.0 or not view.machines[machine].up:
         return False
     share = view.plan[task_class, machine] * view.nominal[task_class, machine] / total
-    allowed = share * view.classes[task_class].arrived + c[task_class, machine] * np.sqrt(view.now)
+    allowed = share * view.classes[task_class].arrived + c[task_class, machine] * sqrt(view.now)
     return bool(view.assigned[task_class, machine] < allowed)
 
 
