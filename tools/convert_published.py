@@ -4,7 +4,8 @@
 
 reads ``published/systems.toml`` and ``published/results.toml`` and writes, in the catalogue's
 folder, ``sources.toml``, ``systems/NAME.toml`` (one file a published system, its cases inside)
-and ``results.jsonl`` (one printed cell a line). Where a source contradicts its own results, the
+and ``results.jsonl`` (one printed cell a line). ``published/as_run.toml`` becomes
+``systems/MGST-n-as-run.toml``. Where a source contradicts its own results, the
 system holds the values that fit the results, and a note tells what is printed.
 
 The files must not depend on the processor. Processors agree on +, -, *, / and square roots to the
@@ -14,6 +15,7 @@ last bit, but not on the gamma function or on linear algebra, so these are writt
 import argparse
 import json
 import tomllib
+from collections.abc import Iterator
 from math import gamma
 from pathlib import Path
 from typing import Any
@@ -49,12 +51,102 @@ def main() -> None:
     for name, printed in data["system"].items():
         text = format_toml(entry(name, dict(printed), data))
         (folder / "systems" / f"{name}.toml").write_text(text, "utf-8")
+    facts = tomllib.loads((PUBLISHED / "as_run.toml").read_text("utf-8"))
+    for number, table in as_run(data["system"], results["cell"], facts):
+        (folder / "systems" / f"MGST-{number}-as-run.toml").write_text(format_toml(table), "utf-8")
     (folder / "sources.toml").write_text(format_toml(data["source"]), "utf-8")
     lines = [json.dumps(cell, ensure_ascii=False) + "\n" for cell in results["cell"]]
     (folder / "results.jsonl").write_text("".join(lines), "utf-8")
     (folder / "tables.toml").write_text(format_toml(_tables(results)), "utf-8")
     for name in ("remarks.toml", "errata.toml"):
         (folder / name).write_text((PUBLISHED / name).read_text("utf-8"), "utf-8")
+
+
+def as_run(systems: Table, cells: list[Table], facts: Table) -> Iterator[tuple[int, Table]]:
+    """Give every experiment of MGST as its testbed ran, a case for each policy."""
+    for name in ("MGST.HiHi", "MGST.LoHi", "MGST.HiLo", "MGST.LoLo"):
+        for experiment in systems[name]["experiment"]:
+            yield experiment["n"], _as_run(name, systems[name], experiment, cells, facts)
+
+
+def _as_run(
+    name: str, printed: Table, experiment: Table, cells: list[Table], facts: Table
+) -> Table:
+    number = experiment["n"]
+    shares = _shares_of_testbed(printed, experiment)
+    rates = printed.get("mu") or [row * 3 for row in printed["group_mu"]]
+    if len(shares) == 6:  # observed in experiment 2, where machines 4 to 6 have half of a CPU
+        observed = {(c["class"], c["machine"]): c["value"] for c in cells if c["table"] == "7.7"}
+        actual = [
+            [_rounded(observed[i, j] / (0.5 if j > 3 else 1.0)) for j in range(1, 7)]
+            for i in range(1, 5)
+        ]
+    else:
+        actual = [[_rounded(rate / facts["slower_21_machines"]) for rate in row] for row in rates]
+    spread, power = facts["iterations_within_pct"] / 100, facts["time_is_iterations_to_the_power"]
+    bounds = [_rounded((1 + side * spread) ** power) for side in (-1, 1)]
+    system: Table = {
+        "rates": actual,
+        "arrivals": printed["alpha"],
+        "execution": {"kind": "uniform", "low": bounds[0], "high": bounds[1]},
+        "assumed": {"rates": rates, "arrivals": printed["alpha"]},
+    }
+    if set(shares) != {1.0}:
+        system["availability"] = shares
+    failure = float(experiment.get("failure_rate_consistent") or experiment.get("failure_rate", 0))
+    if failure:
+        mean_repair = experiment["mean_fault_time"]
+        system["failures"] = {"mean_uptime": 1 / failure, "mean_repair": mean_repair}
+    return {
+        "source": "K",
+        "where": f"K pages 54, 57, 62, 67, 74, 92, 94, 115, 117 and {facts['pages'][str(number)]}",
+        "note": f"{name}:{number} as its testbed ran, a case for each policy; "
+        "published/as_run.toml has each fact with its page",
+        "system": system,
+        "case": {
+            POLICIES[run["policy"]]: _test(run, experiment, failure, cells, facts)
+            for run in experiment["runs"]
+        },
+    }
+
+
+POLICIES = {"LPAS_DG": "lpas_dg", "Gcmu": "gcmu", "FCFS": "fcfs"}
+
+
+def _shares_of_testbed(printed: Table, experiment: Table) -> list[float]:
+    """Return the availability of every machine, numbered as on the testbed."""
+    machines = len(printed["mu"][0]) if "mu" in printed else sum(printed["group_counts"])
+    shares = [float(experiment["cpu_availability_otherwise"])] * machines
+    for key in ("cpu_availability", "cpu_availability_K"):
+        for share in experiment.get(key, []):
+            for machine in share["machines"]:
+                shares[machine - 1] = share["a"]
+    return shares
+
+
+def _test(run: Table, experiment: Table, failure: float, cells: list[Table], facts: Table) -> Table:
+    """Give the test of one policy: its length, its arrivals, and its delays in time units."""
+    units = run.get("time_units")
+    minutes = run["duration_minutes"] / units if units else facts["minutes_unknown"]
+    if units and run["duration_minutes"] < units:
+        minutes, units = facts["minutes_exchanged"], run["duration_minutes"]
+    longest = max(each.get("time_units", 0.0) for each in experiment["runs"])
+    delays = {
+        key: _rounded(facts[f"seconds_{key}"] / (60 * minutes))
+        for key in ("before", "after", "sending")
+    }
+    if failure:
+        delays["timeout"] = facts["timeout"]
+    system: Table = {"delays": delays}
+    arrivals = [
+        cell["value"]
+        for cell in cells
+        if cell["metric"] == "arrival_rate_observed"
+        and (cell.get("case"), cell.get("policy")) == (experiment["n"], run["policy"])
+    ]
+    if arrivals:
+        system["arrivals"] = arrivals
+    return {"horizon": units or longest, "system": system}
 
 
 def _tables(results: Table) -> Table:

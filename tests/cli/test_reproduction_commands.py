@@ -35,11 +35,11 @@ def test_json(
 ) -> None:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
     testbed_runs._known.cache_clear()
-    found = json.loads(output(capsys, "reproduce", "LP", "K:7.3", "--json"))
+    found = json.loads(output(capsys, "reproduce", "LP", "K:7.6", "--json"))
     assert found["summary"]["differs"] == 0
-    assert found["summary"]["not run"] == len(targets()["K:7.3"].cells)
+    assert found["summary"]["not run"] == len(targets()["K:7.6"].cells)
     names = [target["name"] for target in found["targets"]]
-    assert names == ["LP", "K:7.3"]
+    assert names == ["LP", "K:7.6"]
     cell = found["targets"][0]["cells"][0]
     assert {"system", "metric", "published", "ours", "stable", "verdict", "reason"} <= set(cell)
     assert set(cell["ours"]) == {"mean", "low", "high"}

@@ -42,9 +42,9 @@ def crunch(seconds: float) -> None:
 def work(client: Client) -> None:
     """Run tasks of two classes until both workers know both, and one that Dask places."""
     for _ in range(2):
-        futures = [client.submit(kind, 0.005, pure=False) for kind in [render, crunch] * 15]
+        futures = [client.submit(kind, 0.02, pure=False) for kind in [render, crunch] * 15]
         client.gather(futures)
-    pinned = [client.submit(render, 0.005, workers=[k], pure=False) for k in [0, 1] * 5]
+    pinned = [client.submit(render, 0.02, workers=[k], pure=False) for k in [0, 1] * 5]
     client.gather(pinned)
 
 

@@ -13,7 +13,7 @@ import pytest
 from gridwright import InputError, System, load, simulate
 from gridwright.allocation import Situation
 from gridwright.policies import find
-from gridwright.simulation import Delays, replicate
+from gridwright.simulation import replicate
 from gridwright.simulation.central_setup import make_state
 from gridwright.simulation.driver import Streams
 
@@ -125,7 +125,7 @@ def scribbling(situation: Situation) -> np.ndarray:
 def test_a_planner_cannot_change_the_engine() -> None:
     policy = replace(find("lpas"), planner=scribbling, planning=MappingProxyType({}))
     streams = Streams.spawn(np.random.SeedSequence(1))
-    state, _ = make_state(load("2.B"), policy, streams, Delays())
+    state, _ = make_state(load("2.B"), policy, streams)
     assert all(part.all() for part in (state.nominal, state.present, state.plan))
 
 

@@ -13,9 +13,8 @@ from gridwright.experiments import Store
 from gridwright.experiments.serialise import pack, unpack
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
-from gridwright.simulation import Delays
 
-OPTIONS = {"horizon": 100.0, "warmup": 0.0, "delays": None, "trace": False}
+OPTIONS = {"horizon": 100.0, "warmup": 0.0, "trace": False, "tails": False}
 SEED = np.random.SeedSequence(1)
 
 
@@ -124,6 +123,6 @@ def test_long_lists_of_delays_are_told_apart() -> None:
     some[1500] = 5
     each: list[Any] = [np.zeros(3000).tolist(), some.tolist(), np.zeros(3000)]
     keys = {
-        key_of(system, policy, SEED, {**OPTIONS, "delays": Delays(before=delay)}) for delay in each
+        key_of(system.replace(delays={"before": delay}), policy, SEED, OPTIONS) for delay in each
     }
     assert len(keys) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from gridwright.grid import Journal
 from gridwright.grid.job import Job, Stage
-from gridwright.reproduction import reproduce, testbed_runs
+from gridwright.reproduction import reproduce, targets, testbed_runs
 from gridwright.testbed import Experiment, new_run
 
 
@@ -35,7 +35,7 @@ def keep_a_run(policy: str, responses: np.ndarray, **parts: object) -> None:
 
 
 def outcomes(table: str) -> dict[tuple[str, str], tuple[str, str]]:
-    (found,) = reproduce(table)
+    (found,) = reproduce(targets()[table].stated)
     return {
         (str(o.cell["policy"]), str(o.cell.get("class", "all"))): (
             str(o.judgement.verdict),

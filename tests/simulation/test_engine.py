@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gridwright import (
+    Delays,
     InputError,
     System,
     compare,
@@ -17,12 +18,12 @@ from gridwright import (
 )
 from gridwright.policies import PLANNERS, View, find, policies
 from gridwright.policies.view import CLASS, MACHINE
-from gridwright.simulation import KINDS, Delays, Replication, replicate
+from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.central import Central
 from gridwright.simulation.central_setup import POOL
 from gridwright.simulation.central_state import COUNT, SERVER, STREAM, TICKET
 from gridwright.simulation.driver import Conditions, drive, slice_ends
-from gridwright.simulation.event_log import EVENT
+from gridwright.simulation.event_log import EVENT, FINISH, LOSE
 from gridwright.simulation.interrupts import SLICE
 from gridwright.simulation.sampling import SHAPE
 
@@ -303,10 +304,11 @@ def test_planners_may_be_kept_from_the_availabilities() -> None:
 
 def test_delays_run_the_same_compiled_and_interpreted() -> None:
     delays = Delays(before=0.01, after=[0.0, 0.01, 0.02, 0.03], detection=0.5, reporting=2.0)
-    options: dict[str, Any] = {"horizon": 20.0, "seed": SEED, "delays": delays, "trace": True}
-    for policy in ("fcfs", "lpas_dg"):
-        compiled = replicate(FAILING, find(policy), **options)
-        same(compiled, replicate(FAILING, find(policy), interpreted=True, **options))
+    options: dict[str, Any] = {"horizon": 20.0, "seed": SEED, "trace": True}
+    system = FAILING.replace(delays=delays)
+    for policy in ("fcfs", "lpas_dg", "mct"):
+        compiled = replicate(system, find(policy), **options)
+        same(compiled, replicate(system, find(policy), interpreted=True, **options))
         assert compiled.lost > 0
 
 
@@ -348,7 +350,86 @@ def test_reports_of_availability_help_a_planner() -> None:
     assert told.mean_response.mean < untold.mean_response.mean
 
 
+def test_a_scheduler_that_sends_one_task_at_a_time_is_a_queue() -> None:
+    """M/D/1: sending takes 1 at a load of 0.5, so a task waits 0.5 for it, on enough machines."""
+    system = System(arrivals=[0.5], rates=[[10.0]], counts=[40], delays={"sending": 1.0})
+    found = simulate(system, "fcfs", 4000, 6, warmup=100).mean_response
+    assert found.overlaps(1.6, 1.6)
+    assert found.half_width < 0.05
+
+
+@pytest.mark.parametrize(("uptime", "noticed"), [(4.5, 7.0), (5.5, 9.0)])
+def test_a_failure_is_noticed_by_the_time_out_of_a_task(uptime: float, noticed: float) -> None:
+    """Tasks come at 2, 4, 6 and take 1. The one that a dead machine has times out 3 later."""
+    system = System(
+        arrivals=[0.5],
+        rates=[[1.0]],
+        interarrival="deterministic",
+        execution="deterministic",
+        failures={
+            "mean_uptime": uptime,
+            "mean_repair": 100,
+            "uptime": "deterministic",
+            "repair": "deterministic",
+        },
+        delays={"timeout": 3.0},
+    )
+    options: dict[str, Any] = {"horizon": 20.0, "seed": SEED, "trace": True}
+    found = replicate(system, find("fcfs"), **options)
+    same(found, replicate(system, find("fcfs"), interpreted=True, **options))
+    lost = found.trace[found.trace["kind"] == LOSE]
+    assert lost["time"].tolist() == [noticed]
+
+
 def test_wrong_delays() -> None:
-    for delays in (Delays(before=-1.0), Delays(after=[1.0, 2.0])):
-        with pytest.raises(InputError, match="a delay is"):
-            simulate("3.A:alpha1:1", "fcfs", 10, 1, delays=delays)
+    for delays, message in (
+        ({"before": -1.0}, "delays.before is -1"),
+        ({"after": [1.0, 2.0, 3.0, 4.0, 5.0]}, r"\[delays\] after has 5 entries"),
+        ({"befor": 1.0}, "befor"),
+    ):
+        with pytest.raises(InputError, match=message):
+            simulate("2.B", "fcfs", 10, 1, delays=delays)
+    with pytest.raises(InputError, match="sending and timeout are for pull policies; mct is a"):
+        simulate("2.B", "mct", 10, 1, delays=Delays(sending=1.0))
+    with pytest.raises(InputError, match=r"\[delays\], for push and pull policies only"):
+        simulate("4.A1", "lpas_dec", 10, 1, delays=Delays(before=1.0))
+
+
+def test_one_queue_is_as_late_as_its_messages() -> None:
+    """M/M/1: a task waits as without delays, and its messages take their time before and after."""
+    system = System(arrivals=[0.5], rates=[[1.0]], delays={"before": 3.0, "after": 2.0})
+    result = simulate(system, "mct", 4000, 20, warmup=100)
+    assert result.mean_response.overlaps(2.0 + 5.0, 2.0 + 5.0)
+    assert result.mean_number.overlaps(0.5 * 7.0, 0.5 * 7.0)
+    assert result.utilisation[0].overlaps(0.5, 0.5)
+    assert result.classes[0].mean_queueing.overlaps(1.0 + 3.0, 1.0 + 3.0)
+
+
+def test_a_machine_works_on_before_its_last_result_is_known() -> None:
+    """With one machine and nothing to decide, every task is known to have ended just as late."""
+    chain = {"states": [1, 0.2], "transition": [[0.5, 0.5], [0.5, 0.5]], "step": 1}
+    system = System(arrivals=[3.0], rates=[[6.0]], availability=[chain])
+    ends = []
+    for after in (0.0, 2.0):
+        run = replicate(
+            system.replace(delays={"after": after}),
+            find("mct"),
+            horizon=300.0,
+            seed=SEED,
+            trace=True,
+        )
+        done = run.trace[run.trace.kind == FINISH]
+        ends.append(done.time[done.task.argsort()][:700])
+    assert np.allclose(ends[0] + 2.0, ends[1])
+
+
+def test_a_task_on_its_way_is_lost_with_its_machine() -> None:
+    failures = {"mean_uptime": 5.0, "mean_repair": 1.0}
+    system = System(arrivals=[1.0], rates=[[4.0]], counts=[2], failures=failures)
+    at_once, late = (
+        simulate(system, "mct", 2000, 10, delays=Delays(before=delay, after=delay))
+        for delay in (0.0, 0.5)
+    )
+    assert late.lost.low > at_once.lost.high
+    assert late.mean_response.low > at_once.mean_response.high + 1.0
+    assert all(0 < each.mean < 1 for each in late.utilisation)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .output import warn
-from .packages import catalogue
+from .packages import catalogue, model
 
 
 def complete_system(incomplete: str) -> list[str]:
@@ -25,6 +25,27 @@ def listed(words: str | Iterable[str]) -> list[str]:
     """
     texts = [words] if isinstance(words, str) else words
     return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def delays_of(text: str | None) -> model.Delays | None:
+    """Parse the delays of ``--delays``.
+
+    >>> delays_of("before=0.5,after=0.1").before
+    0.5
+    """
+    if text is None:
+        return None
+    known = ", ".join(model.Delays.model_fields)
+    values: dict[str, float] = {}
+    for word in listed(text):
+        name, _, number = word.partition("=")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise model.InputError(
+                f"--delays: {word!r} is not a delay; expected NAME=NUMBER, with {known}"
+            ) from None
+    return model.Delays(**values)
 
 
 def option(help: str, metavar: str | None = None, *names: str) -> Any:
@@ -69,7 +90,26 @@ Horizon = Annotated[
     float | None, option("Length of a run in time units; by default as published, else 20,000.")
 ]
 Warmup = Annotated[float, option("Time units at the start of a run that are not measured.")]
+Tails = Annotated[
+    bool,
+    option("Also print percentiles of the response: p50, p95, p99 and p99.9.", None, "--tails"),
+]
+Within = Annotated[
+    str,
+    option(
+        "Also print percentiles, and the share of tasks that respond within times: 2,5.", "TIMES"
+    ),
+]
 Replications = Annotated[int, option("Number of independent runs.")]
+Delays = Annotated[
+    str | None,
+    option(
+        "Delays in time units, in place of those of the system: before (to send a task), after "
+        "(to hear that it has ended), detection (to notice a failure), reporting (between reports "
+        "of CPU availability).",
+        "before=0.5,after=0.1",
+    ),
+]
 Seed = Annotated[int, option("Seed of the random numbers; the same seed gives the same result.")]
 Threads = Annotated[
     int | None, option("Number of runs at the same time; by default the number of processors.")

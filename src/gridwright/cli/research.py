@@ -332,9 +332,12 @@ def reproduce(
         found = list(chain.from_iterable(every))
     seconds = perf_counter() - begin
     words = {"scale": str(scale), "seed": seed, "seconds": seconds}
-    counts = reproduction.summary(found)
+    more = {
+        "summary": reproduction.summary(found),
+        "readings": [each.as_json() for each in reproduction.accounts(reproduction.judged(found))],
+    }
     finish(
-        lambda: {**words, "targets": [each.as_json() for each in found], "summary": counts},
+        lambda: {**words, "targets": [each.as_json() for each in found], **more},
         lambda: _show_reproduction(found, scale, seed, seconds, every_cell=bool(tables)),
         json=json,
         files={
@@ -383,8 +386,15 @@ def _show_reproduction(
             show(columns, map(_outcome_cells, shown))
         if words := reproduction.shortened(each, scale):
             out.print(words)
-        counts = {name: count for name, count in reproduction.summary([each]).items() if count}
-        out.print(reproduction.counted(counts), style="dim")
+        for name, counts in reproduction.by_reading(reproduction.judged([each])).items():
+            words = reproduction.counted({word: count for word, count in counts.items() if count})
+            label = "" if name == reproduction.PRIMARY else f"{escape(name)}: "
+            out.print(label + words, style="dim")
+    readings = reproduction.accounts(reproduction.judged(found))
+    if len(readings) > len({each.source for each in readings}):
+        heads = (">concerns", ">agree", ">differ", ">errata", ">explained", ">spoiled")
+        out.print("\nCells of each source under each reading:\n")
+        show(("source", "reading", *heads), ([str(part) for part in each] for each in readings))
     counts = reproduction.summary(found)
     out.print(f"\n[bold]In all:[/bold] {reproduction.counted(counts)}; {seconds:.0f} seconds")
 

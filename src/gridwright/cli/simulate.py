@@ -34,7 +34,10 @@ def simulate(
     policy: options.PolicyName,
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
+    delays: options.Delays = None,
     replications: options.Replications = 10,
+    tails: options.Tails = False,
+    within: options.Within = "",
     precision: Annotated[
         float | None,
         option(
@@ -67,6 +70,9 @@ def simulate(
             replications,
             seed,
             warmup=warmup,
+            delays=options.delays_of(delays),
+            tails=tails,
+            within=limits_of(within),
             precision=precision,
             threads=threads,
             on=on,
@@ -86,7 +92,10 @@ def compare(
     policies: options.Policies,
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
+    delays: options.Delays = None,
     replications: options.Replications = 10,
+    tails: options.Tails = False,
+    within: options.Within = "",
     seed: options.Seed = 1,
     threads: options.Threads = None,
     on: options.On = None,
@@ -101,9 +110,19 @@ def compare(
     """Compare policies on the same arrivals, and say which differences are beyond noise."""
     check_files(plot=plot, csv=csv)
     names, length = options.listed(policies), (horizon, replications, seed)
+    late = options.delays_of(delays)
     with progress_bar() as report:
         found = experiments.compare(
-            system, names, *length, warmup=warmup, threads=threads, on=on, progress=report
+            system,
+            names,
+            *length,
+            warmup=warmup,
+            delays=late,
+            tails=tails,
+            within=limits_of(within),
+            threads=threads,
+            on=on,
+            progress=report,
         )
     if reference:
         found.improvement(reference)  # an unknown policy is an error before anything is written
@@ -121,11 +140,11 @@ def _write_replications(results: tuple[experiments.Result, ...], path: Path) -> 
     header = ["policy", "replication", "tasks", "mean_number", "mean_response"]
     header += [f"mean_response {name}" for name in names]
     header += [f"throughput {name}" for name in names]
-    header += results[0].further
+    header += results[0].figures
     rows = []
     for result in results:
         overall = result.values("mean_response")
-        further = [result.values(name) for name in result.further]
+        further = [result.values(name) for name in result.figures]
         for number, run in enumerate(result.replications):
             head = [str(result.policy), number + 1, run.tasks, run.mean_number, overall[number]]
             own = [values[number] for values in further]
@@ -161,7 +180,7 @@ def show_result(result: experiments.Result) -> None:
         "number in system": result.written("mean_number") + over,
         "response time": result.written("mean_response"),
     }
-    rows |= {experiments.in_words(name): str(found) for name, found in result.figures.items()}
+    rows |= {experiments.in_words(name): str(result.figures[name]) for name in result.further}
     if result.lost.mean > 0:
         rows["tasks lost to failures"] = str(result.lost)
     if result.policy.kind is library.PUSH:
@@ -178,6 +197,7 @@ def show_result(result: experiments.Result) -> None:
         show_customers(result)
     if result.system.random_templates is None:
         _show_classes(result)
+        _show_tails(result)
     busy = [each.mean for each in result.utilisation]
     out.print(
         f"\nMachines are busy {100 * min(busy):.1f} to {100 * max(busy):.1f} % of the time. "
@@ -204,6 +224,18 @@ def _show_classes(result: experiments.Result) -> None:
         known = (str(cell) if cell.mean == cell.mean else UNKNOWN for cell in cells)
         rows.append((each.name, f"{each.arrivals:g}", *known))
     show(("class", ">arrivals", ">response", *(f">{word}" for word in columns)), rows)
+
+
+def _show_tails(result: experiments.Result) -> None:
+    """Print percentiles of the response and shares within times, if they were measured."""
+    if not result.tails:
+        return
+    print()
+    rows = [("all", *map(result.written, result.tails))]
+    for k, each in enumerate(result.classes):
+        found = result.tails_of(k)
+        rows.append((each.name, *(result.written(name, found[name]) for name in result.tails)))
+    show(("response", *(f">{name}" for name in result.tails)), rows)
 
 
 def show_comparison(found: experiments.Comparison, reference: str | None = None) -> None:
@@ -239,6 +271,8 @@ def _show_policies(found: experiments.Comparison, reference: str | None) -> None
     better = found.improvement(reference) if reference else {}
     others = [name for name in first.criteria if name not in first.further]
     shown = first.compared or (first.further and (*others, *first.further))
+    if first.tails:
+        shown = (*(shown or ("mean_response",)), *first.tails)
     columns = [f">{experiments.in_words(name)}" for name in shown]
     if not shown:
         columns = [">number in system", ">response time", ">interval"]
@@ -247,7 +281,7 @@ def _show_policies(found: experiments.Comparison, reference: str | None) -> None
     rows = []
     for result in found.results:
         name = str(result.policy)
-        cells = [str(result.figure(name)) for name in shown]
+        cells = [result.written(name) for name in shown]
         if not shown:
             means = result.written("mean_number"), result.written("mean_response")
             cells = [*means, _relative(result) if result.has_interval("mean_response") else ""]
@@ -292,7 +326,8 @@ def sweep(
         str,
         option(
             "What to vary: load, arrivals, machines, machines.GROUP, mean_uptime, "
-            "mean_repair, mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
+            "mean_repair, delays.before, delays.after, delays.detection, delays.reporting, "
+            "mean_interval, inaccuracy.arrivals, inaccuracy.rates, "
             "inaccuracy.availability, queue_limit, tasks, deadline_factor, assumed.shift, "
             "assumed.scale, assumed.execution, or a parameter of the policies.",
             "WHAT",
@@ -301,6 +336,7 @@ def sweep(
     values: Annotated[str, option("Its values: 0.5,0.7,0.9 or FIRST:LAST:STEP.", "VALUES")],
     horizon: options.Horizon = None,
     warmup: options.Warmup = 0.0,
+    delays: options.Delays = None,
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
@@ -322,12 +358,26 @@ def sweep(
             report("sweep", share, note=f"{vary} {_word(value)}, {policy}")
 
         what, length = (system, chosen, vary, points), (horizon, replications, seed)
-        store = kept_results()
         found = experiments.sweep(
-            *what, *length, warmup=warmup, threads=threads, on=on, store=store, progress=tell
+            *what,
+            *length,
+            warmup=warmup,
+            delays=options.delays_of(delays),
+            threads=threads,
+            on=on,
+            store=kept_results(),
+            progress=tell,
         )
     files = {csv: partial(_write_sweep, found), plot: lambda path: plots.draw_sweep(found, path)}
     finish(found.as_json, partial(_show_sweep, found), json=json, files=files)
+
+
+def limits_of(text: str) -> list[float]:
+    """Parse times that are separated by commas."""
+    try:
+        return [float(word) for word in options.listed(text)]
+    except ValueError:
+        raise model.InputError(f"--within {text}: expected times, as 2 or 2,5") from None
 
 
 def values_of(text: str) -> list[float | str]:

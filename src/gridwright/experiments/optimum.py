@@ -186,6 +186,8 @@ def _check(system: System) -> None:
         isinstance(each, MarkovChain) for each in system.availability
     ):
         raise InputError(f"{name} has machines that fail or change; the optimum is for fixed ones")
+    if system.delays is not None:
+        raise InputError(f"{name} has [delays]; the optimum is for systems without them")
     for what in ("interarrival", "execution"):
         if not all(isinstance(one, Exponential) for one in system.per_class(getattr(system, what))):
             raise InputError(

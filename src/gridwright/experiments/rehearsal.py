@@ -21,7 +21,7 @@ import numpy as np
 
 from ..model import InputError, System
 from ..policies import Policy
-from ..simulation import Delays, Replication, line_of, replicate
+from ..simulation import Replication, line_of, replicate
 
 TASKS = 200
 Run = Callable[..., Replication]
@@ -30,10 +30,10 @@ ALLOCATES = ("NRT required", "Only accept returning of array passed into the fun
 """What Numba says of code that allocates memory where it must not."""
 
 
-def prepare(system: System, policy: Policy, delays: Delays | None) -> Policy:
+def prepare(system: System, policy: Policy) -> Policy:
     """Rehearse a policy on a system and compile it; return the policy in the form that compiles."""
     short = TASKS / float(system.arrival_rates.sum())
-    run = partial(replicate, _shortened(system), seed=np.random.SeedSequence(0), delays=delays)
+    run = partial(replicate, _shortened(system), seed=np.random.SeedSequence(0))
     if policy.is_shipped:
         return _compile(run, policy, short / TASKS)[0]
     interpreted = _interpret(run, policy, short)

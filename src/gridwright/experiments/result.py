@@ -12,10 +12,14 @@ from ..allocation import long_run_of
 from ..model import Floats, System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
-from ..statistics import EDGE, Estimate, Stability, estimate, stability
+from ..statistics import EDGE, Estimate, Stability, estimate, quantile, share_within, stability
 from ..tabular import Tabular
 
-GROWING = ("mean_number", "mean_response")
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Percentiles of the response, and their shares."""
+WITHIN = "within "
+"""How the names of shares of tasks begin that respond within a time."""
+GROWING = ("mean_number", "mean_response", *PERCENTILES)
 """Figures that grow with the horizon if a policy is unstable."""
 WHOLE = ("mean_number", "mean_response", "mean_waiting", "mean_queueing")
 """The figures of all tasks that every kind of system has."""
@@ -50,6 +54,8 @@ class Result(Tabular):
     warmup: float
     seed: int
     replications: tuple[Replication, ...]
+    within: tuple[float, ...] = ()
+    """Times: the share of tasks that respond within each is a figure."""
 
     @cached_property
     def mean_number(self) -> Estimate:
@@ -76,19 +82,39 @@ class Result(Tabular):
 
     @cached_property
     def figures(self) -> dict[str, Estimate]:
-        """The further figures of this kind of system, by name."""
-        return {name: estimate(self.values(name)) for name in self.further}
+        """The further figures of this kind of system, and tails if they were measured, by name."""
+        return {name: estimate(self.values(name)) for name in (*self.further, *self.tails)}
+
+    @property
+    def tails(self) -> tuple[str, ...]:
+        """The names of the percentiles of the response and of shares within times, if measured."""
+        if not len(self.replications[0].responses):
+            return ()
+        return (*PERCENTILES, *(f"{WITHIN}{limit:g}" for limit in self.within))
+
+    def tails_of(self, task_class: int) -> dict[str, Estimate]:
+        """Return the tails of a class, if they were measured, by name."""
+        return {name: estimate(self._tail(name, task_class)) for name in self.tails}
+
+    def _tail(self, name: str, task_class: int | None = None) -> Floats:
+        """Return a percentile or a share within a time, one value a replication."""
+        rows = slice(None) if task_class is None else slice(task_class, task_class + 1)
+        counts = [run.responses[rows].sum(axis=0) for run in self.replications]
+        if name in PERCENTILES:
+            return np.array([quantile(each, PERCENTILES[name]) for each in counts])
+        limit = float(name.removeprefix(WITHIN))
+        return np.array([share_within(each, limit) for each in counts])
 
     def figure(self, name: str) -> Estimate:
         """Return a criterion or further figure by its name."""
         return self.figures.get(name) or estimate(self.values(name))
 
-    def written(self, name: str) -> str:
-        """Write a figure with its interval, or without one if it would mislead.
+    def written(self, name: str, found: Estimate | None = None) -> str:
+        """Write a figure, or that of a class, with its interval, or without if it would mislead.
 
         The number in system and the response of an unstable policy grow with the horizon.
         """
-        found = self.figure(name)
+        found = found or self.figure(name)
         if np.isnan(found.mean):
             return "–"
         if self.has_interval(name):
@@ -105,6 +131,8 @@ class Result(Tabular):
             return self._stack("mean_number")
         if name == "mean_response":
             return self._over_tasks("response")
+        if name in self.tails:
+            return self._tail(name)
         return np.array([r.more[name] for r in self.replications], dtype=float)
 
     def _over_tasks(self, field: str) -> Floats:
@@ -250,6 +278,11 @@ class Result(Tabular):
             for each in self.classes
             for name in by_class
         ]
+        found += [
+            (f"class {each}", name, value)
+            for i, each in enumerate(self.system.classes)
+            for name, value in self.tails_of(i).items()
+        ]
         machines = zip(self.system.machines, self.utilisation, strict=True)
         found += [(f"machine {name}", "utilisation", value) for name, value in machines]
         return [{"of": of, "figure": name, "value": value} for of, name, value in found]
@@ -270,7 +303,11 @@ class Result(Tabular):
             "tasks": self.tasks,
             "seconds": self.seconds,
             **{name: getattr(self, name).as_json() for name in WHOLE},
-            "classes": [named_as_json(each) for each in self.classes],
+            "classes": [
+                named_as_json(each)
+                | {name: value.as_json() for name, value in self.tails_of(i).items()}
+                for i, each in enumerate(self.classes)
+            ],
             "machines": [
                 {"name": name, "utilisation": busy.as_json()}
                 for name, busy in zip(self.system.machines, self.utilisation, strict=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 from numbers import Integral, Real
 from os import PathLike
 from threading import Event
@@ -15,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import find_or_read
-from ..model import InputError, System
+from ..model import Delays, InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Delays, Replication, check_run, check_system, replicate
+from ..simulation import Replication, check_run, check_system, replicate
 from .cluster import run_on_cluster
 from .rehearsal import prepare
 from .result import Result
@@ -48,8 +49,10 @@ def simulate(
     warmup: float = 0.0,
     precision: float | None = None,
     threads: int | None = None,
-    delays: Delays | None = None,
+    delays: Delays | Mapping[str, Any] | None = None,
     trace: bool = False,
+    tails: bool = False,
+    within: Sequence[float] = (),
     on: str | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -78,10 +81,15 @@ def simulate(
     threads
         How many run at once; by default one for each processor.
     delays
-        Pull policies only: the delays of a real grid. Time to send a task, to hear that it is
-        done, to notice that a machine has failed, and between reports of CPU availability.
+        The delays of a real grid, in place of those of the system: time to send a task, to hear
+        that it is done, to notice that a machine has failed, and between reports of CPU
+        availability (``{"before": 0.5, "after": 0.1}``).
     trace
         Keep the event log of every replication.
+    tails
+        Also measure percentiles of the response: p50, p95, p99 and p99.9, exact to 1 %.
+    within
+        Times: also measure the share of tasks that respond within each of them.
     on
         The address of a Dask scheduler (``tcp://…``) whose workers run the replications, with the
         same numbers to the last digit.
@@ -101,22 +109,23 @@ def simulate(
     system, horizon = resolve(system, horizon)
     policy = find_policy(policy)
     check_numbers(horizon, replications, seed, warmup, precision, threads)
+    if delays is not None:
+        system = system.replace(delays=delays)
     check_system(system, policy)
-    if delays is not None and not policy.kind.pulls:
-        raise InputError(f"delays are for pull policies; {policy.name} is a {policy.kind} policy")
     options: dict[str, Any] = {
         "horizon": horizon,
         "warmup": float(warmup),
-        "delays": delays,
         "trace": trace,
+        "tails": tails or len(within) > 0,
     }
+    limits = checked_limits(within)
     seeds = (np.random.SeedSequence(seed, spawn_key=(number,)) for number in count())
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
     work = _Work(system, policy, options, threads, on, store, progress)
     while True:
         runs += work.run([next(seeds) for _ in range(wanted - len(runs))], runs)
-        result = result_of(system, policy, horizon, warmup, seed, tuple(runs))
+        result = result_of(system, policy, horizon, warmup, seed, tuple(runs), limits)
         if precision is None or len(runs) >= MOST or _is_precise(result, precision):
             return result
         wanted = len(runs) + ROUND
@@ -158,7 +167,7 @@ class _Work:
         on_progress(0.0)  # compiling may take some seconds
         if missing:
             if self.prepared is None:
-                self.prepared = prepare(self.system, self.policy, self.options["delays"])
+                self.prepared = prepare(self.system, self.policy)
             what = (self.system, self.prepared, [seeds[k] for k in missing], self.options)
             if self.on is None:
                 run_in_threads(*what, on_done, on_progress, self.threads)
@@ -204,6 +213,15 @@ def check_numbers(
         raise InputError(f"precision is {precision:g}; expected a number between 0 and 1")
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; expected at least 1")
+
+
+def checked_limits(within: Sequence[float]) -> tuple[float, ...]:
+    """Return times within which tasks should respond; refuse others than positive numbers."""
+    for each in within:
+        _check_kind("within", each, Real)
+        if not 0 < each < inf:
+            raise InputError(f"within is {each:g}; expected a positive number of time units")
+    return tuple(map(float, within))
 
 
 def _check_kind(name: str, value: Any, kind: type[Real] | type[Integral]) -> None:

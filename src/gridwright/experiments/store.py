@@ -26,7 +26,7 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
 
-CODE = ("allocation", "model", "policies", "simulation")
+CODE = ("allocation", "model", "policies", "simulation", "statistics")
 """The packages that a replication's numbers come from."""
 MORE = "more."
 
@@ -99,7 +99,7 @@ def key_of(
         sorted(policy.parameters.items()),
         float(options["horizon"]),
         float(options["warmup"]),
-        [np.ravel(delay).tolist() for delay in options["delays"] or ()],
+        options["tails"],
         seed.entropy,
         seed.spawn_key,
     )

@@ -78,9 +78,10 @@ def sweep(
 
     What can vary: ``load`` (arrivals are scaled to this long-run load, failures included),
     ``arrivals`` and ``machines`` (times as many), ``machines.GROUP`` (of a group), ``nodes``
-    (machines that are all alike), ``mean_uptime`` and ``mean_repair``, ``mean_interval`` (between
-    changes), ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed); for
-    batch policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is believed of the pmfs
+    (machines that are all alike), ``mean_uptime`` and ``mean_repair``, ``delays.before``,
+    ``.after``, ``.detection`` and ``.reporting``, ``mean_interval`` (between changes),
+    ``inaccuracy.arrivals``, ``.rates`` and ``.availability`` (of what is believed); for batch
+    policies ``queue_limit``, ``tasks``, ``deadline_factor`` and what is believed of the pmfs
     (``assumed.shift``, ``.scale``, ``.execution``); for chains ``perturbation.variation``,
     ``.arrivals`` and ``.uptimes``; or a parameter of the policies, in numbers or words. All
     policies have the same arrivals.
@@ -93,6 +94,8 @@ def sweep(
     chosen = choose_policies(policies, 1, "there is no policy to simulate; name at least one")
     if not values:
         raise InputError(f"there is no value of {vary}; give at least one")
+    if (delays := options.pop("delays", None)) is not None:
+        system = system.replace(delays=delays)
     about_system = is_variation(vary)
     known = {name for policy in chosen for name in policy.parameters}
     if not about_system and vary not in known:

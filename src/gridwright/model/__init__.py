@@ -29,7 +29,7 @@ from .error import (
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
 from .system import Floats, System
-from .uncertainty import Assumed, Changes, Failures, Inaccuracy, MarkovChain
+from .uncertainty import Assumed, Changes, Delays, Failures, Inaccuracy, MarkovChain
 
 __all__ = [
     "Assumed",
@@ -37,6 +37,7 @@ __all__ = [
     "Changes",
     "Customer",
     "Deadlines",
+    "Delays",
     "Deterministic",
     "Distribution",
     "Erlang",

@@ -134,12 +134,16 @@ def check_fit(system: System) -> None:
     _unique("groups and counts give machines of which the name", system.machines)
     _everything_runs("rates", system.rates, system.classes)
     _arrivals_fit("arrivals", system.arrivals, system)
-    _availability_fits("availability", system.availability, system)
+    _fits_machines("availability", system.availability, system)
     for key in ("execution", "interarrival"):
         _length(key, getattr(system, key), classes, "class")
     if system.failures is not None:
         for key, value in system.failures.parts().items():
             _length(f"[failures] {key}", value, columns, "column of rates")
+    if system.delays is not None:
+        for key, value in system.delays.parts().items():
+            if isinstance(value, tuple):
+                _fits_machines(f"[delays] {key}", value, system)
     _assumptions_fit(system)
     _batches_fit(system)
 
@@ -182,13 +186,13 @@ def _arrivals_fit(key: str, arrivals: Any, system: System) -> None:
             raise ValueError(f"{key}, row {row} is all 0; expected a rate > 0 somewhere")
 
 
-def _availability_fits(key: str, availability: Sequence[Any], system: System) -> None:
+def _fits_machines(key: str, values: Sequence[Any], system: System) -> None:
     columns, machines = len(system.counts), sum(system.sizes)
-    if len(availability) not in (columns, machines):
+    if len(values) not in (columns, machines):
         either = f"{columns}, one per column of rates"
         if machines != columns:
             either += f", or {machines}, one per machine"
-        raise ValueError(f"{key} has {len(availability)} entries; expected {either}")
+        raise ValueError(f"{key} has {len(values)} entries; expected {either}")
 
 
 def _assumptions_fit(system: System) -> None:
@@ -203,7 +207,7 @@ def _assumptions_fit(system: System) -> None:
             raise ValueError(f"[assumed] rates is {shapes[0]}; expected {shapes[1]}, as rates")
         _everything_runs("[assumed] rates", assumed.rates, system.classes)
     if assumed.availability is not None:
-        _availability_fits("[assumed] availability", assumed.availability, system)
+        _fits_machines("[assumed] availability", assumed.availability, system)
     _length("[assumed] execution", assumed.execution, len(system.classes), "class")
 
 

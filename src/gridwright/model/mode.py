@@ -58,6 +58,10 @@ def _batch_tables(system: System) -> list[str]:
     return found
 
 
+def _central_tables(system: System) -> list[str]:
+    return ["[delays]"] if system.delays else []
+
+
 def _chain_tables(system: System) -> list[str]:
     has_chains = system.templates or system.random_templates
     return ["chains of applications (templates)"] if has_chains else []
@@ -81,7 +85,7 @@ def _no_chains(system: System) -> str:
     return "" if _chain_tables(system) else "chains of applications (templates)"
 
 
-CENTRAL = Mode("central", "push and pull policies", lambda system: [])
+CENTRAL = Mode("central", "push and pull policies", _central_tables)
 DECENTRALISED = Mode(
     "decentralised", "decentralised policies", _decentralised_tables, missing=_no_matrix
 )

@@ -18,7 +18,7 @@ from .file import check_fit, default_parts, document, numbered, read, slot_names
 from .mode import Mode, mode_of
 from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
 from .toml import format_toml
-from .uncertainty import Assumed, Availability, DecentralisedTables, Failures, MarkovChain
+from .uncertainty import Assumed, Availability, DecentralisedTables, Delays, Failures, MarkovChain
 
 
 def _printable(name: str) -> str:
@@ -58,6 +58,7 @@ class Core(Record):
     execution: OneOrList[AnyDistribution] = Exponential()
     interarrival: OneOrList[AnyDistribution] = Exponential()
     failures: Failures | None = None
+    delays: Delays | None = None
     assumed: Assumed | None = None
 
 
@@ -89,6 +90,9 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         classes, or one per class. Exponential by default.
     failures
         Up-times and repair times. By default, machines never fail.
+    delays
+        The time to send a task, to hear that it has ended, to notice that a machine has failed,
+        and between reports of CPU availability. By default there are no delays.
     assumed
         What planners and policies believe, if it differs from the truth.
     changes
@@ -125,6 +129,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             execution: Any = "exponential",
             interarrival: Any = "exponential",
             failures: Any = None,
+            delays: Any = None,
             assumed: Any = None,
             changes: Any = None,
             pmf: Any = None,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from .distribution import AnyDistribution, Exponential
-from .record import Fraction, Matrix, OneOrList, Positive, PositiveOrInfinite, Record
+from .record import Fraction, Matrix, NonNegative, OneOrList, Positive, PositiveOrInfinite, Record
 
 
 class MarkovChain(Record):
@@ -82,6 +82,32 @@ class Failures(Record):
     ]
     uptime: OneOrList[AnyDistribution] = Exponential()
     repair: OneOrList[AnyDistribution] = Exponential()
+
+
+class Delays(Record):
+    """The delays of a real grid, in time units. A value may be a list, one per column or machine.
+
+    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
+    stuck until the failure is noticed, or the machine comes back. A machine that fails also loses
+    the task that is on its way to it and the result that is on its way back.
+
+    >>> Delays(before=0.5, after=[0.1, 0.2]).after
+    (0.1, 0.2)
+    """
+
+    before: OneOrList[NonNegative] = 0.0
+    """Between sending a task and its arrival at the machine."""
+    after: OneOrList[NonNegative] = 0.0
+    """Between its end and the scheduler's knowing of it."""
+    detection: OneOrList[NonNegative] = 0.0
+    """Between a failure and the scheduler's knowing of it."""
+    reporting: OneOrList[NonNegative] = 0.0
+    """Between reports of CPU availability; 0: planners know its long-run mean."""
+    sending: NonNegative = 0.0
+    """For which the scheduler is busy with each task that it sends, one at a time (pull only)."""
+    timeout: OneOrList[NonNegative] = 0.0
+    """In place of ``detection``: a failure is noticed when the machine's task has taken this many
+    times its expected time; 0: by ``detection`` (pull only)."""
 
 
 class Changes(Record):

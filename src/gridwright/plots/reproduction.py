@@ -123,7 +123,7 @@ def draw_perturbed(axes: Any, outcomes: list[Outcome]) -> None:
     uniform = rng.uniform(-1, 1, len(normals))
     densities: list[float] = []
     for each in outcomes:
-        reading, v = each.cell["reading"], each.cell["etcvar"]
+        reading, v = each.cell["formula"], each.cell["etcvar"]
         number = 1 + READINGS.index(reading)
         ratios = [perturbed(number, v, g, u) for g, u in zip(normals, uniform, strict=True)]
         heights, _, _ = axes.hist(

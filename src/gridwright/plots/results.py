@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..experiments import PeerResult, in_words
+from ..statistics import longer_than
 from .figure import band, literal, log_if_far, mark, new_figure, save, side_by_side
 
 if TYPE_CHECKING:
@@ -32,14 +33,17 @@ BEYOND = 2.0
 def draw_results(results: tuple[Result, ...], path: Path | None = None) -> Figure:
     """Draw policies on a system: means with intervals, classes, and the number over time."""
     peers = isinstance(results[0], PeerResult)
-    widths = [1, 1.4, 1.6, *([1.6] if peers else [])]
-    figure = new_figure(13 + 4 * peers, 4)
-    means, classes, number, *views = figure.subplots(1, len(widths), width_ratios=widths)
+    has_tails = bool(results[0].tails)
+    widths = [1, 1.4, 1.6, *([1.6] if peers else []), *([1.6] if has_tails else [])]
+    figure = new_figure(13 + 4 * peers + 4 * has_tails, 4)
+    means, classes, number, *more = figure.subplots(1, len(widths), width_ratios=widths)
     _draw_means(means, results)
     _draw_classes(classes, results)
     _draw_number(number, results)
     if peers:
-        _draw_views(views[0], results)
+        _draw_views(more[0], results)
+    if has_tails:
+        _draw_tails(more[-1], results)
     first = results[0]
     load = first.long_run_load
     words = "" if load is None else f", long-run load {100 * load:.1f} %"
@@ -107,6 +111,17 @@ def _draw_number(axes: Axes, results: tuple[Result, ...]) -> None:
     if max(ends) > 20 * min(ends):
         axes.set_yscale("symlog", linthresh=max(min(ends), 1e-9))
     axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+
+
+def _draw_tails(axes: Axes, results: tuple[Result, ...]) -> None:
+    """Draw the share of tasks that respond later than a time, over all replications."""
+    for k, result in enumerate(results):
+        counts = np.sum([run.responses.sum(axis=0) for run in result.replications], axis=0)
+        times, shares = longer_than(counts)
+        axes.step(times, 100 * shares, where="post", color=f"C{k}", label=_name(result))
+    axes.set(xscale="log", yscale="log", xlabel="response time", ylabel="tasks that take longer, %")
+    axes.set_ylim(bottom=1e-3)
     axes.legend(frameon=False)
 
 

@@ -21,6 +21,14 @@ from .document import details, made, paragraph, picture, section, table, write_d
 
 HEADS = ["system", "policy", "what", ">published", ">ours", "verdict"]
 SOURCES = "AKSDW"
+ACCOUNT = [
+    *("source", "reading", ">concerns", ">agree", ">differ", ">errata", ">explained", ">spoiled")
+]
+READINGS = (
+    "How many cells of a source agree as it states them, and under each other reading: a named "
+    "hypothesis that is tried on every cell it concerns. Explained cells agree in that reading "
+    "only, spoiled ones no longer do."
+)
 
 
 def write_reproduction(
@@ -34,7 +42,7 @@ def write_reproduction(
 def _parts(found: Sequence[Reproduction], data: ReproductionData, seconds: float) -> Iterator[str]:
     total = data.summary()
     yield f"<p><strong>{counted(total)}</strong> "
-    yield f"of {sum(total.values()):,} cells of {len(found)} tables and figures.</p>"
+    yield f"of {sum(total.values()):,} cells of {len(found)} tables and figures, as stated.</p>"
     yield paragraph(
         "A cell agrees where our 95 % interval meets what the printed number allows: its interval "
         "or accuracy, and its rounding. An erratum contradicts its own source. Verdicts are "
@@ -54,6 +62,9 @@ def _parts(found: Sequence[Reproduction], data: ReproductionData, seconds: float
     yield section("Settings", [made(settings)])
     sources = [(key, cite(key)) for key in SOURCES]
     yield section("Sources", [table("Sources", ["key", "source"], sources)])
+    if readings := data.accounts():
+        cells = [[str(part) for part in each] for each in readings]
+        yield section("Readings", [paragraph(READINGS), table("Readings", ACCOUNT, cells)])
     yield section("Tables and figures", [_contents(data)])
     known = table("Errata", ["source", "what is wrong"], errata())
     yield section("Errata of the sources", [known], "errata")
@@ -85,11 +96,13 @@ def _not_judged(own: Section) -> str:
     counts = {name: count for name, count in own.summary().items() if count}
     if set(counts) == {Verdict.not_printed}:
         return f"not printed: {own.about.partition(';')[0]}"
-    return counted(counts)
+    return counted(counts) or own.readings
 
 
 def _table(found: Reproduction, own: Section) -> Iterator[str]:
     yield paragraph(own.sentence)
+    if own.readings:
+        yield paragraph(f"Other readings: {own.readings}.")
     if own.note:
         yield paragraph(own.note)
     if own.picture:

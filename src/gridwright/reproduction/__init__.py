@@ -1,5 +1,6 @@
 """How each published table and figure is computed, and what comes of it."""
 
+from .account import PRIMARY, Account, accounts, adopted, by_reading
 from .data import (
     Explanation,
     ReproductionData,
@@ -14,17 +15,23 @@ from .data import (
 )
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import draw_page, write_page
-from .reproduce import Outcome, Reproduction, reproduce, runs_of, summary
+from .reading import ADOPTED, READINGS, Reading
+from .reproduce import Outcome, Reproduction, judged, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict, counted
 
 __all__ = [
+    "ADOPTED",
     "FULL",
+    "PRIMARY",
     "PUBLISHED",
     "QUICK",
+    "READINGS",
+    "Account",
     "Explanation",
     "Laboratory",
     "Outcome",
+    "Reading",
     "Reproduction",
     "ReproductionData",
     "Row",
@@ -33,11 +40,15 @@ __all__ = [
     "Section",
     "Target",
     "Verdict",
+    "accounts",
+    "adopted",
+    "by_reading",
     "choose",
     "counted",
     "data_of",
     "draw_page",
     "explanations",
+    "judged",
     "label",
     "read_data",
     "reproduce",

@@ -46,8 +46,8 @@ def methods(method: str) -> dict[str, Any]:
 def _run(cell: Cell, nodes: int | None = None, etcvar: float | None = None) -> Run:
     changes = dict(cell.get("changes", {}))
     if etcvar is not None:
-        reading = cell.get("reading", "printed")
-        changes["perturbation"] = {"reading": reading, "variation": etcvar}
+        formula = cell.get("formula", "printed")
+        changes["perturbation"] = {"reading": formula, "variation": etcvar}
     system = entry_of(cell if nodes is None else {**cell, "nodes": nodes})
     policy = POLICIES[cell["policy"]]
     return Run(system, policy, json.dumps(changes), BODIES[cell["table"].partition(":")[0]])
@@ -119,7 +119,7 @@ def _deviation(cell: Cell) -> Question:
     v = float(cell["etcvar"])
     g, u = (1 - v) ** 2 * NORMAL_VARIANCE, v**2 / 3
     variance = {"printed": (v**2 * g + u) / 4, "halved": (g + u) / 4, "mixture": g + u}
-    return Question((), lambda results: Answer(exact(sqrt(variance[cell["reading"]]))))
+    return Question((), lambda results: Answer(exact(sqrt(variance[cell["formula"]]))))
 
 
 QUESTIONS: dict[str, Callable[[Cell], Question]] = {
@@ -133,7 +133,10 @@ QUESTIONS: dict[str, Callable[[Cell], Question]] = {
 
 FITTED = {"calibrated": "calibrated, fitted", "entrywise": "entrywise, fitted"}
 TEXT = "text: each template on its own, 10,000 ticks"
-READINGS = ("printed", "halved", "mixture")
+FORMULAS = ("printed", "halved", "mixture")
+"""How the printed formula of perturbed times may be read."""
+DRAWN = "in a figure"
+"""The reading of cells that a figure shows again."""
 HIGH, LOW = 1.0, 0.0
 """etcvar of the figures with high and with low perturbation."""
 FIGURES = {"2": ("II", "FCFS"), "3": ("III", "RR"), "4": ("IV", "MCT")}
@@ -148,16 +151,18 @@ def chain_targets() -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
     """
     for table in ("II", "III", "IV", "text"):
         for method, words in FITTED.items():
-            more = {"variant": words, "changes": methods(method)}
+            more = {"reading": words, "variant": words, "changes": methods(method)}
             yield _again(table, method, f"templates drawn anew: {words}", more)
         if table != "text":
-            more = {"variant": TEXT, "setting": "text"}
+            more = {"reading": TEXT, "variant": TEXT, "setting": "text"}
             yield _again(table, "text", "as the text has it, each template on its own", more)
-    for reading in READINGS[1:]:
-        more = {"variant": f"{reading} reading", "reading": reading}
-        yield _again("V", reading, f"perturbation in the {reading} reading", more)
-    more = {"variant": FITTED["calibrated"], "changes": methods("calibrated")}
-    yield _again("V", "calibrated", f"templates drawn anew: {FITTED['calibrated']}", more)
+    for formula in FORMULAS[1:]:
+        words = f"{formula} reading"
+        more = {"reading": words, "variant": words, "formula": formula}
+        yield _again("V", formula, f"perturbation in the {words}", more)
+    words = FITTED["calibrated"]
+    more = {"reading": words, "variant": words, "changes": methods("calibrated")}
+    yield _again("V", "calibrated", f"templates drawn anew: {words}", more)
     for number, (table, policy) in FIGURES.items():
         cells = tuple(_drawn(number, table))
         yield f"W:Figure {number}", f"performance of {policy} by number of nodes", cells
@@ -167,12 +172,12 @@ def chain_targets() -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
                 "src": "W",
                 "table": f"Figure {number}",
                 "system": "Wisnesky",
-                "variant": f"{reading} reading",
-                "reading": reading,
+                "variant": f"{formula} reading",
+                "formula": formula,
                 "etcvar": etcvar,
                 "metric": "time_over_estimate_sd",
             }
-            for reading in READINGS
+            for formula in FORMULAS
         )
         yield f"W:Figure {number}", f"actual over estimated times, {words} perturbation", cells
 
@@ -191,7 +196,7 @@ def _again(
 def _drawn(number: str, table: str) -> Iterator[Cell]:
     """Give the performances of a table for every method to draw templates."""
     for cell in results(src="W", table=table, metric="perf_fraction"):
-        again = {**cell, "table": f"{table}:Figure {number}"}
+        again = {**cell, "table": f"{table}:Figure {number}", "reading": DRAWN}
         yield {**again, "variant": "as printed"}
         for method, words in FITTED.items():
             yield {**again, "variant": words, "changes": methods(method)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -20,9 +20,11 @@ from ..catalogue import Cell, cite
 from ..compiler.computer import computer
 from ..model import InputError
 from ..model.error import file_errors
+from .account import PRIMARY, Account, Judged, accounts, by_reading
 from .laboratory import Laboratory, Scale
 from .question import entry_of
-from .reproduce import Reproduction
+from .reading import condition, printed_cell
+from .reproduce import Reproduction, primary_verdicts
 from .verdict import counted, tally
 
 WHAT = {
@@ -83,6 +85,10 @@ class Row(NamedTuple):
     ours: str
     verdict: str
     reason: str
+    reading: str = ""
+    """The name of the reading; empty for the primary one."""
+    primary: str = ""
+    """The verdict of the same printed cell in the primary reading, if this is another one."""
 
 
 class Section(NamedTuple):
@@ -96,23 +102,39 @@ class Section(NamedTuple):
     """The file that the figure is drawn into; empty if there is none."""
     rows: tuple[Row, ...]
 
+    def judged(self) -> list[Judged]:
+        """Return the verdict of every row, with its source and reading."""
+        source = self.name.partition(":")[0]
+        return [Judged(source, row.reading, row.verdict, row.primary) for row in self.rows]
+
     def summary(self) -> dict[str, int]:
-        """Count the verdicts."""
-        return tally(row.verdict for row in self.rows)
+        """Count the verdicts of the primary reading."""
+        return tally(row.verdict for row in self.rows if not row.reading)
 
     @property
     def sentence(self) -> str:
-        """What the table is, its source, and how many cells agree."""
+        """What the table is, its source, and how many cells agree in the primary reading."""
         source = self.name.partition(":")[0]
         cited = f" ({cite(source)})" if source in "AKSDW" else ""
-        counts = counted({name: count for name, count in self.summary().items() if count})
-        return f"{self.about[0].upper()}{self.about[1:]}{cited}. {counts}."
+        about = f"{self.about[0].upper()}{self.about[1:]}{cited}."
+        counts = {name: count for name, count in self.summary().items() if count}
+        return f"{about} {counted(counts)}." if counts else about
+
+    @property
+    def readings(self) -> str:
+        """How many cells agree in each other reading, in words; empty if there is none."""
+        found = by_reading(self.judged())
+        return "; ".join(
+            f"{name}: {counted({word: count for word, count in counts.items() if count})}"
+            for name, counts in found.items()
+            if name != PRIMARY
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the table as the REST API shows it."""
         rows = [row._asdict() for row in self.rows]
         about = {"name": self.name, "about": self.sentence, "summary": self.summary()}
-        return {**about, "rows": rows}
+        return {**about, "readings": by_reading(self.judged()), "rows": rows}
 
 
 class ReproductionData(NamedTuple):
@@ -129,8 +151,12 @@ class ReproductionData(NamedTuple):
     sections: tuple[Section, ...]
 
     def summary(self) -> dict[str, int]:
-        """Count the verdicts of all tables."""
-        return tally(row.verdict for section in self.sections for row in section.rows)
+        """Count the verdicts of all tables in the primary reading."""
+        return tally(row.verdict for each in self.sections for row in each.rows if not row.reading)
+
+    def accounts(self) -> list[Account]:
+        """Return how many cells of every source agree under each of its readings."""
+        return accounts(cell for section in self.sections for cell in section.judged())
 
     @property
     def settings(self) -> str:
@@ -166,6 +192,7 @@ def read_data(path: Path | None = None) -> ReproductionData:
 
 def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> ReproductionData:
     """Return everything that was reproduced as data."""
+    primary = primary_verdicts(found)
     today = datetime.now(UTC).date().isoformat()
     return ReproductionData(
         scale=str(laboratory.scale),
@@ -174,12 +201,15 @@ def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> Reproducti
         work=laboratory.work(),
         made=f"{today} by gridwright {version('gridwright')} with Python "
         f"{platform.python_version()} on {computer()}",
-        sections=tuple(section_of(each, laboratory.scale) for each in found),
+        sections=tuple(section_of(each, laboratory.scale, primary) for each in found),
     )
 
 
-def section_of(found: Reproduction, scale: Scale) -> Section:
-    """Return a table that was reproduced as data."""
+def section_of(
+    found: Reproduction, scale: Scale, primary: Mapping[tuple[object, ...], str] | None = None
+) -> Section:
+    """Return a table that was reproduced as data; ``primary`` has the verdicts of all tables."""
+    primary = primary_verdicts([found]) if primary is None else primary
     rows = [
         Row(
             *label(outcome.cell),
@@ -187,6 +217,8 @@ def section_of(found: Reproduction, scale: Scale) -> Section:
             outcome.found,
             str(outcome.judgement.verdict),
             outcome.judgement.reason,
+            outcome.reading,
+            primary.get(printed_cell(outcome.cell), "") if outcome.reading else "",
         )
         for outcome in found.outcomes
     ]
@@ -204,6 +236,8 @@ def label(cell: Cell) -> tuple[str, str, str]:
         place = "column" if "column" in cell else "machine"
         what = f"δ* of class {cell['class']}, {place} {cell.get(place)}"
     policy = str(cell.get("policy", "")) + _said(cell, POLICY)
+    if "reading" in cell and cell.get("variant") == condition(cell):
+        policy += f", {cell['reading']}"
     return entry_of(cell), policy.removeprefix(", "), what + _said(cell, MORE)
 
 

@@ -21,6 +21,8 @@ class Run(NamedTuple):
     """Parts of the system that are changed, as JSON."""
     bodies: int = 1
     """Replications that a published run is the sum of; these are short and never shortened."""
+    length: float | None = None
+    """The length of the one published run that it is compared with; it is never shortened."""
 
     def changed(self) -> System:
         """Return the system as it is to be simulated."""
@@ -42,6 +44,12 @@ class Scale(NamedTuple):
     def horizon(self, system: str) -> float:
         """Return the length of a run of a published system."""
         return float((find(system).horizon or HORIZON) * self.share * self.extra(system))
+
+    def length(self, run: Run) -> float | None:
+        """Return the length of a run."""
+        if run.length is not None:
+            return run.length
+        return self.horizon(run.system) if run.bodies == 1 else find(run.system).horizon
 
     def times(self, run: Run) -> int:
         """Return how many replications a run needs: of several bodies, a third as many times."""
@@ -89,7 +97,7 @@ class Laboratory:
             self.results[run] = simulate(
                 run.changed(),
                 run.policy,
-                self.scale.horizon(run.system) if run.bodies == 1 else find(run.system).horizon,
+                self.scale.length(run),
                 self.scale.times(run),
                 self.seed,
                 threads=self.threads,

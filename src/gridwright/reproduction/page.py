@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..model.error import file_errors
+from .account import PRIMARY, adopted
 from .data import ReproductionData, Section
+from .reading import ADOPTED, READINGS
 from .verdict import Verdict, counted
 
 MARKS = {
@@ -53,13 +55,42 @@ def _lines(data: ReproductionData, explained: bool) -> Iterator[str]:
         "accuracy, and its rounding), ✗ differs, *erratum*: it contradicts its own source, · not "
         "printed, – not run."
     )
+    yield from _readings(data)
     for section in data.sections:
         yield from _section(section)
+
+
+def _readings(data: ReproductionData) -> Iterator[str]:
+    found = data.accounts()
+    yield "\n## Readings\n"
+    yield (
+        f"**{PRIMARY[0].upper()}{PRIMARY[1:]}** is the primary reading: system and policy as the "
+        "source states them, the counts above. Every other reading is one named hypothesis, tried "
+        "on every cell that it concerns; all other cells of its source count as stated. "
+        "*Explained* cells agree in this reading only, *spoiled* ones no longer do."
+    )
+    yield "\n| source | reading | concerns | agree | differ | errata | explained | spoiled |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for each in found:
+        yield f"| {' | '.join(map(str, each))} |"
+    chosen = adopted(found, ADOPTED)
+    agree, cells = (sum(getattr(e, key) for e in chosen) for key in ("agree", "judged"))
+    words = "; ".join(f"{e.source}: {e.reading}" for e in chosen if e.reading != PRIMARY)
+    yield (
+        f"\n**With the adopted readings** ({words}; else {PRIMARY}) {agree:,} of {cells:,} cells "
+        "that have a verdict agree. Readings of one source that are adopted together concern "
+        "different cells."
+    )
+    shown = {each.reading for each in found}
+    about = [f"- **{each.name}**: {each.about}" for each in READINGS if each.name in shown]
+    yield from ["", *about] if about else []
 
 
 def _section(section: Section) -> Iterator[str]:
     yield f"\n## {section.name}\n"
     yield section.sentence
+    if section.readings:
+        yield f"\nOther readings: {section.readings}."
     if section.note:
         yield f"\n{section.note}"
     if section.picture:
@@ -70,6 +101,6 @@ def _section(section: Section) -> Iterator[str]:
         return
     yield "| system | policy | what | published | ours | |"
     yield "|---|---|---|---:|---:|---|"
-    for *cells, verdict, reason in section.rows:
-        mark = f"{MARKS[Verdict(verdict)]} {reason}".strip()
-        yield f"| {' | '.join(cells)} | {mark} |"
+    for row in section.rows:
+        mark = f"{MARKS[Verdict(row.verdict)]} {row.reason}".strip()
+        yield f"| {' | '.join(row[:5])} | {mark} |"

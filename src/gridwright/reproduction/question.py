@@ -12,7 +12,7 @@ import numpy as np
 from ..allocation import Allocation, allocate
 from ..catalogue import Cell, find
 from ..experiments import Result
-from ..statistics import Estimate, ratio
+from ..statistics import Estimate, prediction, ratio
 from .laboratory import Run
 
 POLICIES = {
@@ -64,8 +64,8 @@ class Question(NamedTuple):
 
 
 def is_of_testbed(cell: Cell) -> bool:
-    """Tell whether a cell is about a run on real machines."""
-    return cell.get("platform") == "testbed" or cell["metric"] in TESTBED
+    """Tell whether a cell is about a run on real machines, and is not simulated instead."""
+    return "entry" not in cell and (cell.get("platform") == "testbed" or cell["metric"] in TESTBED)
 
 
 def entry_of(cell: Cell) -> str:
@@ -74,6 +74,8 @@ def entry_of(cell: Cell) -> str:
     >>> entry_of({"table": "3.2", "system": "3.A", "arrival": "alpha1", "case": 5})
     '3.A:alpha1:5'
     """
+    if "entry" in cell:  # another reading simulates another system
+        return str(cell["entry"])
     if cell["system"] == "Wisnesky":
         setting = "text:" if cell.get("setting") == "text" else ""
         return f"Wisnesky:{setting}{cell.get('nodes', 16)}"
@@ -87,10 +89,10 @@ def run_of(cell: Cell, policy: str | None = None) -> Run:
     """Name the simulation that a cell is about."""
     word = policy or cell["policy"]
     name = f"kpb:k={cell['kbar']}" if word == "KPB" else POLICIES[word]
-    if "settings" in cell:
-        name = ":".join(
-            [name.partition(":")[0], *(f"{k}={v}" for k, v in cell["settings"].items())]
-        )
+    if "settings" in cell and word == cell["policy"]:
+        first, *parameters = name.split(":")
+        chosen = dict(each.split("=") for each in parameters) | cell["settings"]
+        name = ":".join([first, *(f"{key}={value}" for key, value in chosen.items())])
     if "constant" in cell:
         name += f":c={cell['constant']}"
     if cell.get("variant") == "all availabilities assumed 1":
@@ -127,6 +129,25 @@ def _simple(read: Callable[[Result, Cell], Estimate]) -> Callable[[Cell], Questi
         return Question(runs, answer)
 
     return question
+
+
+def one_run(cell: Cell) -> Question:
+    """Ask for the response in the one run of a testbed, with the interval for another such run.
+
+    A response of the source ends with the execution; ours ends when the scheduler knows of it.
+    """
+    run = run_of(cell)._replace(length=float(cell["length"]))
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        (result,) = results
+        means = result.values("mean_response")
+        if cell["metric"] == "W_class":
+            means = np.array([each.response[cell["class"] - 1] for each in result.replications])
+        delays = result.system.delays
+        late = 0.0 if delays is None else float(np.mean(delays.after))
+        return answered(prediction(means - late), result)
+
+    return Question((run,), answer)
 
 
 def compared(

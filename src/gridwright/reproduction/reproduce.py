@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from ..catalogue import Cell
 from ..statistics import Estimate
 from . import chains, decentralised, question
+from .account import Judged, by_reading
 from .laboratory import Laboratory, Run
 from .question import Answer, Question, is_of_testbed
+from .reading import printed_cell
 from .target import Target, choose
 from .testbed_runs import sighting
 from .verdict import (
@@ -33,6 +35,11 @@ class Outcome(NamedTuple):
     judgement: Judgement
     undecided: bool = False
     """Whether our runs are too short to tell if they are stable."""
+
+    @property
+    def reading(self) -> str:
+        """The name of its reading; empty for the primary one."""
+        return str(self.cell.get("reading", ""))
 
     @property
     def published(self) -> str:
@@ -85,6 +92,7 @@ class Reproduction(NamedTuple):
             "about": self.target.about,
             "cells": [outcome.as_json() for outcome in self.outcomes],
             "summary": summary([self]),
+            "readings": by_reading(judged([self])),
         }
 
 
@@ -118,8 +126,33 @@ def runs_of(targets: Sequence[Target]) -> list[Run]:
 
 
 def summary(found: Iterable[Reproduction]) -> dict[str, int]:
-    """Count the verdicts."""
-    return tally(o.judgement.verdict for each in found for o in each.outcomes)
+    """Count the verdicts of the primary reading."""
+    return tally(o.judgement.verdict for each in found for o in each.outcomes if not o.reading)
+
+
+def judged(found: Sequence[Reproduction]) -> list[Judged]:
+    """Return the verdict of every cell, with its source and reading."""
+    primary = primary_verdicts(found)
+    return [
+        Judged(
+            each.target.name.partition(":")[0],
+            outcome.reading,
+            str(outcome.judgement.verdict),
+            primary.get(printed_cell(outcome.cell), "") if outcome.reading else "",
+        )
+        for each in found
+        for outcome in each.outcomes
+    ]
+
+
+def primary_verdicts(found: Iterable[Reproduction]) -> dict[tuple[object, ...], str]:
+    """Return the verdict of every printed cell in the primary reading."""
+    return {
+        printed_cell(outcome.cell): str(outcome.judgement.verdict)
+        for each in found
+        for outcome in each.outcomes
+        if not outcome.reading
+    }
 
 
 def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
@@ -174,5 +207,7 @@ CENTRAL = {**question.QUESTIONS, **chains.QUESTIONS}
 
 def ask(cell: Cell) -> Question:
     """Return the question of a cell."""
+    if "length" in cell:
+        return question.one_run(cell)
     known = decentralised.QUESTIONS if decentralised.is_decentralised(cell) else CENTRAL
     return known[cell["metric"]](cell)

@@ -12,6 +12,7 @@ from ..catalogue import Cell, entries, results, tables
 from ..model import InputError, did_you_mean
 from . import decentralised
 from .chains import chain_targets
+from .reading import other_readings
 
 
 class Target(NamedTuple):
@@ -20,6 +21,11 @@ class Target(NamedTuple):
     name: str
     about: str
     cells: tuple[Cell, ...]
+
+    @property
+    def stated(self) -> Target:
+        """The target in its primary reading only."""
+        return self._replace(cells=tuple(cell for cell in self.cells if "reading" not in cell))
 
 
 @cache
@@ -32,7 +38,8 @@ def targets() -> dict[str, Target]:
     found = {}
     for name, table in tables().items():
         source, _, own = name.partition(":")
-        cells = (*results(src=source, table=own), *_drawn(name), *other_readings(name))
+        printed = results(src=source, table=own)
+        cells = (*printed, *_drawn(name), *_other_batches(name), *other_readings(printed))
         found[name] = Target(name, table.about, cells)
         if name == "A:2.1":
             found |= {each.name: each for each in _other_times(found[name])}
@@ -145,9 +152,11 @@ WORDS = {
     "true": "joint",
     "false": "marginal",
 }
+TEXT, OTHER = "full leaves, joint", "full counts, marginal"
+"""The two readings of these parameters, for all policies at once."""
 
 
-def other_readings(name: str) -> Iterator[Cell]:
+def _other_batches(name: str) -> Iterator[Cell]:
     """Give every printed cell of Figure 1 for each reading other than that of the text."""
     if name != "S:Figure 1":
         return
@@ -158,9 +167,12 @@ def other_readings(name: str) -> Iterator[Cell]:
                 is_text = (discard, factor, value) == ("never", 1, values[0])
                 if is_text or (cell["policy"] == "MECT" and discard != "never"):
                     continue  # MECT discards nothing, so the rule does not matter
-                words = [f"discard {discard}", f"factor {factor}", WORDS.get(value, "")]
+                rule = [f"discard {discard}", f"factor {factor}"]
+                words = [*rule, WORDS.get(value, "")]
+                both = TEXT if value == values[0] else OTHER
                 yield {
                     **cell,
+                    "reading": ", ".join([*rule, both]),
                     "variant": ", ".join(filter(None, words)) + " (fitted)",
                     "settings": {key: value} if key else {},
                     "changes": {"deadlines": {"factor": factor, "discard": discard}},

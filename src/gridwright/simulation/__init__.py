@@ -1,7 +1,7 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
-from .driver import Delays, Replication, check_run
+from .driver import Replication, check_run
 from .event_log import KINDS
 from .replicate import check_system, line_of, replicate
 
-__all__ = ["KINDS", "Delays", "Replication", "check_run", "check_system", "line_of", "replicate"]
+__all__ = ["KINDS", "Replication", "check_run", "check_system", "line_of", "replicate"]

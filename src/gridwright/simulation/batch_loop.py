@@ -14,6 +14,7 @@ from numpy.random import Generator
 from ..compiler.checks import readonly
 from ..compiler.link import allocates_nothing, hook
 from ..policies.view import BatchView
+from ..statistics.histogram import bin_of
 from .batch_state import State
 from .event_log import ARRIVE, ASSIGN, DISCARD, FINISH, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
@@ -222,6 +223,8 @@ def complete_task(s: State, j: int, t: float, warmup: float) -> None:
     if ticket.born >= warmup:
         q.responded += 1
         q.response += t - ticket.born
+        if len(s.responses) > 0:
+            s.responses[ticket.task_class, bin_of(t - ticket.born)] += 1
         q.waited += ticket.sent - ticket.born
         q.queued += o.begun - ticket.sent
         q.late += late

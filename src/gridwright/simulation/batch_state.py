@@ -21,6 +21,7 @@ from ..policies.view import (
     record_type,
     records,
 )
+from ..statistics import BINS
 from .batch_tables import Tables
 from .driver import free_pool
 from .event_log import EVENT
@@ -92,6 +93,7 @@ class State(NamedTuple):
     mean: NDArray[np.float64]  # believed mean execution time [class, machine]
     truth: NDArray[np.float64]  # cdf of the execution times [class, machine, bin]
     length: NDArray[np.int64]  # [class, machine], its bins; 0: cannot run it
+    responses: NDArray[np.int64]  # [class, bin]: a histogram; no rows if nobody wants it
     trace: Any  # EVENT
 
 
@@ -116,6 +118,7 @@ def make_state(
         mean=believed.mean,
         truth=truth.cdf,
         length=truth.bins,
+        responses=np.zeros((0, BINS), np.int64),
         trace=records(0, EVENT),
     )
 

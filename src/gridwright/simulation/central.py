@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..model import Floats, System
+from ..model import Floats, InputError, System
 from ..policies import Policy
 from . import event_loop, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
 from .central_state import State
-from .driver import Conditions, Delays, Mechanism
+from .driver import Conditions, Mechanism
 from .interrupts import ASK
 from .planning import choose_planner
 
@@ -36,12 +36,21 @@ class Central(Mechanism):
     ) -> None:
         super().__init__(system, policy, conditions)
         if event_list is None:
-            event_list = policy.kind.pulls or not is_static(system) or conditions.delays is not None
+            event_list = policy.kind.pulls or not is_static(system) or system.delays is not None
         self.counts_at_once = not event_list
         self.plans: dict[bytes, Floats] = {}
-        self.delays = conditions.delays or Delays()
-        self.state, self.distributions = make_state(system, policy, self.streams, self.delays)
+        self.state, self.distributions = make_state(system, policy, self.streams)
         self.go, self.rest = self._with_event_list() if event_list else self._without_event_list()
+
+    @staticmethod
+    def check(system: System, policy: Policy) -> None:
+        """Refuse delays that only pull policies have."""
+        late = system.delays
+        if late is not None and not policy.kind.pulls and (late.sending or np.any(late.timeout)):
+            raise InputError(
+                f"[delays] sending and timeout are for pull policies; {policy.name} is a "
+                f"{policy.kind} policy"
+            )
 
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         conditions, streams = self.conditions, self.streams
@@ -57,7 +66,7 @@ class Central(Mechanism):
             situation_of(state),
             state.plan,
             np.zeros(len(state.classes)),
-            compiled=self.system.failures is not None or bool(np.max(self.delays.reporting) > 0),
+            compiled=self.system.failures is not None or bool(state.server["period"].any()),
             interpreted=self.conditions.interpreted,
         )
         return go, (self.conditions.warmup, *planner, *self.streams[:4])
@@ -65,6 +74,12 @@ class Central(Mechanism):
     def fallback(self) -> Mechanism:
         """Start again with an event list: the policy holds a task back."""
         return Central(self.system, self.policy, self.conditions, event_list=True)
+
+    def occupied(self, now: float) -> Floats:
+        """Leave out the time in which a queued task or its result is on its way."""
+        server = np.asarray(self.state.server)
+        ends = np.minimum(now, server["finish"] - server["lag"])
+        return np.maximum(ends - server["begun"], 0.0)
 
     def plan(self) -> None:
         """Make the plan that the loop asks for, or take it from an equal situation before."""

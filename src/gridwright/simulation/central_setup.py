@@ -11,8 +11,9 @@ from ..allocation import Situation, groups_of
 from ..model import Distribution, Floats, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, TALLIES, records
+from ..statistics import BINS
 from .central_state import COUNT, SERVER, STREAM, TICKET, State
-from .driver import Delays, Streams, free_pool
+from .driver import Streams, free_pool
 from .event_log import EVENT
 from .sampling import Shapes
 
@@ -28,7 +29,7 @@ def is_static(system: System) -> bool:
 
 
 def make_state(
-    system: System, policy: Policy, streams: Streams, delays: Delays
+    system: System, policy: Policy, streams: Streams
 ) -> tuple[State, list[tuple[str, Distribution]]]:
     """Build the state at time 0; also the distributions that its shapes stand for."""
     classes, machines = system.shape
@@ -36,7 +37,7 @@ def make_state(
         raise InputError(f"{classes} classes are too many to simulate; at most {MOST_CLASSES}")
     shapes = Shapes()
     nominal, arrivals = _beliefs(system, streams.beliefs)
-    server, chain = _servers(system, shapes, streams.faults, delays)
+    server, chain = _servers(system, policy, shapes, streams.faults)
     believed = system.believed
     view = records(machines, MACHINE)
     doubt = 0.0 if system.assumed is None else system.assumed.inaccuracy.availability
@@ -57,6 +58,7 @@ def make_state(
     count = records(1, COUNT)
     count["oldest"] = count["newest"] = -1
     count["planned"] = policy.planner is not None
+    count["sending"] = 0.0 if system.delays is None else system.delays.sending
     kinds, table = shapes.tables()
     rate = np.ascontiguousarray(nominal * view["availability"])
     true = system.effective if is_static(system) else system.nominal  # else machines have speeds
@@ -84,6 +86,7 @@ def make_state(
         shapes=kinds,
         table=table,
         chain=chain,
+        responses=np.zeros((0, BINS), np.int64),
         trace=records(0, EVENT),
     )
     state.plan[:] = make_plan(policy, state)
@@ -114,18 +117,18 @@ def _beliefs(system: System, rng: Generator) -> tuple[Floats, Floats]:
     return nominal, arrivals
 
 
-def _servers(system: System, shapes: Shapes, rng: Generator, delays: Delays) -> tuple[Any, Floats]:
+def _servers(system: System, policy: Policy, shapes: Shapes, rng: Generator) -> tuple[Any, Floats]:
     server = records(system.shape[1], SERVER)
     for field in ("finish", "fault", "shift"):
         server[field] = np.inf
     for field in ("ticket", "head", "tail", "next", "prev", "older", "newer", "chain"):
         server[field] = -1
-    for field, delay in zip(("before", "after", "detection", "period"), delays, strict=True):
-        if np.min(delay) < 0 or (np.ndim(delay) and len(np.atleast_1d(delay)) != len(server)):
-            raise InputError(
-                f"a delay is {delay}; expected 0 or more: one number, or one for each machine"
-            )
-        server[field] = delay
+    if system.delays is not None:
+        for field, delay in system.delays.parts().items():
+            if field != "sending":
+                server["period" if field == "reporting" else field] = system.per_machine(delay)
+        if not policy.kind.pulls:
+            server["lag"] = server["after"]
     server["mean_uptime"] = np.inf
     set_failures(server, system, shapes)
     return server, _chains(system, server, rng)

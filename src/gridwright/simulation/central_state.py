@@ -31,6 +31,7 @@ SERVER = record_type(
     speed="f8",  # true CPU availability now
     before="f8",  # delay between sending and starting
     after="f8",  # delay between finishing and being known to have finished
+    lag="f8",  # push: as after, since its next task begins before it is known to have finished
     silent="?",  # it has failed, and nobody knows
     idle="?",
     since="i8",  # order in which it became idle
@@ -49,6 +50,7 @@ SERVER = record_type(
     mean_uptime="f8",
     mean_repair="f8",
     detection="f8",  # delay between failing and being known to have failed
+    timeout="f8",  # expected times after which a task is known to be lost, 0 for detection
     period="f8",  # time between reports of its availability, 0 for none
     chain="i8",  # row of its chain's first state, −1 for none
     stage="i8",  # the chain's state now
@@ -80,7 +82,8 @@ TICKET = record_type(
     next="i8",
     task_class="i8",
     number="i8",
-    leaves="f8",  # without an event list: when it leaves; peers: inf until begun
+    leaves="f8",  # without an event list: when it leaves; peers: inf until begun; push with
+    # an event list: when it arrives at its machine, or what is left of its work was reckoned
     sent="f8",  # with an event list: when it was sent to its machine
 )
 """These are 64 bytes. A ninth field makes simulations 2 to 3 % slower."""
@@ -103,6 +106,8 @@ COUNT = record_type(
     traced="i8",
     waiting="i8",  # classes with tasks that wait, as bits
     planned="i8",  # whether the policy has a planner
+    sending="f8",  # time that the scheduler takes to send a task
+    sent="f8",  # when it has sent all tasks that it was to send
 )
 
 
@@ -133,6 +138,7 @@ class State(NamedTuple):
     shapes: Any
     table: NDArray[np.float64]
     chain: NDArray[np.float64]  # rows: speed, mean steps, cumulative odds of the next state …
+    responses: NDArray[np.int64]  # [class, bin]: a histogram; no rows if nobody wants it
     trace: Any  # EVENT
 
 

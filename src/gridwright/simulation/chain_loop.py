@@ -16,6 +16,7 @@ from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook
 from ..policies.view import ChainView
+from ..statistics.histogram import bin_of
 from .chain_state import ChainState, shown
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, START, note
 from .interrupts import DRAWS, POOL, SLICE, TRACE
@@ -260,6 +261,8 @@ def _finish(s: ChainState, j: int, warmup: float, arguments: Any, own: Generator
     stream.finished += 1
     if it.arrived >= warmup:
         stream.response += latency
+        if len(s.responses) > 0:
+            s.responses[it.template, bin_of(latency)] += 1
         stream.waited += latency - s.ticket[job].ran - s.ticket[job].queued
         stream.queued += s.ticket[job].queued
         if latency <= template.latency:

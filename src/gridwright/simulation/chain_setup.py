@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..model import Distribution, Exponential, Floats, InputError, RandomTemplates, System
 from ..policies import Policy
 from ..policies.view import JOB, NODE, TALLIES, TEMPLATE, records
+from ..statistics import BINS
 from .central_setup import set_failures
 from .chain_state import COUNT, SERVER, SOURCE, STREAM, TICKET, ChainState
 from .driver import Streams, free_pool
@@ -65,6 +66,7 @@ def make_state(
         count=count,
         shapes=kinds,
         table=table,
+        responses=np.zeros((0, BINS), np.int64),
         trace=records(0, EVENT),
     )
     return state, shapes.distributions

@@ -90,6 +90,7 @@ class ChainState(NamedTuple):
     count: Any  # COUNT [1]
     shapes: Any
     table: NDArray[np.float64]
+    responses: NDArray[np.int64]  # [template, bin]: a histogram; no rows if nobody wants it
     trace: Any  # EVENT
 
 

@@ -22,6 +22,7 @@ from ..compiler.target import CPU
 from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
+from ..statistics import BINS
 from .event_log import EVENT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
 from .sampling import refill, samplers
@@ -39,31 +40,14 @@ PAGE = 65536
 Loop = Callable[..., int]
 
 
-class Delays(NamedTuple):
-    """The delays of a real grid; each is one number, or one for each machine.
-
-    A machine whose failure is not yet noticed still looks idle or busy: a task sent to it is
-    stuck until the failure is noticed, or the machine comes back.
-    """
-
-    before: float | Sequence[float] = 0.0
-    """Between sending a task and its start."""
-    after: float | Sequence[float] = 0.0
-    """Between its finish and the scheduler's knowing of it."""
-    detection: float | Sequence[float] = 0.0
-    """Between a failure and the scheduler's knowing of it."""
-    reporting: float | Sequence[float] = 0.0
-    """Between reports of CPU availability; 0: planners know its long-run mean."""
-
-
 class Conditions(NamedTuple):
     """How a replication is run."""
 
     horizon: float
     seed: np.random.SeedSequence
     warmup: float = 0.0
-    delays: Delays | None = None
     trace: bool = False
+    tails: bool = False
     interpreted: bool = False
     on_slice: Callable[[float], None] = lambda done: None  # called with the share done
 
@@ -99,6 +83,7 @@ class Replication(NamedTuple):
     number: Floats  # [sample], tasks in the system then
     seconds: float
     trace: Any = None  # EVENT records
+    responses: NDArray[np.int64] = np.zeros((0, BINS), np.int64)  # [class, bin], if wanted
     lost: int = 0
     refusals: int = 0
     held: int = 0
@@ -164,6 +149,10 @@ class Mechanism:
         """Whether each machine is serving a task now, so that its busy time is not yet counted."""
         return np.asarray(self.core.server)[self.serving_field] >= 0
 
+    def occupied(self, now: float) -> Floats:
+        """How long each machine has been busy with the task in service."""
+        return np.asarray(now - np.asarray(self.core.server)["begun"])
+
     def measured(self) -> dict[str, Any]:
         """Return the fields of ``Replication`` that only this kind measures."""
         raise NotImplementedError
@@ -213,7 +202,7 @@ class Mechanism:
         count, server = self.core.count[0], self.core.server
         count.area = 0.0
         self.core.stream["finished"] = 0
-        server["busy"] = np.where(self.serving, server["begun"] - count.now, 0.0)
+        server["busy"] = np.where(self.serving, -self.occupied(float(count.now)), 0.0)
 
     @property
     def end(self) -> float:
@@ -237,6 +226,8 @@ def drive(mechanism: Mechanism) -> Replication:
         mechanism.replace(
             trace=records(PAGE + 2 * mechanism.events_per_step(mechanism.core), EVENT)
         )
+    if conditions.tails:
+        mechanism.replace(responses=np.zeros((len(mechanism.core.stream), BINS), np.int64))
     pages: list[Any] = []
     times, number, seconds = [0.0], [0.0], 0.0
     for until, is_sample, done in mechanism.slices():
@@ -311,7 +302,7 @@ def _read_off(
     count = core.count[0]
     length = end - mechanism.conditions.warmup
     busy, serving = server["busy"].copy(), mechanism.serving
-    busy[serving] += end - server["begun"][serving]
+    busy[serving] += mechanism.occupied(end)[serving]
     area = float(count.area) - float(count.inside) * max(float(count.now) - end, 0.0)
     responded = mechanism.responded
 
@@ -332,6 +323,7 @@ def _read_off(
         number=samples[1],
         seconds=seconds,
         trace=log,
+        responses=core.responses,
         **mechanism.measured(),
     )
 

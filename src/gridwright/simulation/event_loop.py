@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook, rare
+from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
@@ -111,19 +112,19 @@ def hand_over(s: State, i: int, j: int) -> int:
     return x
 
 
-def begin(s: State, j: int, x: int) -> None:
-    """Start a task on a machine."""
-    c, o, ticket = s.count[0], s.server[j], s.ticket[x]
+def begin(s: State, j: int, x: int, begun: float, start: float) -> None:
+    """Start a task on a machine that is taken by it from one time and runs it from another."""
+    o, ticket = s.server[j], s.ticket[x]
     s.machines[j].serving = ticket.task_class
     o.ticket = x
-    o.begun = c.now
+    o.begun = begun
     o.left = ticket.work
-    o.left_at = c.now + o.before
+    o.left_at = start
     rate = s.truth[ticket.task_class, j] * o.speed
     o.finish = o.left_at + o.left / rate + o.after if not o.silent else np.inf
     settle(s, j)
     if len(s.trace) > 0:
-        note(s, c.now + o.before, START, ticket.number, ticket.task_class, j)
+        note(s, start, START, ticket.number, ticket.task_class, j)
 
 
 @rare
@@ -131,16 +132,45 @@ def interrupt(s: State, j: int, repeats: Generator) -> int:
     """Take the task off a machine that fails; it will need a fresh execution time."""
     c, o = s.count[0], s.server[j]
     x = o.ticket
-    ticket = s.ticket[x]
     o.ticket = -1
-    o.busy += c.now - o.begun
+    o.busy += max(c.now - o.begun, 0.0)
     o.finish = np.inf
     s.machines[j].serving = -1
+    redraw(s, j, x, repeats)
+    return x
+
+
+@rare
+def redraw(s: State, j: int, x: int, repeats: Generator) -> None:
+    """Draw the work of a task anew that a failure has interrupted, and count the loss."""
+    ticket = s.ticket[x]
     ticket.work = shape_draw(s.shapes, s.table, s.stream[ticket.task_class].work_shape, repeats)
     s.stream[ticket.task_class].lost += 1
     if len(s.trace) > 0:
-        note(s, c.now, LOSE, ticket.number, ticket.task_class, j)
-    return x
+        note(s, s.count[0].now, LOSE, ticket.number, ticket.task_class, j)
+
+
+@rare
+def catch_up(s: State, j: int) -> None:
+    """Work off what a machine has done of its queue before it is known to have finished a task.
+
+    A task that has begun has less work left, from the time when it arrived or was last looked at.
+    """
+    o, now = s.server[j], s.count[0].now
+    end, x = o.finish - o.after, o.head
+    while x >= 0 and end < now:
+        ticket = s.ticket[x]
+        start = max(end, ticket.leaves)
+        rate = s.truth[ticket.task_class, j] * o.speed
+        if start + ticket.work / rate >= now:
+            if start < now:
+                ticket.work -= (now - start) * rate
+                ticket.leaves = now
+            return
+        end = start + ticket.work / rate
+        ticket.work = 0.0
+        ticket.leaves = end
+        x = ticket.next
 
 
 @rare
@@ -184,9 +214,11 @@ def _finish(s: State, j: int, warmup: float) -> None:
     if ticket.born >= warmup:
         q.responded += 1
         q.response += c.now - ticket.born
+        if len(s.responses) > 0:
+            s.responses[ticket.task_class, bin_of(c.now - ticket.born)] += 1
         q.waited += ticket.sent - ticket.born
         q.queued += o.begun - ticket.sent
-    o.busy += c.now - o.begun
+    o.busy += c.now - o.lag - o.begun
     o.finish = np.inf
     m.serving = -1
     m.backlog -= 1
@@ -206,13 +238,26 @@ def _fail(
     if len(s.trace) > 0:
         note(s, c.now, FAIL, -1, -1, j)
     o.back = c.now + shape_draw(s.shapes, s.table, o.repair, faults) * o.mean_repair
-    if o.detection > 0.0:
+    if o.lag > 0.0 and o.ticket >= 0:
+        catch_up(s, j)
+    if o.detection > 0.0 or o.timeout > 0.0:
         o.silent = True
         o.finish = np.inf
-        o.fault = min(c.now + o.detection, o.back)
+        o.fault = min(_noticed(s, j), o.back)
         settle(s, j)
     else:
         _notice(s, j, repeats, arguments, own)
+
+
+@rare
+def _noticed(s: State, j: int) -> float:
+    """Return when the scheduler would notice a failure if the machine did not come back."""
+    o, now = s.server[j], s.count[0].now
+    if o.timeout == 0.0:
+        return now + o.detection
+    if o.ticket < 0:
+        return np.inf  # only a task that is sent to it can time out
+    return max(now, o.begun + o.timeout * s.ticket[o.ticket].expected)
 
 
 @rare
@@ -297,6 +342,8 @@ def _change(s: State, j: int, faults: Generator) -> None:
     while u >= s.chain[row, 3 + k]:
         k += 1
     if o.ticket >= 0 and not o.silent:
+        if o.lag > 0.0:
+            catch_up(s, j)
         rate = s.truth[s.machines[j].serving, j]
         if c.now > o.left_at:
             o.left -= (c.now - o.left_at) * rate * o.speed

@@ -14,7 +14,7 @@ from ..policies.view import CLASS, MACHINE, records
 from .central import Central, central_figures
 from .central_setup import is_static, make_state
 from .central_state import State
-from .driver import Conditions, Delays, Mechanism, Streams
+from .driver import Conditions, Mechanism, Streams
 from .event_log import START, note
 from .peer_loop import events_per_step, loop
 from .peer_state import DIARY, PeerState, situation
@@ -51,7 +51,7 @@ class Peers(Mechanism):
 
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
         super().__init__(system, policy, conditions)
-        central, self.distributions = make_state(system, policy, self.streams, Delays())
+        central, self.distributions = make_state(system, policy, self.streams)
         self.state = make_peers(system, central, self.streams)
         self.ages: list[Floats] = []
         self.disputes: list[float] = []

@@ -54,8 +54,16 @@ def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
 
 
 def assign(s: State, j: int, i: int) -> None:
-    """Give the first task of a class to a machine, which starts it."""
-    begin(s, j, hand_over(s, i, j))
+    """Give the first task of a class to a machine, which starts it when it has been sent."""
+    c, o = s.count[0], s.server[j]
+    x = hand_over(s, i, j)
+    start = c.now + o.before
+    if c.sending > 0.0:
+        c.sent = max(c.sent, c.now) + c.sending
+        start = c.sent + o.before
+    if o.silent and o.timeout > 0.0:
+        o.fault = min(c.now + o.timeout * s.ticket[x].expected, o.back)
+    begin(s, j, x, c.now, start)
 
 
 @hook

@@ -16,9 +16,10 @@ from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
+from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
-from .event_loop import begin, hand_over, insert, interrupt, settle
+from .event_loop import begin, hand_over, insert, interrupt, redraw, settle
 from .interrupts import DRAWS, HELD, POOL, SLICE, TRACE
 from .sampling import low, shape_draw
 
@@ -133,6 +134,8 @@ def account(
     if t >= warmup and end <= horizon:  # as nearly always
         q.responded += 1
         q.response += end - t
+        if len(s.responses) > 0:
+            s.responses[i, bin_of(end - t)] += 1
         q.queued += begin - t
         q.finished += 1
         o.busy += end - begin
@@ -182,7 +185,7 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         x = o.head
         o.head = s.ticket[x].next
         s.ticket[x].next = -1
-        begin(s, j, x)
+        _begin(s, j, x)
     else:
         settle(s, j)
     if s.count[0].waiting != 0 and s.count[0].pending == 0:
@@ -198,6 +201,8 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
     x = o.head
     while x >= 0:
         following = s.ticket[x].next
+        if s.ticket[x].leaves > s.ticket[x].sent + o.before:  # it has begun: see ``catch_up``
+            redraw(s, j, x, repeats)
         insert(s, x)
         x = following
     o.head = -1
@@ -240,14 +245,21 @@ def send(s: State, i: int, j: int) -> None:
     """Put the first task of a class into a machine's queue."""
     x = hand_over(s, i, j)
     o = s.server[j]
+    s.ticket[x].leaves = s.count[0].now + o.before
     if o.ticket < 0:
-        begin(s, j, x)
+        _begin(s, j, x)
     elif o.head < 0:
         o.head = x
         o.tail = x
     else:
         s.ticket[o.tail].next = x
         o.tail = x
+
+
+def _begin(s: State, j: int, x: int) -> None:
+    """Start a task that has arrived at the machine, when the task before it has ended there."""
+    start = max(s.count[0].now - s.server[j].lag, s.ticket[x].leaves)
+    begin(s, j, x, start, start)
 
 
 @hook

@@ -1,17 +1,23 @@
-"""Plain numbers: means with intervals, and whether a run has settled."""
+"""Plain numbers: means with intervals, percentiles, and whether a run has settled."""
 
 from .estimate import CONFIDENCE, Estimate, Line, estimate, line, prediction, ratio
+from .histogram import BINS, bin_of, longer_than, quantile, share_within
 from .stability import EDGE, Stability, stability
 
 __all__ = [
+    "BINS",
     "CONFIDENCE",
     "EDGE",
     "Estimate",
     "Line",
     "Stability",
+    "bin_of",
     "estimate",
     "line",
+    "longer_than",
     "prediction",
+    "quantile",
     "ratio",
+    "share_within",
     "stability",
 ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..catalogue import results_of
+from ..catalogue import Cell, remarks_on, results_of
 from ..grid import Statistics
 from ..grid.history import TIME_TITLES, TIMES, Rows, event_tables, known, write_tables
 from ..grid.job import Stage
@@ -182,7 +182,7 @@ def _published(run: Run) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     if not name.startswith("MGST.") or policy is None:
         return found
-    for cell in results_of(name):
+    for cell in sorted(results_of(name), key=_is_erratum):
         platform = cell.get("platform")
         is_mean = cell["metric"] in ("W_mean", "W_class") and cell.get("policy") == policy
         if not is_mean or platform not in ("testbed", "simulation"):
@@ -193,6 +193,10 @@ def _published(run: Run) -> dict[str, dict[str, str]]:
             words = f"{cell['lo']:g} to {cell['hi']:g}"
         found.setdefault(whose, {}).setdefault(platform, words)
     return found
+
+
+def _is_erratum(cell: Cell) -> bool:
+    return any(remark.kind == "erratum" for remark in remarks_on(cell))
 
 
 def export(run: Run, folder: Path) -> list[Path]:

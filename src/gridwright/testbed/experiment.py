@@ -138,6 +138,8 @@ class Experiment(Record):
             self._check_peers()
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
+        if system.delays is not None:
+            raise InputError(f"{system.name} has [delays]; a testbed has those of its machines")
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):
             raise InputError(f"{system.name}: a testbed takes assumed rates, not an inaccuracy")
         if self.detection == "timeout" and self.timeout == 0:
