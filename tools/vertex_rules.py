@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from textbook_simplex import FORMS, PRICING, SMALL, Floats, Rule, rules, solve
 
-from gridwright.allocation import Situation, allocate, make_workspace
+from gridwright.allocation import Situation, allocate, make_workspace, vertex
 from gridwright.allocation.allocation import groups_of, situation
 from gridwright.allocation.highs import solve_highs
 from gridwright.allocation.planner import solve as solve_groups
@@ -75,7 +75,7 @@ def rows() -> tuple[Row, ...]:
     found: dict[Run, list[Cell]] = {}
     for target in targets().values():
         for cell in target.cells:
-            if cell.get("policy") != "LPAS_DG" or is_of_testbed(cell):
+            if cell.get("policy") != "LPAS_DG" or is_of_testbed(cell) or "reading" in cell:
                 continue
             if cell["metric"] in ("W_mean", "W_class", "Delta_pct") and "changes" not in cell:
                 found.setdefault(run_of(cell), []).append(cell)
@@ -111,7 +111,6 @@ def filled(way: str) -> Planner:
 
 
 KEYS: dict[str, Callable[[int, float], Any]] = {
-    "machines on": lambda j, a: j,
     "machines backwards": lambda j, a: -j,
     "slowest first": lambda j, a: (a, j),
     "fastest first": lambda j, a: (-a, j),
@@ -140,6 +139,7 @@ def planners() -> dict[str, Planner]:
 
 
 OTHERS: dict[str, Planner] = {
+    "groups filled, machines on": vertex,
     **{f"groups filled, {way}": filled(way) for way in KEYS},
     "HiGHS": highs,
 }
