@@ -106,8 +106,8 @@ READINGS: tuple[Reading, ...] = (
 )
 """Readings that are tried on every table; those of single figures are beside their targets."""
 ADOPTED: dict[str, tuple[str, ...]] = {
-    "A": ("as run, sending takes no time",),
-    "K": ("as run, sending takes no time",),
+    "A": ("as run, sending takes no time", "vertex by Dantzig's rule"),
+    "K": ("as run, sending takes no time", "vertex by Dantzig's rule"),
     "W": ("calibrated, fitted",),
     "S": ("discard both, factor 2, full counts, marginal",),
 }
