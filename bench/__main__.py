@@ -16,6 +16,7 @@ BENCHMARKS = [
     "optimum",
     "grid",
     "stalls",
+    "imposed",
     "dask",
     "dask_short",
     "dask_placement",

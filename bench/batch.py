@@ -5,7 +5,7 @@ Floors: MOC under 0.3 s, MM under 50 ms, whatever is discarded.
 
 from gridwright import System, load, simulate
 
-POLICIES = {"mm": 0.05, "mmu": 0.05, "msd": 0.05, "mect": 0.05, "moc": 0.3, "moc:joint=true": 0.3}
+POLICIES = {"mm": 0.05, "mmu": 0.05, "msd": 0.05, "mect": 0.05, "moc": 0.3, "moc:joint=false": 0.3}
 
 
 def seconds(system: System, policy: str) -> float:

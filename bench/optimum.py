@@ -17,7 +17,7 @@ def main() -> None:
     found = optimum(System(arrivals=arrivals, rates=rates), [])
     whole = perf_counter() - begin
     assert found.pull is not None
-    model = Pull(arrivals, rates, found.pull.tasks)
+    model = Pull(arrivals, rates, found.pull.tasks, np.ones(2))
     chain = model.chain(model.first(np.ones((2, 2))))
     begin = perf_counter()
     evaluate(chain, model.cost, 2)

@@ -154,6 +154,21 @@ def test_a_policy_of_ones_own(gw: Command, tmp_path: Path, monkeypatch: pytest.M
     assert "mine under eager" in gw("run", "plans/mine.toml", "--no-expect", "--duration", 1)
 
 
+def test_one_machine_fails_more_often(gw: Command, tmp_path: Path, mine: Path) -> None:
+    path = tmp_path / "faults.csv"
+    options = ("--duration", 500, "--save-failures", path)
+    gw("run", mine, *options)
+    before = path.read_text().splitlines()
+    gw("run", mine, *options, "--failures-of", "2=5/1")
+    after = path.read_text().splitlines()
+    assert [line for line in before if line[0] != "2"] == [line for line in after if line[0] != "2"]
+    assert 60 < sum(line[0] == "2" for line in after) < 110
+    wrong = gw.fails("run", mine, "--failures-of", "2=often")
+    assert "expected MACHINE=UPTIME/REPAIR" in wrong
+    assert "mean_repair of machine 2 is 0" in gw.fails("run", mine, "--failures-of", "2=5/0")
+    assert "no machine 'x'" in gw.fails("run", mine, "--failures-of", "x=5/1")
+
+
 def test_jobs_and_failures_may_be_kept_in_files(gw: Command, tmp_path: Path, mine: Path) -> None:
     lists = tmp_path / "jobs.csv", tmp_path / "faults.csv"
     said = gw("run", mine, "--seed", 5, "--save-jobs", lists[0], "--save-failures", lists[1])

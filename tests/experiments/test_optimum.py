@@ -84,7 +84,7 @@ def test_more_room_raises_the_value() -> None:
     arrivals, rates = np.array([4.0, 6.0]), np.array([[8.0, 3.0], [4.0, 10.0]])
     good = np.ones((2, 2))
     for kind in (Preemptive, Pull):
-        models = [kind(arrivals, rates, most) for most in (10, 20, 40)]
+        models = [kind(arrivals, rates, most, np.ones(2)) for most in (10, 20, 40)]
         values = [solve(model, model.first(good))[0] for model in models]
         assert values[0] < values[1] < values[2]
 

@@ -55,12 +55,12 @@ def alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
 
 
 class Cluster:
-    """Workers that were started by the command."""
+    """Workers that were started by the command, with some words before it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, before: Sequence[str] = ()) -> None:
         self.home = TemporaryDirectory()
         self.process = subprocess.Popen(
-            [*COMMAND, "--json", *arguments],
+            [*before, *COMMAND, "--json", *arguments],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "GRIDWRIGHT_HOME": self.home.name},
@@ -87,8 +87,8 @@ class Cluster:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Cluster]:
-    cluster = Cluster(*arguments)
+def running(*arguments: str, before: Sequence[str] = ()) -> Iterator[Cluster]:
+    cluster = Cluster(*arguments, before=before)
     try:
         yield cluster
     finally:

@@ -37,7 +37,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(agent: Agent, count: int) -> list[tuple[float, float]]:
     readings: Queue[tuple[float, float]] = Queue()
-    agent.tell = lambda measured, predicted: readings.put((measured, predicted[0]))
+    agent.tell = lambda measured, predicted: readings.put((measured[0], predicted[0]))
     with agent:
         return [readings.get(timeout=WAIT) for _ in range(count)]
 
@@ -64,6 +64,26 @@ def test_it_predicts_from_what_it_reads_back() -> None:
     assert {predicted for _, predicted in told(agent, 2)} == {0.75}
 
 
+def test_a_machine_that_is_made_slower_has_a_share_of_its_computer() -> None:
+    now, week = time.time(), 7 * 86400
+    for ago in range(-1, 2):
+        History().add(now - week + 1800 * ago, 1800, 0.5)
+    found: Queue[tuple[list[float], list[float]]] = Queue()
+    fixed = {"mode": "fixed", "availability": 0.75}
+    agent = Agent(
+        lambda *reading: found.put(reading),
+        0.05,
+        list,
+        prediction=["weekly", "weekly", fixed],
+        machines=3,
+        shares=lambda: [1.0, 0.5, 0.5],
+    )
+    with agent:
+        measured, predicted = found.get(timeout=WAIT)
+    assert measured[1] == measured[2] == pytest.approx(measured[0] / 2)
+    assert predicted == pytest.approx([0.5, 0.25, 0.75])
+
+
 def test_a_fixed_share_ends() -> None:
     fixed = {"mode": "fixed", "availability": 0.0, "period": 1e-3}
     agent = Agent(lambda *_: None, 0.05, list, prediction=fixed)
@@ -79,7 +99,7 @@ def test_it_goes_on_where_nothing_can_be_kept(tmp_path: Path) -> None:
 
 def test_it_stops() -> None:
     readings: Queue[float] = Queue()
-    agent = Agent(lambda measured, _: readings.put(measured), 1000.0, list)
+    agent = Agent(lambda measured, _: readings.put(measured[0]), 1000.0, list)
     agent.start()
     agent.start()
     assert [t.name for t in threading.enumerate()].count("gridwright-agent") == 1

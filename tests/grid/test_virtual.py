@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import System, load, simulate
-from gridwright.grid import Corrections, Journal, Mapper, Settings, statistics
+from gridwright import InputError, Policy, System, View, load, simulate
+from gridwright.grid import Corrections, Journal, Mapper, Settings, on_timeout_of, statistics
 from gridwright.grid.event import Entry
 from gridwright.grid.executors.virtual import FakeExecutor, Stop, run_apart, run_virtually
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.turn import Submission
-from gridwright.policies import find, policies
+from gridwright.policies import PULL, find, policies
+from gridwright.policies.policy import policy_of
 from gridwright.simulation import KINDS
 
 
@@ -271,3 +272,55 @@ def test_the_timer_of_a_copy_that_went_with_its_machine_is_forgotten() -> None:
         return mapper
 
     assert run_virtually(run()).limits._timers == {}
+
+
+def timed_out(policy: Policy, given: str | None = None) -> list[str]:
+    """Return what was done with a job whose first attempts take for ever."""
+    lengths = {1: 1e9, 2: 1e9, 3: 1.0}
+    executor = FakeExecutor(["a", "b"], lambda job, machine, attempt: lengths.get(attempt, 1e9))
+    journal = Journal(IN_MEMORY)
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        settings = Settings(seconds=5, on_timeout=on_timeout_of(given, policy, "fail"), retries=3)
+        about = (policy, executor, journal, ["x"], [[1.0, 1.0]], [1.0], settings)
+        mapper = Mapper(*about, clock=loop.time, zero=0.0)
+        await mapper.open()
+        future: Future[bytes] = Future()
+        mapper.hear(Submission(0, 0, b"", future))
+        await asyncio.sleep(60)
+        await mapper.close()
+        if isinstance(wrong := future.exception(timeout=0), InputError):
+            raise wrong
+
+    run_virtually(run())
+    return [entry.kind for entry in journal.events("timed out", "finished")]
+
+
+def test_a_policy_says_what_a_time_out_does() -> None:
+    seen = []
+
+    def later(task_class: int, machine: int, times: int, view: View) -> str:
+        seen.append((task_class, machine, times, view.machines[machine].up))
+        return "resubmit" if times < 2 else "fail"
+
+    def first(machine: int, view: View) -> int:
+        return 0 if view.classes[0].waiting > 0 else -1
+
+    again = policy_of(first, PULL, on_timeout=later)
+    assert timed_out(again) == ["timed out", "timed out", "finished"]
+    assert [each[2] for each in seen] == [0, 1]
+    assert all(each[3] for each in seen)
+    assert timed_out(policy_of(first, PULL)) == ["timed out"]
+    assert timed_out(policy_of(first, PULL, on_timeout="resubmit")) == timed_out(again)
+    assert timed_out(again, given="fail") == ["timed out"], "whoever runs the grid comes first"
+
+
+def test_a_policy_that_says_nonsense_about_a_time_out() -> None:
+    def first(machine: int, view: View) -> int:
+        return 0 if view.classes[0].waiting > 0 else -1
+
+    with pytest.raises(InputError, match="first: on_timeout is 'pray'; expected resubmit"):
+        policy_of(first, PULL, on_timeout="pray")
+    with pytest.raises(InputError, match="on_timeout answered 'pray'"):
+        timed_out(policy_of(first, PULL, on_timeout=lambda *_: "pray"))

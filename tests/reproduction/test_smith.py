@@ -17,7 +17,7 @@ def test_the_whole_grid() -> None:
     target = targets()["S:Figure 1"]
     text = [cell for cell in target.cells if "variant" not in cell]
     assert [ask(cell).runs[0].policy for cell in text] == [
-        "moc:joint=true", "mm", "mmu", "msd", "mect",
+        "moc", "mm", "mmu", "msd", "mect",
     ]  # fmt: skip
     rules = [run.changed().deadlines for cell in text for run in ask(cell).runs]
     assert all(rule is not None and rule.factor == 1 for rule in rules)

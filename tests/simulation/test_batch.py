@@ -39,7 +39,7 @@ def same(first: Replication, second: Replication) -> None:
             assert np.array_equal(one, two, equal_nan=True), name
 
 
-@pytest.mark.parametrize("name", [*SHIPPED, "moc:joint=true:top=4", "mm:full=counts"])
+@pytest.mark.parametrize("name", [*SHIPPED, "moc:joint=false:top=4", "mm:full=counts"])
 def test_interpreted_and_compiled_runs_are_bit_identical(name: str) -> None:
     options: dict[str, Any] = {"horizon": 100.0, "warmup": 10.0, "seed": SEED, "trace": True}
     compiled = replicate(SMALL, find(name), **options)

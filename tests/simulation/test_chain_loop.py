@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridwright import System, chain, simulate
+from gridwright import InputError, System, chain, simulate
+from gridwright.model import by_application
 from gridwright.policies import CHAIN, Policy, find, policies
+from gridwright.policies.policy import policy_of
 from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.chain import Chains
 from gridwright.simulation.chain_loop import enqueue, pop, release, take
@@ -264,3 +266,158 @@ def test_room_grows_and_is_given_back() -> None:
         release(s, job)
     assert s.count[0].spare == 2 * size
     assert not s.ticket["active"].any()
+
+
+def test_applications_run_only_where_they_can() -> None:
+    """The first application needs node 0 or 1, the second node 2: whatever the policy says."""
+    inf = float("inf")
+    templates = [
+        {"name": "a", "rate": 0.1, "times": [[3, 5, inf], [inf, inf, 2]], "latency": 30},
+        {"name": "b", "rate": 0.2, "times": [[inf, 1, 4]], "latency": 30},
+    ]
+    system = System(templates=templates, failures={"mean_uptime": 100, "mean_repair": 5})
+    assert system.rates.tolist() == [[0, 0, 0], [0, 1, 0.25]]
+    assert by_application(system).rates[1].tolist() == [0, 0, 0.5]
+
+    def everywhere(job: int, stage: int, view: Any) -> int:
+        return (job + stage) % 3
+
+    anywhere = policy_of(everywhere, CHAIN)
+    for policy in (*map(find, POLICIES), anywhere):
+        found = run(system, policy, 2000, trace=True)
+        same_in_python = run(system, policy, 2000, trace=True, interpreted=True)
+        assert found.trace.tobytes() == same_in_python.trace.tobytes()
+        assert sum(found.more[each] for each in ("ok", "late")) > 500
+        log = found.trace[found.trace.kind == KINDS.index("start")]
+        assert set(log.machine[log.task_class == 1]) == {1, 2}
+        assert set(log.machine[log.task_class == 0]) == {0, 1, 2}
+        assert (found.refusals > 0) == (policy is anywhere)
+
+
+def test_an_idle_node_takes_the_first_application_that_it_can_run() -> None:
+    """Jobs of one kind in every tick; those of the other wait behind them, not for them."""
+    inf = float("inf")
+    templates = [
+        {"name": "a", "rate": ALWAYS, "times": [[4, inf]], "latency": 99},
+        {"name": "b", "rate": ALWAYS, "times": [[inf, 1]], "latency": 99},
+    ]
+    found = run(System(templates=templates), "chain_fcfs", 12, trace=True)
+    starts = events(found, "start")
+    assert [t for t, _, node in starts if node == 0] == [0, 4, 8]
+    assert [t for t, _, node in starts if node == 1] == list(range(12))
+
+
+def test_times_that_no_node_can_do() -> None:
+    inf = float("inf")
+    base = {"name": "a", "rate": 1, "latency": 9}
+    with pytest.raises(InputError, match="row 2 is all infinite"):
+        System(templates=[{**base, "times": [[1, 2], [inf, inf]]}])
+    with pytest.raises(InputError, match="column 2 can run no application"):
+        System(templates=[{**base, "times": [[1, inf], [3, inf]]}])
+
+
+def spans(system: System, policy: str, horizon: float) -> list[tuple[int, float, float]]:
+    """List where and from when to when each application of the first job ran."""
+    found = run(system, policy, horizon, trace=True)
+    again = run(system, policy, horizon, trace=True, interpreted=True)
+    assert found.trace.tobytes() == again.trace.tobytes()
+    starts = [(node, t) for t, job, node in events(found, "start") if job == 0]
+    ends = {node: t for t, job, node in events(found, "finish") if job == 0}
+    return [(node, t, ends[node]) for node, t in starts]
+
+
+INF = float("inf")
+
+
+def apart(first: float, second: float, **parts: Any) -> System:
+    """Return a system of two nodes: the first application runs on one, the second on the other."""
+    links = parts.pop("links", None)
+    times = [[first, INF], [INF, second]]
+    return System(
+        templates=[{"name": "a", "rate": 0.9, "times": times, "latency": 50, **parts}], links=links
+    )
+
+
+def test_data_takes_its_time_from_node_to_node() -> None:
+    rows = [[9, 3], [7, 9]]
+    (_, began, _), (_, _, ended) = spans(apart(2, 4), "chain_mct", 60)
+    assert ended - began == 6
+    for latency in (3, rows):
+        far = apart(2, 4, links={"latency": latency})
+        first, second = spans(far, "chain_mct", 60)
+        assert second[1] - first[2] == 3, "it travels, and the node may do something else"
+        assert second[2] - first[1] == 2 + 3 + 4
+        first, second = spans(far, "chain_fcfs", 60)
+        assert second[1] == first[2], "the node that takes it waits for its input"
+        assert second[2] - first[1] == 2 + 3 + 4
+    near = System(
+        templates=[{"name": "a", "rate": 0.1, "times": [[2], [4]], "latency": 50}],
+        links={"latency": 100},
+    )
+    assert spans(near, "chain_mct", 100)[-1][2] < 100, "the same node has the input already"
+
+
+def test_applications_may_overlap() -> None:
+    """The next one starts when its share of the first is done, and ends after it."""
+    first, second = spans(apart(4, 4, overlap=0.5), "chain_mct", 60)
+    assert (second[1] - first[1], second[2] - first[1]) == (2, 6)
+    first, second = spans(apart(4, 1, overlap=0.5), "chain_mct", 60)
+    assert (second[1] - first[1], second[2] - first[1]) == (2, 4)
+    late = apart(4, 1, overlap=0.5, links={"latency": 1})
+    first, second = spans(late, "chain_mct", 60)
+    assert (second[1] - first[1], second[2] - first[1]) == (3, 5)
+    first, second = spans(late, "chain_fcfs", 60)
+    assert (second[1] - first[1], second[2] - first[1]) == (2, 5)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_overlaps_and_links_lose_no_job(policy: str) -> None:
+    templates = [{**TWO[0], "overlap": 0.4}, {**TWO[1], "times": [[2, INF]], "latency": 12}]
+    system = System(
+        templates=templates,
+        counts=[2, 2],
+        links={"latency": [[1, 2.5], [2.5, 1]]},
+        perturbation={"variation": 0.3},
+    )
+    found = run(system, policy, 3000, trace=True, warmup=100)
+    same = run(system, policy, 3000, trace=True, warmup=100, interpreted=True)
+    assert found.trace.tobytes() == same.trace.tobytes()
+    more = found.more
+    assert more["in_progress"] < 20
+    finished = len(events(found, "finish"))
+    arrived = np.bincount([int(e.task_class) for e in found.trace if e.kind == 0], minlength=2)
+    assert abs(finished - 3 * arrived[0] - arrived[1]) < 40
+    parts = found.waiting + found.queueing
+    assert (parts >= 0).all()
+    assert (parts < found.response).all()
+    plain = run(system.replace(templates=[TWO[0], templates[1]]), policy, 3000, warmup=100)
+    if policy != "chain_rr":  # which runs all applications of a job on one node
+        assert found.response[0] < plain.response[0]
+
+
+def test_links_and_failures_together() -> None:
+    system = System(
+        templates=[TWO[0]],
+        counts=[2, 2],
+        links={"latency": 4},
+        failures={"mean_uptime": 40, "mean_repair": 5},
+    )
+    for policy in POLICIES:
+        found = run(system, policy, 2000, trace=True)
+        assert (
+            found.trace.tobytes()
+            == run(system, policy, 2000, trace=True, interpreted=True).trace.tobytes()
+        )
+        assert found.lost > 0
+        assert found.more["in_progress"] < 20
+
+
+def test_wrong_links_and_overlaps() -> None:
+    with pytest.raises(InputError, match="expected a number, or 2 rows of 2 numbers"):
+        System(templates=TWO, links={"latency": [[1, 2]]})
+    with pytest.raises(InputError, match="links is for chains"):
+        System(arrivals=[1], rates=[[2]], links={"latency": 1})
+    with pytest.raises(InputError, match="for nodes that do not fail"):
+        System(
+            templates=[{**TWO[0], "overlap": 0.1}], failures={"mean_uptime": 9, "mean_repair": 1}
+        )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gridwright import InputError, System
 from gridwright.testbed import Adjuster, Calibration, real_rates, warnings
-from gridwright.testbed.adjuster import carry_along, spin
+from gridwright.testbed.adjuster import carry_along, spin, wait
 
 pytestmark = pytest.mark.slow
 
@@ -28,29 +28,22 @@ CALIBRATIONS = [
 FAST, SLOW, CALIBRATED = 50_000.0, 30_000.0, ("spin", CALIBRATIONS)
 
 
-def test_waiting_is_the_builtin_sleep() -> None:
-    function, arguments, keywords = Adjuster(TWO, 0.5).call(0, 1, work=3.0, availability=0.5)
-    assert function is time.sleep
-    assert (arguments, keywords) == ((3.0 / (2 * 0.5) * 0.5,), {})
+def test_waiting_sleeps() -> None:
+    function, arguments, keywords = Adjuster(TWO, 0.5).call(0, 1, work=0.1)
+    assert (arguments, keywords) == ((0.1 / 2 * 0.5,), {})
+    began = time.monotonic()
+    function(*arguments)
+    assert time.monotonic() - began >= 0.025
 
 
-@given(
-    work=st.floats(0, 1e3),
-    availability=st.floats(0.01, 1),
-    time_unit=st.floats(1e-3, 1e2),
-    machine=st.sampled_from([0, 1, 2]),
-)
-def test_spinning_is_waiting_in_iterations(
-    work: float, availability: float, time_unit: float, machine: int
-) -> None:
-    wait = Adjuster(TWO, time_unit).call(0, machine, work, availability)[1][0]
-    assert wait == pytest.approx(work / (TWO.nominal[0, machine] * availability) * time_unit)
-    function, (rounds,), _ = Adjuster(TWO, time_unit, *CALIBRATED).call(
-        0, machine, work, availability
-    )
+@given(work=st.floats(0, 1e3), time_unit=st.floats(1e-3, 1e2), machine=st.sampled_from([0, 1, 2]))
+def test_spinning_is_waiting_in_iterations(work: float, time_unit: float, machine: int) -> None:
+    seconds = Adjuster(TWO, time_unit).call(0, machine, work)[1][0]
+    assert seconds == pytest.approx(work / TWO.nominal[0, machine] * time_unit)
+    function, (rounds,), _ = Adjuster(TWO, time_unit, *CALIBRATED).call(0, machine, work)
     assert function is spin
     assert isinstance(rounds, int)
-    assert abs(rounds - wait * CALIBRATIONS[machine].per_second) <= 0.5 + 1e-9 * rounds
+    assert abs(rounds - seconds * CALIBRATIONS[machine].per_second) <= 0.5 + 1e-9 * rounds
 
 
 def test_machines_of_a_group_are_each_their_own() -> None:
@@ -68,8 +61,6 @@ def test_machines_of_a_group_are_each_their_own() -> None:
         (lambda: Adjuster(TWO, 1).call(0, -1, 1.0), "there are 2 classes and 3 machines"),
         (lambda: Adjuster(TWO, 1).call(0, 0, -1.0), "work is -1"),
         (lambda: Adjuster(TWO, 1).call(0, 0, float("nan")), "work is nan"),
-        (lambda: Adjuster(TWO, 1).call(0, 0, 1.0, 0.0), "availability is 0"),
-        (lambda: Adjuster(TWO, 1).call(0, 0, 1.0, 1.1), "availability is 1.1"),
         (lambda: Adjuster(TWO, 0), "the time unit is 0 seconds"),
         (lambda: Adjuster(TWO, 1, "sing"), "'sing'; expected wait or spin"),
         (lambda: Adjuster(TWO, 1, "spin"), "0 calibrations for 3 machines"),
@@ -95,12 +86,12 @@ def test_real_rates_and_what_is_too_fast() -> None:
     ]
 
 
-def test_the_loop_needs_nothing_of_the_package_where_it_runs() -> None:
+def test_jobs_need_nothing_of_the_package_where_they_run() -> None:
     carry_along()
-    call = cloudpickle.dumps((spin, (3,), {}))
+    calls = cloudpickle.dumps([(wait, (0.001,), {}), (spin, (3,), {})])
     code = (
         "import pickle, sys; sys.modules['gridwright'] = None; sys.modules['numpy'] = None;"
-        f"f, a, k = pickle.loads({call!r}); print(f(*a, **k))"
+        f"print([f(*a, **k) for f, a, k in pickle.loads({calls!r})][1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) == spin(3) != spin(2)

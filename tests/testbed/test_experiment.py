@@ -78,7 +78,7 @@ def test_what_is_wrong_is_told_in_one_line(line: str, wrong: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("parts", "wrong"),
     [
-        ({"system": "2.B", "policy": "mm"}, "a testbed runs push, pull and peer policies"),
+        ({"system": "4.A", "policy": "mm"}, "mm is a batch policy"),
         ({"system": "2.B", "policy": "lpas_dec"}, "2.B has no arrivals at machines"),
         ({"system": "4.A", "policy": "lpas"}, "lpas is a push policy"),
         ({"system": "4.A", "policy": "mct_dec", "on": "tcp://a:1"}, "run on this computer"),
@@ -162,3 +162,16 @@ def test_changes_replace_old_keys_of_a_file(
     file.write_text(f'system = "2.B"\npolicy = "fcfs"\nduration = 10\n{words}\n')
     with pytest.warns(FutureWarning, match="keywords executor and address of an experiment"):
         assert Experiment.from_file(file, **changes).on == on
+
+
+def test_an_experiment_leaves_a_time_out_to_its_policy(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from gridwright import pull\n\n"
+        '@pull(on_timeout="duplicate")\n'
+        "def mine(machine, view):\n"
+        "    return 0 if view.classes[0].waiting > 0 else -1\n"
+    )
+    words = {"system": "MGST.HiHi:1", "policy": str(tmp_path / "mine.py"), "timeout": 3}
+    assert Experiment(**words).settings().on_timeout == "duplicate"
+    assert Experiment(**words, on_timeout="wait").settings().on_timeout == "wait"
+    assert Experiment(**{**words, "policy": "fcfs"}).settings().on_timeout == "resubmit"

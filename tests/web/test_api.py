@@ -195,6 +195,19 @@ def test_a_policy_that_was_pasted_cannot_be_run_elsewhere(api: Any) -> None:
     assert "another process" in detail
 
 
+def test_a_run_under_pasted_code(api: Any) -> None:
+    code = PASTED.replace("return task_class", "return 0")
+    body = {"system": SMALL, "time_unit": 0.02, "duration": 10, "code": code}
+    run = api.post("/runs", body, 202)["run"]
+    done = until(lambda: (found := api.get(f"/runs/{run}"))["state"] == "done" and found)
+    assert (done["policy"], done["finished"] > 0) == ("mine", True)
+    both = code + "\n@push\ndef other(task_class, view):\n    return 0\n"
+    assert "2 policies, mine, other" in api.post("/runs", {**body, "code": both}, 422)["detail"]
+    assert "line 5" in api.post("/runs", {**body, "code": code[:-3] + ")"}, 422)["detail"]
+    api.token = ""
+    assert "with the token" in api.post("/runs", body, 403)["detail"]
+
+
 def test_numbers_of_any_size_are_refused(api: Any) -> None:
     text = f"arrivals = [1]\nrates = [[1]]\nx = 0x{'f' * 5000}"
     assert "20000 bits" in api.post("/systems/read", {"text": text}, 422)["detail"]

@@ -75,6 +75,14 @@ def test_failure_periods(api: Any) -> None:
     long = {**WHOLE, "duration": 2000}
     drawn = api.post("/experiments/failures", {"definition": long})
     assert all(10 < each["up"] < 40 for each in drawn["machines"].values())
+    means = {"machine": "2", "mean_uptime": 5, "mean_repair": 1}
+    one = api.post("/experiments/failures", {"definition": long, **means})["machines"]
+    assert one["1"] == found["machines"]["1"], "those of the other machines stay"
+    assert 4 < one["2"]["up"] < 6.3
+    assert 0.8 < one["2"]["down"] < 1.25
+    wrong = api.post("/experiments/failures", {"definition": long, **means, "machine": "9"}, 422)
+    assert "no machine '9'" in wrong["detail"]
+    api.post("/experiments/failures", {"definition": long, **means, "mean_uptime": 1e-9}, 422)
     never = {"definition": {"system": TWO, "policy": "mct"}}
     assert "machines never fail" in api.post("/experiments/failures", never, 422)["detail"]
     often = {"mean_uptime": 1e-20, "mean_repair": 1e-20}

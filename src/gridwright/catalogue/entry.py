@@ -153,7 +153,7 @@ def experiment_names() -> tuple[str, ...]:
     """List the experiments by name: those of the MGST testbed in their order, then the others.
 
     >>> experiment_names()[0], experiment_names()[-1]
-    ('MGST-1', '4.A')
+    ('MGST-1', 'Wisnesky')
     """
 
     def order(name: str) -> tuple[float, str]:

@@ -113,7 +113,7 @@ def _write_contest(found: experiments.Contest, path: Path) -> None:
     for bout in found.bouts:
         row: list[object] = [bout.system.name, bout.load, bout.verdict]
         for result in bout.comparison.results:
-            row += [*result.mean_number, result.stable]
+            row += [*result.figure(result.holding), result.stable]
         rows.append(row)
     write_rows(path, header, rows)
 
@@ -178,13 +178,15 @@ def optimum(
 
 def _show_optimum(found: experiments.Optimum) -> None:
     out = console()
-    out.print(f"[bold]{escape(found.system.name)}[/bold]: least mean number in system\n")
+    word = experiments.in_words(found.holding)
+    out.print(f"[bold]{escape(found.system.name)}[/bold]: least {word}\n")
     rows = (
         ("any policy at all", *_best(found.preemptive), "may interrupt and move tasks"),
         ("pull and push", *_best(found.pull), "a task ends on the machine it starts on"),
         ("lower bound", f"{found.bound:.4g}", "", "from prices alone"),
     )
-    show(("", ">mean number", ">error", ""), rows)
+    column = f">{found.holding.replace('_', ' ')}"
+    show(("", column, ">error", ""), rows)
     if not found.policies:
         return
     against = "pull and push" if found.pull else "any policy" if found.preemptive else "the bound"
@@ -193,12 +195,12 @@ def _show_optimum(found: experiments.Optimum) -> None:
     for each in found.policies:
         stable = each.result.stable
         gap = f"{100 * each.gap:.1f} %" if stable else each.result.stability.word
-        gaps.append((str(each.result.policy), str(each.mean_number), gap))
-    show(("policy", ">mean number", ">gap"), gaps)
+        gaps.append((str(each.result.policy), str(each.mean_cost), gap))
+    show(("policy", column, ">gap"), gaps)
 
 
 def _best(best: experiments.Best | None) -> tuple[str, str]:
-    return ("too large", "") if best is None else (f"{best.mean_number:.6g}", f"{best.error:.1g}")
+    return ("too large", "") if best is None else (f"{best.mean_cost:.6g}", f"{best.error:.1g}")
 
 
 @app.command()

@@ -21,14 +21,13 @@ def run(
         str | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="A name of the catalogue, MGST-1 to MGST-12 or 4.A, or an experiment file's path.",
+            help="MGST-1 to MGST-12, 4.A, Smith, Wisnesky, or the path of an experiment file.",
         ),
     ] = None,
     policy: Annotated[
         str | None,
         policy_option(
-            "A push, pull or peer policy, by name or by the path of a file, instead of that of the "
-            "experiment."
+            "A policy, by name or by the path of a file, instead of that of the experiment."
         ),
     ] = None,
     on: options.RunOn = None,
@@ -46,6 +45,14 @@ def run(
     ] = None,
     resume: Annotated[
         str | None, option("Continue a run that was stopped, by its number.", "RUN")
+    ] = None,
+    failures_of: Annotated[
+        list[str] | None,
+        option(
+            "Draw the failures of one machine again, with a mean up-time and a mean repair time "
+            "of its own, in time units; may be repeated.",
+            "MACHINE=UPTIME/REPAIR",
+        ),
     ] = None,
     save_jobs: Annotated[
         Path | None, path_option("Write the job list as CSV and run nothing.")
@@ -68,15 +75,33 @@ def run(
         policy=policy, time_unit=time_unit, duration=duration, seed=seed, corrections=corrections
     )
     if resume is not None:
-        if given or save_jobs or save_failures:
+        if given or failures_of or save_jobs or save_failures:
             raise model.InputError("--resume can be combined only with --json and --no-expect")
         conduct_and_show(testbed.Run.find(resume), {}, json=json, expect=expect)
         return
     chosen = testbed.Experiment.find(str(experiment), **given)
+    for word in failures_of or ():
+        chosen = chosen.with_failures_of(*_means(word))
     if save_jobs or save_failures:
         _save(chosen, save_jobs, save_failures, json=json)
     else:
         conduct_and_show(chosen, {}, json=json, expect=expect)
+
+
+def _means(word: str) -> tuple[str, float, float]:
+    """Parse a value of ``--failures-of``.
+
+    >>> _means("big/1=50/2")
+    ('big/1', 50.0, 2.0)
+    """
+    machine, _, times = word.rpartition("=")
+    try:
+        up, repair = map(float, times.split("/"))
+    except ValueError:
+        raise model.InputError(
+            f"--failures-of {word}: expected MACHINE=UPTIME/REPAIR, for example 2=50/2"
+        ) from None
+    return machine, up, repair
 
 
 def given_options(**options: Any) -> dict[str, Any]:
@@ -161,7 +186,7 @@ def _live(run: testbed.Run) -> Iterator[Callable[[Any], None]]:
         yield lambda shown: live.update(_picture(run, shown))
 
 
-def _picture(run: testbed.Run, shown: grid.Mapper | testbed.PeerConduct) -> Any:
+def _picture(run: testbed.Run, shown: Any) -> Any:
     """Return the present state of a run: jobs, classes and machines."""
     from rich.console import Group
     from rich.text import Text
@@ -173,8 +198,23 @@ def _picture(run: testbed.Run, shown: grid.Mapper | testbed.PeerConduct) -> Any:
         f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
         f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
     )
-    tables = _peers(shown) if isinstance(shown, testbed.PeerConduct) else _mapped(shown)
+    if isinstance(shown, testbed.PeerConduct):
+        tables = _peers(shown)
+    elif isinstance(shown, testbed.LoopConduct):
+        tables = _looped(shown)
+    else:
+        tables = _mapped(shown)
     return Group(head, *tables)
+
+
+def _looped(conduct: testbed.LoopConduct) -> list[Any]:
+    """Return the machines of a batch or chain system, and what each runs."""
+    tasks = {machine: str(attempt.task) for machine, attempt in conduct.running.items()}
+    rows = [
+        (name, "up" if conduct.up[j] else "down", tasks.get(j, ""))
+        for j, name in enumerate(conduct.names)
+    ]
+    return [table(("machine", "state", ">job"), rows)]
 
 
 def _peers(conduct: testbed.PeerConduct) -> list[Any]:
@@ -226,6 +266,14 @@ def show_report(found: testbed.Report) -> None:
     )
     if found.statistics.messages:
         _show_messages(found)
+    if found.statistics.outcome:
+        run_and_twin = [found.statistics.outcome, found.twin.outcome]
+        rows = [
+            (name.replace("_", " "), *(f"{each[name]:g}" for each in run_and_twin))
+            for name in found.twin.outcome
+        ]
+        print()
+        show(("", ">run", ">twin"), rows)
     print()
     _show_responses(found)
     print()

@@ -32,12 +32,12 @@ class Bout(NamedTuple):
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """The mean number in system of every policy."""
-        return np.array([result.mean_number.mean for result in self.comparison.results])
+        """The mean number in system of every policy, or its mean cost if the system has costs."""
+        return np.array([result.figure(result.holding).mean for result in self.comparison.results])
 
     @property
     def against_best(self) -> Difference | None:
-        """The mean number in system of the best stable rival, minus that of the first policy.
+        """The mean number, or cost, of the best stable rival, minus that of the first policy.
 
         None where the first or all of the others are unstable or undecided. Undecided ones do not
         count here; the verdict counts them.
@@ -46,8 +46,8 @@ class Bout(NamedTuple):
         ranked = [result for result in others if result.stable]
         if not (first.stable and ranked):
             return None
-        best = min(ranked, key=lambda result: result.mean_number.mean)
-        return difference(first, best, "mean_number")
+        best = min(ranked, key=lambda result: result.figure(result.holding).mean)
+        return difference(first, best, first.holding)
 
     @property
     def verdict(self) -> str:
@@ -64,7 +64,7 @@ class Bout(NamedTuple):
         if not first.stable:
             beaten = first.stable is False and any(other.stable for other in others)
             return "worse" if beaten else "unranked"
-        if any(may_be_better(other, first, "mean_number") for other in others):
+        if any(may_be_better(other, first, first.holding) for other in others):
             return "unranked"
         return "same" if found is not None and found.winner is None else "better"
 
@@ -149,8 +149,8 @@ class Contest(Tabular):
                     "load": bout.load,
                     "verdict": bout.verdict,
                     "stable": [result.stable for result in bout.comparison.results],
-                    "mean_number": [
-                        result.mean_number.as_json() for result in bout.comparison.results
+                    (first := bout.comparison.results[0]).holding: [
+                        result.figure(first.holding).as_json() for result in bout.comparison.results
                     ],
                 }
                 for bout in self.bouts

@@ -1,8 +1,8 @@
 """Optimal control of small systems with exponential times: policy iteration.
 
-A model has states numbered from 0, the empty system; a cost rate in every state (the tasks there);
-and, given a choice of actions, rates from state to state. Times between events are exponential, so
-the mean cost is that of a Markov chain.
+A model has states numbered from 0, the empty system; in every state a cost per time unit, that of
+the tasks there; and, given a choice of actions, rates from state to state. Times between events are
+exponential, so the mean cost is that of a Markov chain.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ class Preemptive:
     class has more machines than tasks.
     """
 
-    def __init__(self, arrivals: Floats, rates: Floats, most: int) -> None:
+    def __init__(self, arrivals: Floats, rates: Floats, most: int, costs: Floats) -> None:
         classes, machines = rates.shape
         self.arrivals, self.queues = arrivals, Queues(classes, most)
-        self.cost = self.queues.counts.sum(axis=0).astype(float)
+        self.cost = costs @ self.queues.counts
         self.serving = np.array(list(product(range(-1, classes), repeat=machines)))
         """[action, machine]: a class, or −1."""
         self.on = self.serving[:, :, None] == np.arange(classes)
@@ -194,15 +194,15 @@ class Pull:
     machines have decided; they decide in their order, after every event.
     """
 
-    def __init__(self, arrivals: Floats, rates: Floats, most: int) -> None:
+    def __init__(self, arrivals: Floats, rates: Floats, most: int, costs: Floats) -> None:
         classes, machines = rates.shape
         self.arrivals, self.rates, self.queues = arrivals, rates, Queues(classes, most)
         self.serving = np.array(list(product(range(-1, classes), repeat=machines)))
         """[pattern, machine]: a class, or −1."""
         self.step = (classes + 1) ** np.arange(machines - 1, -1, -1)
         """[machine]: how far the pattern's number goes up when it takes the next class."""
-        waiting = self.queues.counts.sum(axis=0)
-        self.cost = (waiting[:, None] + (self.serving >= 0).sum(axis=1)).ravel().astype(float)
+        served = np.append(costs, 0.0)[self.serving].sum(axis=1)  # −1 is the last: no task
+        self.cost = ((costs @ self.queues.counts)[:, None] + served).ravel()
         self.shape = (len(self.queues), len(self.serving))
 
     def first(self, good: Floats) -> Any:

@@ -35,32 +35,42 @@ WARMUP = 0.1
 
 
 class Best(NamedTuple):
-    """The least mean number in system, on a state space with room for so many tasks."""
+    """The least mean cost, on a state space with room for so many tasks."""
 
-    mean_number: float
+    mean_cost: float
     """Never above the true one: tasks that find no room are turned away."""
     error: float
     """An estimate of what is missing: with more room the value rises less and less; further rises
     are extrapolated from the last two."""
     tasks: int
 
+    @property
+    def mean_number(self) -> float:
+        """The mean number in system: it is the mean cost where every task costs 1."""
+        return self.mean_cost
+
 
 class Gap(NamedTuple):
-    """How much more a policy has in the system than the least possible."""
+    """How much more a policy costs than the least possible."""
 
     result: Result
     gap: float
-    """Share by which the mean number is above the least; NaN if it is unstable or undecided."""
+    """Share by which the mean cost is above the least; NaN if it is unstable or undecided."""
 
     @property
     def mean_number(self) -> Estimate:
         """The simulated mean number in system."""
         return self.result.mean_number
 
+    @property
+    def mean_cost(self) -> Estimate:
+        """The simulated mean cost: the mean number in system where every task costs 1."""
+        return self.result.figure(self.result.holding)
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum(Tabular):
-    """The least mean numbers in system that policies can have."""
+    """The least mean costs that policies can have: mean numbers in system if every task costs 1."""
 
     system: System
     preemptive: Best | None
@@ -78,14 +88,14 @@ class Optimum(Tabular):
     def least(self) -> float:
         """The value that policies are compared with: the sharpest that could be computed."""
         best = self.pull or self.preemptive
-        return best.mean_number if best else self.bound
+        return best.mean_cost if best else self.bound
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each policy; the gap is the share above the least mean number."""
+        """Return one row for each policy; the gap is the share above the least mean cost."""
         return [
             {
                 "policy": str(each.result.policy),
-                "mean_number": each.mean_number,
+                each.result.holding: each.mean_cost,
                 "stable": each.result.stable,
                 "gap": each.gap,
             }
@@ -96,13 +106,19 @@ class Optimum(Tabular):
         """Return it as ``--json`` prints it."""
         return {
             "system": self.system.name,
-            "preemptive": self.preemptive and self.preemptive._asdict(),
-            "pull": self.pull and self.pull._asdict(),
+            "preemptive": self.preemptive and self._words(self.preemptive),
+            "pull": self.pull and self._words(self.pull),
             "bound": self.bound,
-            "policies": [
-                {**row, "mean_number": row["mean_number"].as_json()} for row in self.rows()
-            ],
+            "policies": [{**row, self.holding: row[self.holding].as_json()} for row in self.rows()],
         }
+
+    @property
+    def holding(self) -> str:
+        """The figure that is least: the mean cost if the system has costs, else the mean number."""
+        return "mean_cost" if self.system.has_costs else "mean_number"
+
+    def _words(self, best: Best) -> dict[str, Any]:
+        return {self.holding: best.mean_cost, "error": best.error, "tasks": best.tasks}
 
 
 def optimum(
@@ -116,7 +132,9 @@ def optimum(
     on: str | None = None,
     progress: Callable[[str, float], None] = lambda doing, done: None,
 ) -> Optimum:
-    """Compute the least mean number in system, and simulate policies to see how far they are.
+    """Compute the least mean cost, and simulate policies to see how far they are.
+
+    The cost is the number in system, unless the classes of the system have costs.
 
     Tasks must arrive and run with exponential times, on machines that do not fail. Where there are
     too many states only the lower bound is computed.
@@ -173,7 +191,7 @@ def optimum(
         result = simulate(
             system, policy, horizon, replications, seed, warmup=WARMUP * horizon, on=on
         )
-        above = result.mean_number.mean / found.least - 1
+        above = result.figure(result.holding).mean / found.least - 1
         gaps.append(Gap(result, above if result.stable else np.nan))
     return replace(found, policies=tuple(gaps))
 
@@ -211,18 +229,18 @@ def _best(
     model: Any = None
     actions: Any = None
     while patterns <= MOST_PATTERNS and comb(tasks + classes, classes) * each <= MOST_STATES:
-        larger = kind(arrivals, rates, tasks)
+        larger = kind(arrivals, rates, tasks, system.holding_costs)
         start = larger.first(good) if model is None else larger.extend(actions, model.queues)
         try:
             mean, actions = solve(larger, start, 0.1 * accuracy)
         except UnsolvedError:
             break
-        before, rise = rise, max(mean - found.mean_number, 0.0) if found else np.inf
+        before, rise = rise, max(mean - found.mean_cost, 0.0) if found else np.inf
         model, found = larger, Best(mean, _missing(before, rise), tasks)
         if found.error <= accuracy * mean:
             break
         tasks += -(-tasks // 2)
-    if found is None or found.error > USELESS * found.mean_number:
+    if found is None or found.error > USELESS * found.mean_cost:
         return None, None
     return found, (model, actions)
 
@@ -255,15 +273,15 @@ def optimal(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -
 
 
 def lower_bound(system: System) -> float:
-    """Return a lower bound on the mean number in system of any policy, for exponential times.
+    """Return a lower bound on the mean cost of any policy, for exponential times.
 
     Give every class a price y ≥ 0 with Σ y × arrivals = 1. A machine finishes at most z = max y ×
     rate of priced tasks a time unit, all of them together at most Z. Let V be the priced number of
     tasks in the system. In the long run V² stays the same on average, so what arrivals add to it
     equals what finished tasks take away: E[V × (rate of finishing)] = E[V] + Σ arrivals × y². As
     the rate of finishing is at most Z, E[V] ≥ Σ arrivals × y² / (Z − 1). Also, every class has at
-    least its work at its fastest machine in the system: arrivals / max rate. The number in system
-    is then least if whatever V needs beyond that is of the class with the highest price.
+    least its work at its fastest machine in the system: arrivals / max rate. The cost is then least
+    if whatever V needs beyond that is of the class with the highest price per cost.
 
     Any prices give a valid bound; those of the allocation LP make Z as small as can be. The
     classes that do not limit the capacity have a bound of their own, as if they had all machines
@@ -282,7 +300,8 @@ def lower_bound(system: System) -> float:
         priced = (arrivals * prices**2).sum() / (most - 1) if most > 1 else np.inf
         served = arrivals[limiting] / rates[limiting].max(axis=1)
         missing = max(priced - prices[limiting] @ served, 0.0)
-        total += served.sum() + missing / prices.max()
+        costs = system.holding_costs[limiting]
+        total += costs @ served + missing * (costs / prices[limiting]).min()
         left &= ~limiting
     return float(total)
 

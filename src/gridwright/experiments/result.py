@@ -19,7 +19,7 @@ PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Percentiles of the response, and their shares."""
 WITHIN = "within "
 """How the names of shares of tasks begin that respond within a time."""
-GROWING = ("mean_number", "mean_response", *PERCENTILES)
+GROWING = ("mean_number", "mean_cost", "mean_response", *PERCENTILES)
 """Figures that grow with the horizon if a policy is unstable."""
 WHOLE = ("mean_number", "mean_response", "mean_waiting", "mean_queueing")
 """The figures of all tasks that every kind of system has."""
@@ -61,6 +61,11 @@ class Result(Tabular):
     def mean_number(self) -> Estimate:
         """The time-average number of tasks in the system."""
         return estimate(self.values("mean_number"))
+
+    @property
+    def holding(self) -> str:
+        """The figure of what is in the system: the mean cost if it has costs, else the number."""
+        return "mean_cost" if self.system.has_costs else "mean_number"
 
     @cached_property
     def mean_response(self) -> Estimate:
@@ -131,6 +136,8 @@ class Result(Tabular):
             return self._stack("mean_number")
         if name == "mean_response":
             return self._over_tasks("response")
+        if name == "mean_cost":
+            return self._stack("class_number") @ self.system.holding_costs
         if name in self.tails:
             return self._tail(name)
         return np.array([r.more[name] for r in self.replications], dtype=float)
@@ -343,7 +350,11 @@ def in_words(name: str) -> str:
     >>> in_words("mean_response"), in_words("on_time")
     ('mean response time', 'on time')
     """
-    known = {"mean_number": "mean number in system", "mean_response": "mean response time"}
+    known = {
+        "mean_number": "mean number in system",
+        "mean_response": "mean response time",
+        "mean_cost": "mean cost per time unit",
+    }
     return known.get(name, name.replace("_", " "))
 
 

@@ -21,7 +21,12 @@ COUNTS_ITSELF = ("kpb_dec",)
 class PeerResult(Result):
     """The result of a peer policy: messages, and how much machines know of each other."""
 
-    further = ("messages_per_task", "like_for_like", "view_age", "disagreement")
+    further: ClassVar[tuple[str, ...]] = (
+        "messages_per_task",
+        "like_for_like",
+        "view_age",
+        "disagreement",
+    )
 
     def values(self, name: str) -> Floats:
         """Return a figure by its name, one value a replication.
@@ -45,6 +50,20 @@ class PeerResult(Result):
     def information(self) -> Estimate:
         """The mean number of other machines asked about their state per arrival."""
         return estimate(self.values("like_for_like") / 2)
+
+
+class CostResult(Result):
+    """The result of a push or pull policy on a system with costs: it is compared by its cost."""
+
+    further = ("mean_cost",)
+    criteria = ("mean_response", "mean_cost")
+
+
+class PeerCostResult(PeerResult):
+    """The result of a peer policy on a system with costs."""
+
+    further = ("mean_cost", *PeerResult.further)
+    criteria = ("mean_response", "mean_cost")
 
 
 BY_CLASS = ("on_time", "late", "discarded")
@@ -171,10 +190,20 @@ class ChainResult(Result):
         return {**super().as_json(), "customers": customers, "adequate": self.adequate}
 
 
+def central_result(system: System, policy: Policy, *rest: Any) -> Result:
+    """Make the result of a push or pull policy."""
+    return (CostResult if system.has_costs else Result)(system, policy, *rest)
+
+
+def peer_result(system: System, policy: Policy, *rest: Any) -> PeerResult:
+    """Make the result of a peer policy."""
+    return (PeerCostResult if system.has_costs else PeerResult)(system, policy, *rest)
+
+
 RESULTS: dict[Kind, Callable[..., Result]] = {
-    PUSH: Result,
-    PULL: Result,
-    PEER: PeerResult,
+    PUSH: central_result,
+    PULL: central_result,
+    PEER: peer_result,
     BATCH: batch_result,
     CHAIN: ChainResult,
 }

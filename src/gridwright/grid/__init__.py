@@ -12,7 +12,7 @@ from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, 
 from .mapper import Mapper
 from .progress import here
 from .remote import MachineState, away_times, find_running, machine_states, request
-from .settings import Corrections, Settings, corrections_of
+from .settings import Corrections, Settings, corrections_of, on_timeout_of
 
 __all__ = [
     "Book",
@@ -41,6 +41,7 @@ __all__ = [
     "here",
     "job_page",
     "machine_states",
+    "on_timeout_of",
     "queues",
     "request",
     "statistics",

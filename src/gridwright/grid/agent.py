@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
 from threading import Event, Thread
 from typing import Any, NamedTuple, Self
@@ -57,24 +57,27 @@ def forecast(
 class Agent:
     """A thread that reports a computer's CPU availability, as measured and as predicted.
 
-    In this thread, ``tell`` is called with the measured share and the share predicted for each
-    machine, and ``own`` for the pids of the grid's processes. Their descendants are the grid's too,
-    except for processes of a load. ``history`` is by default this computer's file.
+    In this thread, ``tell`` is called with the measured and the predicted share of each machine,
+    and ``own`` for the pids of the grid's processes. Their descendants are the grid's too, except
+    for processes of a load. ``shares`` returns which share of the time each machine ran, if some
+    were made slower. ``history``, by default this computer's file, has the computer's own share.
     """
 
     def __init__(
         self,
-        tell: Callable[[float, list[float]], object],
+        tell: Callable[[list[float], list[float]], object],
         resolution: float,
         own: Callable[[], Collection[int]],
         *,
         prediction: Any = "weekly",
         machines: int = 1,
+        shares: Callable[[], Sequence[float]] | None = None,
         history: History | None = None,
     ) -> None:
         self.tell, self.resolution, self.own = tell, resolution, own
         self.predictions = predictions_of(prediction, machines)
         self._since = [time.monotonic()] * machines
+        self.shares = shares or (lambda: [1.0] * machines)
         self.history = history or History()
         self.trouble = ""
         """Why readings are not stored, or an empty text."""
@@ -113,12 +116,14 @@ class Agent:
             ways = list(zip(self.predictions, self._since, strict=True))
             past = self._keep(each, {way.intervals for way, _ in ways})
             now = time.monotonic()
+            shares = self.shares()
+            measured = [each.share * share for share in shares]
             predicted = [
-                way.predict(past.get(way.intervals, {}), each.share, now - since)
-                for way, since in ways
+                way.predict(_times(share, past.get(way.intervals, {})), found, now - since)
+                for (way, since), share, found in zip(ways, shares, measured, strict=True)
             ]
             if not self._stop.is_set():
-                self.tell(each.share, predicted)
+                self.tell(measured, predicted)
 
     def _keep(
         self, measurement: Measurement, intervals: Collection[int]
@@ -132,6 +137,11 @@ class Agent:
         except InputError as error:
             self.trouble = str(error)
         return past
+
+
+def _times(share: float, past: Mapping[int, float]) -> dict[int, float]:
+    """Return what a machine would have had in earlier weeks with a share of its computer."""
+    return {week: share * each for week, each in past.items()}
 
 
 LOAD = "gw-load"

@@ -48,6 +48,8 @@ class Beliefs:
         """The last predicted availability of each machine."""
         self.imposed: dict[int, float] = {}
         """Availabilities that an operator has set."""
+        self.first = book.machines["availability"].copy()
+        """The availabilities that were assumed at first."""
         self.only: dict[int, str] = {}
         """The machines of classes that only the slots of one can run."""
         self._load = float("nan")
@@ -153,7 +155,8 @@ class Beliefs:
 
     def _share(self, machine: int, now: float) -> list[Instruction]:
         known = self.availability(machine)
-        share = 1.0 if known is None else known
+        first = float(self.first[machine]) if machine < len(self.first) else 1.0
+        share = first if known is None else known
         if abs(share - float(self.book.machines[machine].availability)) < CHANGE:
             return []
         shares = self.book.machines["availability"].copy()

@@ -20,6 +20,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "changed": ("what", "task_class", "value"),
     "down": ("why",),
     "failure": ("period",),
+    "finished": ("known",),
     "lost": ("why",),
     "nobody": ("task_class",),
     "plan": ("number", "shares"),
@@ -27,13 +28,16 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "rates": ("rates",),
     "run paused": ("clock",),
     "run resumed": ("clock",),
+    "started": ("length",),
     "timed out": ("then",),
 }
 """The named fields that events of a kind may have; other kinds have none.
 
 ``clock`` is the time of day in seconds since 1970, ``rates`` and ``shares`` are [class, machine],
 ``then`` is what was done about a job that timed out. ``changed`` are rates of a machine that
-decides for itself: ``what`` has become ``value``, a factor of the first rate or an availability.
+decides for itself: ``what`` has become ``value``, a factor of the first rate or an availability. Of
+batches and chains, ``length`` is how long a task should take, and ``known`` is how far the loop had
+come when it learnt of an end.
 """
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 

@@ -31,7 +31,7 @@ from .mapper import Mapper
 from .operators import OperatedGrid, Operators
 from .ownership import home
 from .progress import show_progress
-from .settings import Corrections, Settings, corrections_of
+from .settings import Corrections, Settings, corrections_of, on_timeout_of
 from .slots import Slots, any_slot, hosts_of
 from .submitter import CHUNK, Call, Chosen, Sent, Submitter
 from .turn import Receipt, Submission, patiently
@@ -82,9 +82,9 @@ class Grid(OperatedGrid, Submitter):
         A job also times out when it takes this many times its expected duration; 0: never. Each
         time-out doubles this limit of the job.
     on_timeout
-        What to do then. ``fail``: stop the job, which fails; if it has not started, try it again.
-        ``resubmit``: stop it and try it again. ``duplicate``: let it run, start a copy elsewhere,
-        and take the first answer. ``wait``: let it run.
+        What to do then; by default what the policy says, else ``fail``: stop the job, which fails;
+        if it has not started, try it again. ``resubmit``: stop it and try it again. ``duplicate``:
+        let it run, start a copy elsewhere, and take the first answer. ``wait``: let it run.
     retries
         How often a job is tried again after its process died or it timed out. After the last
         attempt its future raises `JobLostError`. A job whose machine an operator took away, or
@@ -122,7 +122,7 @@ class Grid(OperatedGrid, Submitter):
         journal: str | Path | None = None,
         timeout: float | Mapping[str, float] = 0.0,
         timeout_factor: float = 0.0,
-        on_timeout: str = "fail",
+        on_timeout: str | None = None,
         retries: int = 2,
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
@@ -137,7 +137,7 @@ class Grid(OperatedGrid, Submitter):
             timeout=timeout_factor,
             seconds=0.0 if isinstance(timeout, Mapping) else timeout,
             class_seconds=dict(timeout) if isinstance(timeout, Mapping) else {},
-            on_timeout=on_timeout,
+            on_timeout=on_timeout_of(on_timeout, chosen, "fail"),
             corrections=corrections_of(corrections),
             guessed=rates is None,
             resolution=resolution,

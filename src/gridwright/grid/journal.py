@@ -475,6 +475,7 @@ TOLD: dict[str, Any] = {
     "experiment": dict,
     "jobs": dict | list,
     "messages": dict,
+    "outcome": dict,
 }
 """The types of the keys of a description."""
 

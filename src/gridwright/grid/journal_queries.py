@@ -163,6 +163,8 @@ class Statistics(NamedTuple):
     """p [class, machine]: the mean share of the time for a job that is execution."""
     messages: Mapping[str, int] = NO_FIELDS
     """Messages of each kind between machines that decide for themselves."""
+    outcome: Mapping[str, float] = NO_FIELDS
+    """What only batches or chains count, such as tasks on time."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as ``--json`` prints it."""
@@ -179,7 +181,7 @@ class Statistics(NamedTuple):
 
 def statistics(journal: Journal, until: float | None = None) -> Statistics:
     """Compute the statistics of a journal."""
-    about = journal.told("classes", "machines", "ended", "messages")
+    about = journal.told("classes", "machines", "ended", "messages", "outcome")
     if until is None:
         until = about.get("ended") or journal.last()
     groups = [_Group(*row) for row in journal.select(f"{GROUPED} GROUP BY 1, 2, 3")]
@@ -209,6 +211,7 @@ def statistics(journal: Journal, until: float | None = None) -> Statistics:
         rates,
         overhead,
         about.get("messages", {}),
+        about.get("outcome", {}),
     )
 
 

@@ -56,6 +56,9 @@ class Operators:
         """Machines that stay away until they are started or resumed."""
         self.more: dict[str, Callable[[], Awaitable[Any]]] = {}
         """Further requests to this grid as a whole, by name."""
+        self.usual: dict[int, float] = {}
+        """CPU availabilities that are imposed on machines unless an operator imposes others."""
+        self._ends: set[asyncio.Task[None]] = set()
         self._later: dict[tuple[str, int], asyncio.TimerHandle] = {}
 
     def status(self) -> Status:
@@ -189,8 +192,8 @@ class Operators:
 
     @_on_every_slot
     async def impose(self, machine: str, availability: float, period: float) -> bool:
-        """Set the CPU availability that is assumed of a machine, for some time units."""
-        number = self._number(machine)
+        """Give a machine's jobs a share of its CPU for some time units, and let the grid know."""
+        number, executor = self._number(machine), self.mapper.executor
         if not (0 < availability <= 1 and period > 0):
             raise InputError(
                 f"availability {availability:g} for {period:g} time units; "
@@ -201,7 +204,11 @@ class Operators:
         def end() -> None:
             entry = Entry(self.mapper.now(), "availability free", machine=machine)
             self.mapper.call(lambda now: beliefs.impose(number, None, now), entry)
+            task = asyncio.create_task(executor.impose(number, self.usual.get(number, 1.0)))
+            self._ends.add(task)
+            task.add_done_callback(self._ends.discard)
 
+        await executor.impose(number, availability)
         self._after(period, "impose", number, end)
         return await self._tell(
             "availability imposed",
@@ -334,7 +341,7 @@ class OperatedGrid(ABC):
         self._wait_for(self.operators.fail(machine, for_))
 
     def impose(self, machine: str, availability: float, period: float) -> None:
-        """Set the CPU availability that is assumed of a machine, for some seconds."""
+        """Give a machine's jobs a share of its CPU for some seconds, and let the grid know."""
         self._wait_for(self.operators.impose(machine, availability, period))
 
     def predict(self, machine: str, prediction: Any) -> None:

@@ -177,7 +177,7 @@ class Peer:
         self.machines = records(machines, MACHINE)
         self.machines["up"], self.machines["serving"] = True, -1
         self.classes = records(classes, CLASS)
-        self.classes["oldest"] = np.inf
+        self.classes["oldest"], self.classes["cost"] = np.inf, 1.0
         self.nominal, self.rate = np.zeros((classes, machines)), np.zeros((classes, machines))
         self.expected, self.memory = np.zeros((classes, machines)), np.zeros((classes, machines))
         self.assigned = np.zeros((classes, machines), np.int64)

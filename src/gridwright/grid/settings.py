@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -13,8 +13,11 @@ from pydantic import BeforeValidator, Field
 
 from ..model import InputError
 from ..model.record import Count, NonNegative, OneOrList, Positive, Record
+from ..policies import Policy
+from ..policies.kind import ON_TIMEOUT
 
-ON_TIMEOUT = ("resubmit", "wait", "fail", "duplicate")
+OnTimeout = str | Callable[..., str]
+"""One of the words, or the function of a policy that answers one."""
 
 
 class Curve(Record):
@@ -106,6 +109,11 @@ def corrections_of(given: Any) -> Corrections:
     raise InputError(f"corrections is {given!r}; expected true, false or a table")
 
 
+def on_timeout_of(given: str | None, policy: Policy, default: str) -> OnTimeout:
+    """Return what a time-out does: as given, else as the policy says, else by default."""
+    return given or policy.options.get("on_timeout") or default
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of a mapper."""
@@ -116,7 +124,7 @@ class Settings:
     """A job times out when an attempt takes this many seconds; 0: never."""
     class_seconds: Mapping[str, float] = field(default_factory=dict)
     """The same for the jobs of some classes."""
-    on_timeout: str = "resubmit"
+    on_timeout: OnTimeout = "resubmit"
     corrections: Corrections = field(default_factory=Corrections)
     guessed: bool = False
     """Whether the initial rates are only a guess."""
@@ -129,7 +137,7 @@ class Settings:
     until it answers."""
 
     def __post_init__(self) -> None:
-        if self.on_timeout not in ON_TIMEOUT:
+        if not callable(self.on_timeout) and self.on_timeout not in ON_TIMEOUT:
             raise InputError(f"on_timeout is {self.on_timeout!r}; expected {', '.join(ON_TIMEOUT)}")
         limits = [(f"timeout of class {name}", s) for name, s in self.class_seconds.items()]
         for what, value in (

@@ -96,6 +96,7 @@ class GridState:
         share = np.ones(machines) if availability is None else np.asarray(availability, dtype=float)
         self.machines["availability"] = share
         self.classes["arrival"], self.classes["oldest"] = arrivals, np.inf
+        self.classes["cost"] = 1.0
         self.rate: Floats = np.ascontiguousarray(self.nominal * share)
         self.expected: Floats = np.full_like(self.rate, np.inf)
         self.assigned = np.zeros((classes, machines), np.int64)
@@ -131,7 +132,7 @@ class GridState:
         self._shown = None
         self.waiting.append(Line())
         seen = records(1, CLASS)
-        seen["arrival"], seen["oldest"] = arrival, np.inf
+        seen["arrival"], seen["oldest"], seen["cost"] = arrival, np.inf, 1.0
         self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
         self._name_columns()
         self.nominal = np.vstack([self.nominal, rates])

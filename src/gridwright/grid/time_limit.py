@@ -6,6 +6,8 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..model import InputError
+from ..policies.kind import ON_TIMEOUT
 from .event import Entry
 from .job import Job, Send
 from .turn import Turn
@@ -75,11 +77,12 @@ class TimeLimits:
     def exceed(self, overdue: Overdue, turn: Turn) -> None:
         """Note that a job has timed out, and act as the settings say."""
         mapper, sent = self.mapper, overdue.sent
-        book, now, then = mapper.book, mapper.now(), mapper.settings.on_timeout
+        book, now = mapper.book, mapper.now()
         if overdue.is_copy:
             self.stop(sent.job, sent.attempt)
             turn.out += book.copy_timed_out(now, sent.job, sent.attempt) or []
             return
+        then = self._action(sent)
         name = mapper.executor.machines[sent.machine]
         seconds = self._seconds(book.jobs[sent.job]) if sent.job in book.jobs else math.inf
         times = f"{mapper.settings.timeout:g} times what was expected"
@@ -100,6 +103,18 @@ class TimeLimits:
             seconds = self._limit(job) * mapper.unit
             loop, word = asyncio.get_running_loop(), Overdue(sent, is_copy=True)
             self._timers[sent.job, sent.attempt] = loop.call_later(seconds, mapper.hear, word)
+
+    def _action(self, sent: Send) -> str:
+        """Return what to do with a job that has timed out; ask the policy if it has a function."""
+        book, then = self.mapper.book, self.mapper.settings.on_timeout
+        if isinstance(then, str):
+            return then
+        if (job := book.jobs.get(sent.job)) is None:  # it has ended
+            return "wait"
+        answer = then(job.task_class, sent.machine, job.timed_out, book.view())
+        if answer not in ON_TIMEOUT:
+            raise InputError(f"on_timeout answered {answer!r}; expected {', '.join(ON_TIMEOUT)}")
+        return answer
 
     def _limit(self, job: Job) -> float:
         """Return how long a job may take, in time units.

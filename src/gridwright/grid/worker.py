@@ -1,18 +1,14 @@
-"""The process that runs the jobs of a machine, and the guardian that watches it.
+"""The process that runs the jobs of a machine.
 
-It is started as a script with the number of a socket, the pid of the process that starts it, and a
-mark. It forks at once. The child is the worker: it runs one pickled call at a time that comes in on
-the socket. The parent is the guardian: it ends the worker and every process that the jobs have
-started, daemons too, when the worker dies, when the process that started it dies, or on SIGTERM.
-Then it ends in the same way as the worker. It has no lock and no thread in common with the jobs, so
-nothing that a job does can stop it from doing so.
+It is started as a script with the numbers of a socket, of the process that starts it and of a file,
+and a mark. It forks at once. The child is the worker: it runs one pickled call at a time that comes
+in on the socket. The parent is the guardian (``guardian.py``), with which it shares the file.
 
 The module imports little, so that many workers are ready in a moment.
 """
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import io
 import math
@@ -30,10 +26,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .guardian import Pace
 
 LARGEST = 1 << 28
 """The most bytes of a pickled call or result."""
@@ -41,17 +41,13 @@ LARGEST_ERROR = 1 << 23
 """The most bytes of a pickled exception; of a larger one only the text is sent."""
 LONGEST = 1 << 16
 """The most bytes of an error text; the middle of a longer one is left out."""
-LOOK = 1.0
-"""Seconds after which a guardian checks its parent even without a signal."""
-SOON = 0.05
-"""Seconds between checks of a guardian whether all processes are gone."""
-PATIENCE = 5.0
-"""Seconds after which a guardian gives up on processes that it cannot kill."""
 HIGH = 1000
 """The lowest number that the socket gets: jobs that handle low file descriptors miss it."""
-SUBREAPER, PARENT_DEATH = 36, 1
-"""Numbers of options of ``prctl``: adopt orphans; get a signal when the parent dies."""
 SPEAKING = Lock()
+SLICE = 0.05
+"""Seconds after which a job that waits checks how fast its machine is."""
+FOR_JOBS = "gridwright_machine"
+"""The module in a worker whose function ``wait`` jobs may call."""
 
 RUN, BACK, PING, READY, HERE, STARTED, ENDED, RETURNED = range(8)
 """Kinds of frames: a worker receives the first three and sends the others."""
@@ -91,97 +87,26 @@ class Frame(NamedTuple):
 
 def main() -> None:
     """Serve the socket whose number is the first argument."""
-    line, parent, mark = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
-    guard(line, parent)
-    serve(_out_of_reach(line), bytes.fromhex(mark))
+    line, mark = socket.socket(fileno=int(sys.argv[1])), bytes.fromhex(sys.argv[3])
+    guardian, memory = _guardian(), int(sys.argv[4])
+    pace = guardian.Pace.of(memory)
+    os.close(memory)
+    guardian.guard(line, int(sys.argv[2]), pace)
+    for_jobs = ModuleType(FOR_JOBS)
+    for_jobs.wait = partial(wait, pace)  # type: ignore[attr-defined]
+    sys.modules[FOR_JOBS] = for_jobs
+    serve(_out_of_reach(line), mark, pace)
 
 
-# the guardian
+def _guardian() -> Any:
+    """Load the module beside this one: a script belongs to no package."""
+    module = ModuleType("gridwright_guardian")
+    beside = os.path.join(os.path.dirname(__file__), "guardian.py")
+    SourceFileLoader(module.__name__, beside).exec_module(module)
+    return module
 
 
-def guard(line: socket.socket, parent: int) -> None:
-    """Fork. Return in the child; in the parent, watch the child and end with it."""
-    watched = {signal.SIGCHLD, signal.SIGTERM, signal.SIGCONT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
-    _prctl(SUBREAPER, 1)
-    _prctl(PARENT_DEATH, signal.SIGCONT)  # it also wakes a guardian that was stopped
-    own, worker = os.getpid(), os.fork()
-    if worker == 0:
-        os.setpgid(0, 0)
-        _prctl(PARENT_DEATH, signal.SIGKILL)
-        if os.getppid() != own:  # the guardian died before we asked for the signal
-            os._exit(1)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
-        return
-    line.close()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # closing the terminal ends the grid, not us
-    with suppress(OSError):  # the child has done it, or is gone
-        os.setpgid(worker, worker)
-    _watch(worker, parent, watched)
-    _end(_sweep(worker))
-
-
-def _watch(worker: int, parent: int, signals: set[signal.Signals]) -> None:
-    """Return when the worker has died, the parent has died, or SIGTERM has come."""
-    looks = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    while os.getppid() == parent:
-        came = signal.sigtimedwait(signals, LOOK)
-        while (ended := os.waitid(os.P_ALL, 0, looks)) is not None:
-            if ended.si_pid == worker:
-                return  # not reaped yet: its group keeps its number
-            os.waitpid(ended.si_pid, 0)
-        if came is not None and came.si_signo == signal.SIGTERM:
-            return
-
-
-def _sweep(worker: int) -> int:
-    """Kill the worker and its descendants; return the exit code of the worker.
-
-    A process whose parent is dead becomes a child of the guardian, so killing children until there
-    are none left reaches all of them.
-    """
-    with suppress(ProcessLookupError):
-        os.killpg(worker, signal.SIGKILL)  # all at once, so that none can fork first
-    status, end = int(signal.SIGKILL), time.monotonic() + PATIENCE
-    with suppress(ChildProcessError):  # no child is left
-        while time.monotonic() < end:
-            for child in _children():
-                with suppress(ProcessLookupError, PermissionError):  # a process of another user
-                    os.kill(child, signal.SIGKILL)
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                status = ended[1] if ended[0] == worker else status
-            signal.sigtimedwait({signal.SIGCHLD}, SOON)
-    return os.waitstatus_to_exitcode(status)
-
-
-def _children() -> list[int]:
-    with suppress(OSError), open("/proc/thread-self/children", encoding="ascii") as file:
-        return [int(pid) for pid in file.read().split()]
-    return []
-
-
-def _end(code: int) -> None:
-    """Exit in the same way as the worker."""
-    if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with suppress(OSError):  # SIGKILL has no handler
-            signal.signal(-code, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
-        os.kill(os.getpid(), -code)
-    os._exit(code if code > 0 else 0)
-
-
-def _prctl(option: int, value: int) -> None:
-    """Set an attribute of this process, on Linux."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-# the worker
-
-
-def serve(line: socket.socket, mark: bytes) -> None:
+def serve(line: socket.socket, mark: bytes, pace: Pace) -> None:
     """Run calls that come in on a socket until it is closed."""
     own = os.getpid()
     os.register_at_fork(after_in_child=line.close)  # children of jobs must not use it
@@ -194,12 +119,36 @@ def serve(line: socket.socket, mark: bytes) -> None:
         _, job, attempt, _, work, _ = calls.take()
 
         def begin(job: int = job, attempt: int = attempt) -> None:
+            note(pace, working=True)
             say(Frame(STARTED, job, attempt, time.monotonic()))
 
         result, error = call(work, begin)
         if os.getpid() != own:  # the job forked, and the child returned as well
             os._exit(0)
+        note(pace, working=False)
         say(Frame(ENDED, job, attempt, time.monotonic(), result, error.encode()))
+
+
+def note(pace: Pace, *, working: bool) -> None:
+    """Note whether a job uses the processor; on a slow machine, let the guardian look at once."""
+    pace.working = float(working)
+    if pace.share < 1:
+        with suppress(OSError):  # it has ended, and so do we
+            os.kill(os.getppid(), signal.SIGCONT)
+
+
+def wait(pace: Pace, seconds: float) -> None:
+    """Wait for so many seconds of the machine's own time: longer if it is slow now.
+
+    The worker is not stopped meanwhile, because it does nothing.
+    """
+    note(pace, working=False)
+    now = time.monotonic()
+    while seconds > 0:
+        share = pace.share
+        time.sleep(min(seconds / share, SLICE))
+        now, before = time.monotonic(), now
+        seconds -= share * (now - before)
 
 
 def listen(line: socket.socket, mark: bytes, calls: Calls) -> None:

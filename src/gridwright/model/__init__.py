@@ -2,7 +2,15 @@
 
 from . import etc, mode
 from .batch import BatchRun, Deadlines, ExecutionPmf
-from .chain import Customer, Perturbation, RandomTemplates, Template, by_application, scaled_chains
+from .chain import (
+    Customer,
+    Links,
+    Perturbation,
+    RandomTemplates,
+    Template,
+    by_application,
+    scaled_chains,
+)
 from .distribution import (
     Deterministic,
     Distribution,
@@ -58,6 +66,7 @@ __all__ = [
     "JobFailedError",
     "JobLostError",
     "JournalError",
+    "Links",
     "Lognormal",
     "MarkovChain",
     "Perturbation",

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from .error import InputError
 from .mode import CHAINS
-from .record import Array, Count, NonNegative, OneOrList, Positive, Record
+from .record import Array, Count, NonNegative, OneOrList, Positive, PositiveOrInfinite, Record
 
 if TYPE_CHECKING:
     from .system import System
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Times = Annotated[NDArray[np.float64], Array(tuple[tuple[Positive, ...], ...])]
+Times = Annotated[NDArray[np.float64], Array(tuple[tuple[PositiveOrInfinite, ...], ...])]
 
 PLURAL = {"template": "templates", "customer": "customers"}
 """A system file has one ``[[template]]`` for each of the ``templates`` of a system."""
@@ -36,15 +36,25 @@ class Template(Record):
     rate: Positive
     """Jobs per tick."""
     times: Times
-    """Estimated times to compute, in ticks: a row per application, a column per column of nodes."""
+    """Estimated times to compute, in ticks: a row per application, a column per column of nodes;
+    infinite where the nodes cannot run the application."""
     latency: Positive
     """The acceptable time from arrival to finish, in ticks."""
     customer: Name | None = None
+    overlap: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
+    """The share of an application that the next one may overlap: it can start when the rest is
+    done, and cannot end before it."""
 
     @model_validator(mode="after")
     def _has_applications(self) -> Self:
         if self.times.size == 0:
             raise ValueError("times is empty; expected a row for each application")
+        for number, row in enumerate(self.times, start=1):
+            if np.isinf(row).all():
+                raise ValueError(
+                    f"times, row {number} is all infinite; expected a time somewhere: no node can "
+                    "run that application"
+                )
         return self
 
     @property
@@ -141,6 +151,34 @@ class Perturbation(Record):
     uptimes: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
 
 
+class Links(Record):
+    """How long the output of an application takes to another node, in ticks.
+
+    One number, or a matrix [column, column] from the node that has it to the node that needs it.
+    On the same node it takes no time.
+
+    >>> Links(latency=[[1, 5], [5, 1]]).between(2).tolist()
+    [[1.0, 5.0], [5.0, 1.0]]
+    """
+
+    latency: Annotated[
+        Annotated[NonNegative, Tag("\0one")]
+        | Annotated[tuple[tuple[NonNegative, ...], ...], Tag("\0several")],
+        Discriminator(lambda value: "\0several" if isinstance(value, list | tuple) else "\0one"),
+    ]
+
+    def between(self, columns: int) -> NDArray[np.float64]:
+        """Return the latency [column, column]; raise if it has another shape."""
+        if not isinstance(self.latency, tuple):
+            return np.full((columns, columns), self.latency)
+        if len(self.latency) != columns or any(len(row) != columns for row in self.latency):
+            raise ValueError(
+                f"[links] latency has {len(self.latency)} rows; expected a number, or {columns} "
+                f"rows of {columns} numbers, from column to column"
+            )
+        return np.array(self.latency)
+
+
 class ChainTables(Record):
     """The parts of a system that only policies for chains understand."""
 
@@ -148,6 +186,7 @@ class ChainTables(Record):
     random_templates: RandomTemplates | None = None
     customers: tuple[Customer, ...] = ()
     perturbation: Perturbation | None = None
+    links: Links | None = None
     one_at_a_time: Annotated[bool, Field(strict=True)] = False
 
 
@@ -161,7 +200,8 @@ def in_plural(values: Any) -> Any:
 def chain_defaults(values: dict[str, Any]) -> dict[str, Any]:
     """Return the classes, arrivals and rates that follow from templates; empty without any.
 
-    A template is a class, and its rate on a machine is the rate of whole jobs there.
+    A template is a class, and its rate on a machine is the rate of whole jobs there, 0 if the
+    machine cannot run all applications.
     """
     given, drawn = values.get("templates"), values.get("random_templates")
     if not given and drawn is None:
@@ -194,7 +234,7 @@ def _from_templates(templates: list[Template]) -> dict[str, Any]:
 def check_chains(system: Any) -> None:
     """Raise if the parts of a system for chains contradict each other."""
     if system.mode is not CHAINS:
-        for key in ("customers", "perturbation", "one_at_a_time"):
+        for key in ("customers", "perturbation", "links", "one_at_a_time"):
             if getattr(system, key):
                 raise ValueError(f"{key} is for chains; expected templates with it")
         return
@@ -206,6 +246,17 @@ def check_chains(system: Any) -> None:
             raise ValueError(
                 f"template {template.name!r} has times in {columns} columns; expected {first}, "
                 f"as template {system.templates[0].name!r}"
+            )
+    if system.links is not None:
+        system.links.between(len(system.counts))
+    if system.failures is not None and any(each.overlap for each in system.templates):
+        raise ValueError("an overlap of applications is for nodes that do not fail")
+    if system.templates:
+        runs = np.isfinite(np.concatenate([each.times for each in system.templates])).any(axis=0)
+        if not runs.all():
+            raise ValueError(
+                f"the nodes of column {int(np.argmin(runs)) + 1} can run no application; leave "
+                "them out"
             )
     names = [each.name for each in system.customers]
     if len(set(names)) < len(names):

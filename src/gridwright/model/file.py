@@ -125,6 +125,7 @@ def check_fit(system: System) -> None:
     _length("groups", system.groups, columns, "column of rates")
     _length("counts", system.counts, columns, "column of rates")
     _length("slots", system.slots, columns, "column of rates")
+    _length("costs", system.costs, classes, "class")
     _unique("classes", system.classes)
     _unique("groups", system.groups)
     if sum(system.sizes) > MOST_MACHINES:
@@ -132,7 +133,8 @@ def check_fit(system: System) -> None:
         total = f"{sum(system.sizes):,}"
         raise ValueError(f"{what} add up to {total} machines; expected at most {MOST_MACHINES:,}")
     _unique("groups and counts give machines of which the name", system.machines)
-    _everything_runs("rates", system.rates, system.classes)
+    if system.mode is not CHAINS:  # no node needs to run a whole chain
+        _everything_runs("rates", system.rates, system.classes)
     _arrivals_fit("arrivals", system.arrivals, system)
     _fits_machines("availability", system.availability, system)
     for key in ("execution", "interarrival"):

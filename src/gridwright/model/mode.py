@@ -44,6 +44,8 @@ def check(system: System, mode: Mode, asker: str) -> None:
     for other in MODES:
         if other is not mode and (found := other.tables(system)):
             raise InputError(f"{name} has {', '.join(found)}, for {other.policies} only; {asker}")
+    if system.has_costs and mode in (BATCH, CHAINS):
+        raise InputError(f"{name} has costs, for push, pull and decentralised policies; {asker}")
     if lack := mode.missing(system):
         raise InputError(f"{name} has no {lack}; {asker}")
 

@@ -54,6 +54,7 @@ class Core(Record):
     rates: Matrix
     counts: tuple[Count, ...] = ()
     slots: OneOrList[Count] = 1
+    costs: OneOrList[Positive] = 1.0
     availability: tuple[Availability, ...] = ()
     execution: OneOrList[AnyDistribution] = Exponential()
     interarrival: OneOrList[AnyDistribution] = Exponential()
@@ -85,6 +86,8 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     availability
         Share of the CPU in (0, 1] that tasks get, or a Markov chain of shares; one per column or
         one per machine.
+    costs
+        What a task in the system costs per time unit: one number for all classes, or one per class.
     execution, interarrival
         Distributions of the execution times and of the times between arrivals: one for all
         classes, or one per class. Exponential by default.
@@ -100,9 +103,10 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     pmf, deadlines, batch
         For batch policies: the pmfs of the execution times, the deadlines of tasks, and how tasks
         arrive.
-    templates, random_templates, customers, perturbation, one_at_a_time
+    templates, random_templates, customers, perturbation, links, one_at_a_time
         For chains of applications, in place of arrivals and rates: templates, given or drawn; the
-        customers; the errors of the estimates; whether at most one job arrives per tick.
+        customers; the errors of the estimates; how long data takes between nodes; whether at
+        most one job arrives per tick.
 
     Examples
     --------
@@ -125,6 +129,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             groups: Any = (),
             counts: Any = (),
             slots: Any = 1,
+            costs: Any = 1.0,
             availability: Any = (),
             execution: Any = "exponential",
             interarrival: Any = "exponential",
@@ -139,6 +144,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             random_templates: Any = None,
             customers: Any = (),
             perturbation: Any = None,
+            links: Any = None,
             one_at_a_time: bool = False,
         ) -> None: ...
 
@@ -225,6 +231,16 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     def arrival_rates(self) -> Floats:
         """Tasks per time unit of each class, over all machines."""
         return self.arrivals if self.arrivals.ndim == 1 else freeze(self.arrivals.sum(axis=1))
+
+    @cached_property
+    def holding_costs(self) -> Floats:
+        """What a task of each class costs per time unit while it is in the system."""
+        return freeze(np.array(self.per_class(self.costs), dtype=float))
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether tasks cost something other than 1, so that policies are compared by cost."""
+        return bool((self.holding_costs != 1.0).any())
 
     @cached_property
     def column(self) -> NDArray[np.int64]:

@@ -92,11 +92,12 @@ def drawn(task_class: int, view: View, but: int) -> int:
 
 
 def largest_index(machine: int, view: View) -> int:
-    """Return the permitted class with the largest (wait of its oldest task) × rate, or −1."""
+    """Return the permitted class with the largest wait of its oldest × rate × cost, or −1."""
     best, largest = -1, -1.0
     for i in range(len(view.classes)):
         if view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0:
             index = (view.now - view.classes[i].oldest) * view.rate[i, machine]
+            index *= view.classes[i].cost
             if index > largest:
                 best, largest = i, index
     return best

@@ -7,5 +7,5 @@ from .view import View
 
 @pull
 def gcmu(machine: int, view: View) -> int:
-    """Take the class with the largest wait × rate on the machine (Mandelbaum and Stolyar 2004)."""
+    """Take the class with the largest wait × rate × cost there (Mandelbaum and Stolyar 2004)."""
     return largest_index(machine, view)

@@ -42,11 +42,6 @@ class Kind:
         """Whether one scheduler decides about single tasks, as a grid does."""
         return self.mode is mode.CENTRAL
 
-    @property
-    def is_live(self) -> bool:
-        """Whether a testbed runs such policies on real machines."""
-        return self.mode in (mode.CENTRAL, mode.DECENTRALISED)
-
     def __str__(self) -> str:
         return self.name
 
@@ -68,13 +63,21 @@ ASKS = Option(-1)
 """How many permitted machines it asks at most about their state: −1 for all, None if it counts them
 itself."""
 
+ON_TIMEOUT = ("resubmit", "wait", "fail", "duplicate")
+"""What a grid does with a job that takes too long: stop it and send it again, let it run, stop it
+for good, or let it run and start a copy elsewhere."""
+LATE = Option(None)
+"""What a grid does if its user does not say: one of these words, or a function (task_class,
+machine, times, view) that answers one, where ``times`` is how often the job has timed out before;
+None if the policy does not say either."""
+
 PUSH = Kind(
     "push",
     "the scheduler sends each task to a machine when it arrives",
     ("task_class",),
     "a machine that can do it, or -1",
     mode.CENTRAL,
-    {"informed": ASKS},
+    {"informed": ASKS, "on_timeout": LATE},
 )
 PULL = Kind(
     "pull",
@@ -82,7 +85,7 @@ PULL = Kind(
     ("machine",),
     "a class that can do it, or -1",
     mode.CENTRAL,
-    {"idle": Option("longest", IDLE)},
+    {"idle": Option("longest", IDLE), "on_timeout": LATE},
     pulls=True,
 )
 PEER = Kind(

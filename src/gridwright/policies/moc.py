@@ -9,12 +9,13 @@ from .view import BatchView, assign
 
 @batch
 def moc(
-    waiting: Any, view: BatchView, threshold: float = 0.3, top: int = 3, joint: bool = False
+    waiting: Any, view: BatchView, threshold: float = 0.3, top: int = 3, joint: bool = True
 ) -> int:
     """Give each machine the likely on-time tasks, in the order that gets most done on time.
 
     Source: Smith et al., MOC: the best order of up to ``top`` tasks whose chance to be on time is
-    above the threshold. With ``joint``, the tasks that the machine holds must be on time too.
+    above the threshold. A task's chance is that it and all tasks that the machine holds are on
+    time; with ``joint=False``, the marginal variant, only that it is.
     """
     count, machines = 0, len(view.machines)
     for j in range(machines):

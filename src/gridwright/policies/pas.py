@@ -14,7 +14,8 @@ def pas(task_class: int, view: View) -> int:
 
     Source: Gridwright, price affinity.
     """
-    sent = view.memory[0]  # tasks to each machine so far
+    sent = view.memory[0]  # cost per time unit of the tasks sent to each machine so far
+    cost = view.classes[task_class].cost
     best, bound = -1, np.inf
     for j in range(len(view.machines)):
         weight, each = view.plan[task_class, j], view.expected[task_class, j]
@@ -23,10 +24,10 @@ def pas(task_class: int, view: View) -> int:
             # who comes while the machine works waits for this task; who comes during it mostly
             # goes elsewhere, the more so the more machines there are
             behind = (work + each / len(view.machines)) * sent[j]
-            behind = behind / view.now if view.now > 0.0 else 0.0
+            behind = behind / (cost * view.now) if view.now > 0.0 else 0.0
             delay = (work + (1.0 + behind) * each) / weight
             if delay < bound:
                 best, bound = j, delay * (1.0 - ALIKE)
     if best >= 0:
-        sent[best] += 1.0
+        sent[best] += cost
     return best

@@ -8,7 +8,7 @@ from .view import View
 
 @pull(plan=prices, idle="fastest")
 def pas_dg(machine: int, view: View) -> int:
-    """Take the largest wait × rate × weight, unless better machines will soon do all that waits.
+    """Take the largest wait × rate × weight × cost, unless better machines will soon do it all.
 
     Source: Gridwright, price affinity.
     """
@@ -21,7 +21,7 @@ def pas_dg(machine: int, view: View) -> int:
     for i in range(len(view.classes)):
         if view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0:
             index = (view.now - view.classes[i].oldest) * view.rate[i, machine]
-            index *= view.plan[i, machine]
+            index *= view.plan[i, machine] * view.classes[i].cost
             needed = waiting * len(view.machines) / idle  # the others have other work, too
             if index > largest and others_finish(i, machine, view, needed) < needed:
                 best, largest = i, index

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..allocation import Situation, dantzig, grouped, interior, prices, vertex, weights
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
-from .kind import KINDS, Kind
+from .kind import KINDS, ON_TIMEOUT, Kind
 from .view import Pairs, Table
 
 
@@ -167,6 +167,12 @@ def policy_of(
     for key, option in kind.options.items():
         if option.choices:
             checked(decide.__name__, key, chosen[key], option.default)
+    late = chosen.get("on_timeout")
+    if late is not None and not callable(late) and late not in ON_TIMEOUT:
+        words = ", ".join(ON_TIMEOUT)
+        raise InputError(
+            f"{decide.__name__}: on_timeout is {late!r}; expected {words}, or a function"
+        )
     leading = len(kind.subjects) + 1
     own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[leading:]}
     planning = MappingProxyType(_planning(plan))

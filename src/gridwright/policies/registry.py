@@ -18,17 +18,33 @@ _REGISTRY: dict[str, Policy] = {}
 
 
 def push(
-    decide: Any = None, *, plan: Callable[..., Any] | None = None, informed: int | None = -1
+    decide: Any = None,
+    *,
+    plan: Callable[..., Any] | None = None,
+    informed: int | None = -1,
+    on_timeout: str | Callable[..., str] | None = None,
 ) -> Any:
-    """Make a push policy of a function (task_class, view, …) that answers a machine, or −1."""
-    return _decorate(PUSH, decide, plan=plan, informed=informed)
+    """Make a push policy of a function (task_class, view, …) that answers a machine, or −1.
+
+    ``on_timeout`` says what a grid does with a job that takes too long: ``resubmit``, ``wait``,
+    ``fail`` or ``duplicate``, or a function (task_class, machine, times, view) that answers one of
+    them, where ``times`` is how often the job has timed out before.
+    """
+    return _decorate(PUSH, decide, plan=plan, informed=informed, on_timeout=on_timeout)
 
 
 def pull(
-    decide: Any = None, *, plan: Callable[..., Any] | None = None, idle: str = "longest"
+    decide: Any = None,
+    *,
+    plan: Callable[..., Any] | None = None,
+    idle: str = "longest",
+    on_timeout: str | Callable[..., str] | None = None,
 ) -> Any:
-    """Make a pull policy of a function (machine, view, …) that answers a class, or −1."""
-    return _decorate(PULL, decide, plan=plan, idle=idle)
+    """Make a pull policy of a function (machine, view, …) that answers a class, or −1.
+
+    ``on_timeout`` is as for ``push``.
+    """
+    return _decorate(PULL, decide, plan=plan, idle=idle, on_timeout=on_timeout)
 
 
 def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:

@@ -25,6 +25,7 @@ CLASS = record_type(
     waiting="i8",  # tasks that wait centrally
     oldest="f8",  # arrival time of the first of them
     arrived="i8",  # tasks so far, this one included
+    cost="f8",  # what one of them costs per time unit in the system
 )
 
 Pairs = Annotated[Any, "[class, machine]"]
@@ -162,6 +163,7 @@ NODE = record_type(
     backlog="i8",  # applications there, the running one included
     work="f8",  # their estimated times, each in full
     availability="f8",  # share of the CPU
+    column="i8",  # of the links
 )
 JOB = record_type(
     number="i8",  # in the order of arrival
@@ -188,6 +190,7 @@ class ChainView(NamedTuple):
     jobs: Any  # JOB records [job]
     templates: Any  # TEMPLATE records [template]
     times: NDArray[np.float64]  # estimated times to compute [row, machine]
+    links: NDArray[np.float64]  # ticks that data takes from a node to another one [column, column]
     memory: NDArray[np.float64]  # the policy's own scratch pad [template, machine], 0 at the start
     tally: NDArray[np.float64]  # what the policy counts for the result
     rng: Generator

@@ -29,7 +29,7 @@ POLICIES = {
     "MECT": "mect",
     "MM": "mm",
     "MMU": "mmu",
-    "MOC": "moc:joint=true",
+    "MOC": "moc",
     "MSD": "msd",
 }
 WORSE = 10.0

@@ -89,14 +89,22 @@ class Central(Mechanism):
         self.state.plan[:] = self.plans[key]
         self.state.count[0].pending = ASK
 
+    def forget(self) -> None:
+        """Start the statistics again at the end of the warm-up."""
+        super().forget()
+        stream = self.state.stream
+        stream["area"] = -stream["inside"] * self.state.count[0].now
+
     def measured(self) -> dict[str, Any]:
-        return central_figures(self.state)
+        return central_figures(self.state, self.conditions)
 
 
-def central_figures(state: State) -> dict[str, Any]:
+def central_figures(state: State, conditions: Conditions) -> dict[str, Any]:
     """Return what is counted in the state of a central system, as fields of ``Replication``."""
-    count = state.count[0]
+    count, stream = state.count[0], state.stream
+    area = stream["area"] + stream["inside"] * conditions.horizon
     return {
+        "class_number": area / (conditions.horizon - conditions.warmup),
         "lost": int(state.stream["lost"].sum()),
         **{name: int(count[name]) for name in ("held", "asked", "replans")},
         "tally": state.tally.copy(),

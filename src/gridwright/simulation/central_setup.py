@@ -49,6 +49,7 @@ def make_state(
     present = view["availability"].copy() if policy.use_availability else np.ones(machines)
     watched = records(classes, CLASS)
     watched["arrival"], watched["oldest"] = arrivals, np.inf
+    watched["cost"] = system.holding_costs
     stream = _streams(system, shapes)
     size = 1 << max(machines - 1, 1).bit_length()
     tree = np.zeros(2 * size, np.int64)

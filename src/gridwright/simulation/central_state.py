@@ -74,6 +74,8 @@ STREAM = record_type(
     finished="i8",  # tasks that ended
     arrived="i8",
     lost="i8",  # interrupted by a failure
+    inside="i8",  # tasks in the system, with an event list
+    area="f8",  # integral of their number; with an event list: of the number that have left
 )
 TICKET = record_type(
     born="f8",

@@ -1,7 +1,8 @@
 """The loop of a grid of chains: from one tick at which something happens to the next.
 
-At a tick applications that end free their nodes, in the order of the nodes; nodes fail or are
-repaired; jobs arrive; then idle nodes start what waits for them. The policy is asked about
+At a tick applications that end free their nodes, in the order of the nodes, and those that may
+overlap their successors hand on; data arrives at nodes; nodes fail or are repaired; jobs arrive;
+then idle nodes start what waits for them. The policy is asked about
 every application that becomes ready.
 
 Names: ``s`` state, ``c`` its count, ``j`` node, ``i`` template, ``k`` source of jobs, ``o`` server
@@ -52,7 +53,7 @@ def loop(
             c.area += c.inside * (until - c.now)
             c.now = until
             return SLICE
-        if c.spare < len(s.source):
+        if c.spare < len(s.source) + (machines if c.overlaps else 0):
             return POOL
         if low(s.shapes):
             return DRAWS
@@ -63,6 +64,11 @@ def loop(
         for j in range(machines):
             if s.server[j].finish <= t:
                 _finish(s, j, warmup, arguments, own)
+        if c.overlaps:
+            for j in range(machines):
+                if s.server[j].hands_on <= t:
+                    _hand_on(s, j, arguments, own)
+        _deliver(s, arguments, own)
         if _change(s, faults, arguments, own):
             c.stirred = 1  # and perhaps another node, before anything starts
             continue
@@ -100,7 +106,9 @@ def next_tick(s: ChainState) -> float:
     for k in range(len(s.source)):
         t = min(t, s.source[k].next)
     for j in range(len(s.server)):
-        t = min(t, s.server[j].finish, s.server[j].fault)
+        t = min(t, s.server[j].finish, s.server[j].fault, s.server[j].hands_on)
+    if s.root[len(s.machines) + 2] >= 0:
+        t = min(t, s.ticket[s.root[len(s.machines) + 2]].travels)
     return ceil(t) if t < np.inf else t
 
 
@@ -126,6 +134,7 @@ def _arrive(
     j = s.jobs[job]
     j.number, j.template, j.arrived, j.stage, j.machine = c.tasks, i, c.now, 0, -1
     s.ticket[job].ran = s.ticket[job].queued = 0.0
+    s.ticket[job].origin, s.ticket[job].since = -1, c.now
     if c.reading > 0:
         for stage in range(s.templates[i].applications):
             s.draws[job, stage, 0] = _bounded_normal(repeats)
@@ -164,7 +173,10 @@ def _ask(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
     c, machines = s.count[0], len(s.machines)
     c.asked += 1
     answer = decide(job, s.jobs[job].stage, shown(s, own), *arguments)
-    if answer < 0 or answer >= machines or not s.machines[answer].up:
+    possible = 0 <= answer < machines
+    if possible:
+        possible = s.machines[answer].up and _estimate(s, job, answer) < np.inf
+    if not possible:
         c.refusals += answer != -1
         c.held += 1
         enqueue(s, machines, job)
@@ -173,40 +185,138 @@ def _ask(s: ChainState, job: int, arguments: Any, own: Generator) -> None:
     s.ticket[job].sent = c.now
     s.machines[answer].backlog += 1
     s.machines[answer].work += _estimate(s, job, answer)
-    enqueue(s, answer, job)
+    late = _distance(s, job, answer)
+    if late > 0.0:
+        _send(s, job, late)
+    else:
+        enqueue(s, answer, job)
     if len(s.trace) > 0:
         note(s, c.now, ASSIGN, s.jobs[job].number, s.jobs[job].template, answer)
 
 
 def _estimate(s: ChainState, job: int, j: int) -> float:
-    """Return how long a job's application should take on a node."""
+    """Return how long a job's application should take on a node, infinite if it cannot run."""
     return s.times[s.templates[s.jobs[job].template].first + s.jobs[job].stage, j]
+
+
+def _distance(s: ChainState, job: int, j: int) -> float:
+    """Return how long the input of a job's application takes to a node."""
+    origin = s.ticket[job].origin
+    if origin < 0 or origin == j:
+        return 0.0
+    return s.links[s.machines[origin].column, s.machines[j].column]
+
+
+def _send(s: ChainState, job: int, late: float) -> None:
+    """Let the input of an application travel; those that arrive first come first."""
+    ticket = s.ticket[job]
+    ticket.travels = ceil(s.count[0].now + late - TINY)
+    ticket.order = ticket.key
+    ticket.key = (int(ticket.travels) << 31) + s.jobs[job].number % (1 << 31)
+    enqueue(s, len(s.machines) + 2, job)
+
+
+def _deliver(s: ChainState, arguments: Any, own: Generator) -> None:
+    """Let applications whose input has arrived queue; ask again if the node is down."""
+    travelling = len(s.machines) + 2
+    while s.root[travelling] >= 0 and s.ticket[s.root[travelling]].travels <= s.count[0].now:
+        job = pop(s, travelling)
+        s.ticket[job].key = s.ticket[job].order
+        j = s.jobs[job].machine
+        if s.machines[j].up:
+            enqueue(s, j, job)
+        else:
+            _forget_at(s, job, j)
+            _ask(s, job, arguments, own)
 
 
 def _serve(s: ChainState, j: int) -> None:
     """Let an idle node start the first application of its queue, or of the central queue."""
-    own, central = s.root[j], s.root[len(s.machines)]
+    c, o = s.count[0], s.server[j]
+    own, queue, late = s.root[j], len(s.machines), 0.0
+    central = _first_for(s, j) if c.partial else s.root[queue]
     if own < 0 and central < 0:
         return
     if own >= 0 and (central < 0 or s.ticket[own].key < s.ticket[central].key):
         job = pop(s, j)
     else:
-        job = pop(s, len(s.machines))
+        job = _remove(s, queue, central) if c.partial else pop(s, queue)
         s.jobs[job].machine = j
         s.ticket[job].sent = s.count[0].now
         s.machines[j].backlog += 1
         s.machines[j].work += _estimate(s, job, j)
-    c, o = s.count[0], s.server[j]
+        late = _distance(s, job, j)  # the node waits for its input
     time = _estimate(s, job, j)
     if c.reading > 0:
         g, u = s.draws[job, s.jobs[job].stage, 0], s.draws[job, s.jobs[job].stage, 1]
         time = max(1.0, time * perturbed(c.reading, c.variation, g, u))
     o.job = job
     o.begun = c.now
-    o.finish = c.now + max(1.0, ceil(time - TINY))
+    o.finish = c.now + max(1.0, ceil(time + late - TINY))
+    if c.overlaps:
+        _overlap(s, j)
     s.machines[j].serving = job
     if len(s.trace) > 0:
         note(s, c.now, START, s.jobs[job].number, s.jobs[job].template, j)
+
+
+def _overlap(s: ChainState, j: int) -> None:
+    """Let an application end after its predecessor, and say when its successor may start."""
+    c, o = s.count[0], s.server[j]
+    it = s.jobs[o.job]
+    since = s.ticket[o.job].since
+    if since > c.now:
+        o.finish = max(o.finish, ceil(since + _distance(s, o.job, j) - TINY))
+    share = s.overlap[it.template]
+    if share > 0.0 and it.stage + 1 < s.templates[it.template].applications:
+        at = c.now + max(1.0, ceil((o.finish - c.now) * (1.0 - share) - TINY))
+        if at < o.finish:
+            o.hands_on = at
+
+
+def _hand_on(s: ChainState, j: int, arguments: Any, own: Generator) -> None:
+    """Let the successor of a running application be ready; it has a ticket of its own from now."""
+    o, job = s.server[j], s.server[j].job
+    o.hands_on = np.inf
+    successor = take(s)
+    old, new, it, following = s.ticket[job], s.ticket[successor], s.jobs[job], s.jobs[successor]
+    following.number, following.template, following.arrived = it.number, it.template, it.arrived
+    following.stage, following.machine = it.stage + 1, j
+    for stage in range(s.draws.shape[1]):
+        s.draws[successor, stage, 0] = s.draws[job, stage, 0]
+        s.draws[successor, stage, 1] = s.draws[job, stage, 1]
+    start = max(o.begun, old.since)
+    new.ran = old.ran + (o.finish - start)
+    new.queued = old.queued + (start - max(old.sent, old.since))
+    new.origin, new.since = j, o.finish
+    old.active = False
+    _ready(s, successor, arguments, own)
+
+
+def _first_for(s: ChainState, j: int) -> int:
+    """Return the first application of the central queue that a node can run, −1 for none."""
+    queue, scratch, found = len(s.machines), len(s.machines) + 1, -1
+    s.root[scratch] = -1
+    while s.root[queue] >= 0 and found < 0:
+        job = pop(s, queue)
+        if _estimate(s, job, j) < np.inf:
+            found = job
+        enqueue(s, scratch, job)
+    s.root[queue] = merged(s, s.root[queue], s.root[scratch])
+    s.root[scratch] = -1
+    return found
+
+
+def _remove(s: ChainState, queue: int, job: int) -> int:
+    """Take a job out of a queue that has it."""
+    scratch = len(s.machines) + 1
+    s.root[scratch] = -1
+    while s.root[queue] != job:
+        enqueue(s, scratch, pop(s, queue))
+    pop(s, queue)
+    s.root[queue] = merged(s, s.root[queue], s.root[scratch])
+    s.root[scratch] = -1
+    return job
 
 
 def perturbed(reading: int, v: float, g: float, u: float) -> float:
@@ -226,7 +336,7 @@ def _leave(s: ChainState, j: int) -> int:
     """Take the application off a node, finished or lost."""
     o = s.server[j]
     job = o.job
-    o.job, o.finish = -1, np.inf
+    o.job, o.finish, o.hands_on = -1, np.inf, np.inf
     o.busy += s.count[0].now - o.begun
     s.machines[j].serving = -1
     _forget_at(s, job, j)
@@ -246,11 +356,16 @@ def _finish(s: ChainState, j: int, warmup: float, arguments: Any, own: Generator
     c.stirred = 1
     begun = s.server[j].begun
     job = _leave(s, j)
-    it = s.jobs[job]
-    s.ticket[job].ran += c.now - begun
-    s.ticket[job].queued += begun - s.ticket[job].sent
+    it, ticket = s.jobs[job], s.ticket[job]
     if len(s.trace) > 0:
         note(s, c.now, FINISH, it.number, it.template, j)
+    if not ticket.active:  # its successor has been ready before
+        release(s, job)
+        return
+    start = max(begun, ticket.since)
+    ticket.ran += c.now - start
+    ticket.queued += start - max(ticket.sent, ticket.since)
+    ticket.origin, ticket.since = j, c.now
     it.stage += 1
     if it.stage < s.templates[it.template].applications:
         _ready(s, job, arguments, own)

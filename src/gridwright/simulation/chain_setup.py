@@ -40,6 +40,8 @@ def make_state(
     window, size = _windows(system, horizon)
     count = records(1, COUNT)
     count["by_age"], count["spare"] = policy.options["order"] == "oldest_job", POOL
+    count["overlaps"] = bool(templates.overlap.any())
+    count["partial"] = bool(np.isinf(templates.times).any())
     disturbed = system.perturbation
     if disturbed is not None and not (disturbed.reading == "printed" and disturbed.variation == 0):
         count["reading"] = 1 + READINGS.index(disturbed.reading)
@@ -47,11 +49,16 @@ def make_state(
     stages = int(templates.applications.max()) if count["reading"][0] else 1
     nodes = records(machines, NODE)
     nodes["up"], nodes["serving"], nodes["availability"] = True, -1, system.mean_availability
+    nodes["column"] = system.column
+    columns = len(system.counts)
+    links = np.zeros((columns, columns)) if system.links is None else system.links.between(columns)
     state = ChainState(
         machines=nodes,
         jobs=records(POOL, JOB),
         templates=_shown(templates),
         times=templates.times,
+        links=links,
+        overlap=templates.overlap,
         memory=np.zeros((len(templates.rate), machines)),
         tally=np.zeros(TALLIES),
         server=server,
@@ -59,7 +66,7 @@ def make_state(
         stream=stream,
         ticket=free_pool(POOL, TICKET, "left"),
         draws=np.zeros((POOL, stages, 2)),
-        root=np.full(machines + 2, -1, np.int64),  # the last is for moving a queue
+        root=np.full(machines + 3, -1, np.int64),
         window=window,
         arrived=np.zeros((len(window), size), np.int64),
         failed=np.zeros((len(window), size), np.int64),
@@ -76,6 +83,7 @@ def _servers(system: System, shapes: Shapes, rng: Generator) -> Any:
     server = records(system.shape[1], SERVER)
     server["job"] = -1
     server["finish"] = server["fault"] = server["mean_uptime"] = np.inf
+    server["hands_on"] = np.inf
     if system.failures is None:
         shapes.number("faults", Exponential())  # so that the tables are not empty
         return server
@@ -124,6 +132,7 @@ class Templates(NamedTuple):
     latency: Floats
     customer: NDArray[np.int64]
     times: Floats  # [row, machine]: the applications of the first template, of the second …
+    overlap: Floats  # [template]
 
 
 def templates_of(system: System, rng: Generator) -> Templates:
@@ -142,6 +151,7 @@ def _given(system: System) -> Templates:
         np.array([each.latency for each in templates]),
         np.array([names.index(each.customer) if each.customer else 0 for each in templates]),
         np.concatenate([each.times[:, system.column] for each in templates]),
+        np.array([each.overlap for each in templates]),
     )
 
 
@@ -162,6 +172,7 @@ def _drawn(drawn: RandomTemplates, system: System, rng: Generator) -> Templates:
         drawn.allowance * mean * applications,
         np.arange(count) % max(len(system.customers), 1),
         np.maximum(np.floor(times), 1.0),
+        np.zeros(count),
     )
 
 

@@ -16,6 +16,7 @@ SERVER = record_type(
     job="i8",  # whose application runs there, −1 for none
     begun="f8",  # when it was started
     finish="f8",  # when it ends, infinite for none
+    hands_on="f8",  # when its successor may start, infinite if that is when it ends
     fault="f8",  # when the node fails next, or is repaired
     busy="f8",  # time spent busy
     mean_uptime="f8",
@@ -45,7 +46,11 @@ TICKET = record_type(
     right="i8",
     sent="f8",  # when its application was sent to the node where it is
     queued="f8",  # time that its applications queued at the nodes where they ran
-    ran="f8",  # time that its applications ran, without interrupted ones
+    ran="f8",  # time that its applications ran, without interrupted ones and overlaps
+    origin="i8",  # the node that has its input, −1 for none
+    since="f8",  # when its input was or will be complete
+    travels="f8",  # when its input arrives at the node where it was sent
+    order="i8",  # while it travels: its key where it will queue
 )
 COUNT = record_type(
     now="f8",
@@ -63,6 +68,8 @@ COUNT = record_type(
     lost="i8",
     traced="i8",
     by_age="?",  # the oldest job's application comes first
+    overlaps="?",  # some applications may start before their predecessor ends
+    partial="?",  # some nodes cannot run some applications
     reading="i8",  # of the perturbation, 0 for none
     variation="f8",
 )
@@ -75,6 +82,8 @@ class ChainState(NamedTuple):
     machines: Any  # the view's part
     jobs: Any
     templates: Any
+    links: NDArray[np.float64]  # [column, column]
+    overlap: NDArray[np.float64]  # [template]
     times: NDArray[np.float64]
     memory: NDArray[np.float64]
     tally: NDArray[np.float64]
@@ -83,7 +92,8 @@ class ChainState(NamedTuple):
     stream: Any  # STREAM [template]
     ticket: Any  # TICKET, a pool, beside jobs
     draws: NDArray[np.float64]  # [job, application, 2]: g and U of its perturbation
-    root: NDArray[np.int64]  # [machine]: the first of its queue, −1 for none; last: the central one
+    root: NDArray[np.int64]  # [machine]: the first of its queue, −1 for none; then the central
+    # queue, room to move a queue, and the jobs whose input travels
     window: NDArray[np.float64]  # [customer]: length
     arrived: NDArray[np.int64]  # [customer, window]: jobs that arrived in it
     failed: NDArray[np.int64]  # [customer, window]: those of them that were late
@@ -102,6 +112,7 @@ def shown(s: ChainState, own: Generator) -> ChainView:
         readonly(s.jobs),
         readonly(s.templates),
         readonly(s.times),
+        readonly(s.links),
         s.memory,
         s.tally,
         own,

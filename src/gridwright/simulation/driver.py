@@ -84,6 +84,7 @@ class Replication(NamedTuple):
     seconds: float
     trace: Any = None  # EVENT records
     responses: NDArray[np.int64] = np.zeros((0, BINS), np.int64)  # [class, bin], if wanted
+    class_number: Floats = np.zeros(0)  # [class], mean number in system; push, pull and peers
     lost: int = 0
     refusals: int = 0
     held: int = 0

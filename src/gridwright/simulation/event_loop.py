@@ -198,6 +198,8 @@ def _arrive(s: State, i: int, warmup: float, tasks: Generator) -> None:
     ticket.number = c.tasks
     c.tasks += 1
     c.inside += 1
+    q.inside += 1
+    q.area -= c.now
     if c.now >= warmup:
         q.arrived += 1
     s.classes[i].arrived += 1
@@ -224,6 +226,8 @@ def _finish(s: State, j: int, warmup: float) -> None:
     m.backlog -= 1
     m.work = m.work - ticket.expected if m.backlog > 0 else 0.0
     c.inside -= 1
+    q.inside -= 1
+    q.area += c.now
     if len(s.trace) > 0:
         note(s, c.now, FINISH, ticket.number, ticket.task_class, j)
     release(s, o.ticket)

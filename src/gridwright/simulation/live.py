@@ -64,6 +64,11 @@ class LiveLoop:
         self.mechanism: Mechanism = MECHANISMS[policy.kind](system, policy, conditions)
         self.in_ticks = policy.kind is CHAIN
         """Whether everything happens at whole time units."""
+        if self.in_ticks and self.mechanism.core.count[0].overlaps:
+            raise InputError(
+                f"{system.name or 'the system'} has applications that overlap; only a simulation "
+                "knows before the end of one when its successor can start"
+            )
         self.mechanism.replace(
             trace=records(PAGE + 2 * self.mechanism.events_per_step(self.mechanism.core), EVENT)
         )
@@ -96,12 +101,13 @@ class LiveLoop:
             found += self._run(time)
         return found
 
-    def close(self) -> dict[str, Any]:
-        """Run to the horizon; return what only this kind measures, such as tasks on time."""
+    def close(self, until: float | None = None) -> dict[str, Any]:
+        """Run to the horizon, or to a time before it; return what only this kind measures."""
+        until = self.horizon if until is None else max(until, self.now)
         for machine, at in self.ends.items():
-            if at <= self.horizon:
+            if at <= until:
                 self.mechanism.core.server[machine].finish = at
-        self._run(self.horizon)
+        self._run(until)
         return dict(self.mechanism.measured()["more"])
 
     def _run(self, until: float) -> list[Happened]:

@@ -103,7 +103,7 @@ class Peers(Mechanism):
             "disagreements": disputes,  # [sample]
         }
         return {
-            **central_figures(self.core),
+            **central_figures(self.core, self.conditions),
             "memory": self.state.memory.sum(axis=0),
             "more": MappingProxyType(more),
         }
@@ -153,7 +153,7 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
     known["up"], known["serving"] = True, -1
     known["availability"] = central.machines["availability"]
     watched = records((machines, classes), CLASS)
-    watched["oldest"] = np.inf
+    watched["oldest"], watched["cost"] = np.inf, system.holding_costs
     p = PeerState(
         central=central,
         diary=diary,

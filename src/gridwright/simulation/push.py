@@ -139,13 +139,16 @@ def account(
         q.queued += begin - t
         q.finished += 1
         o.busy += end - begin
+        q.area += end - t
         return end - t
     if end <= warmup:
         return 0.0
     if end <= horizon:
         q.finished += 1
     o.busy += max(min(end, horizon) - max(begin, warmup), 0.0)
-    return min(end, horizon) - max(t, warmup)
+    area = min(end, horizon) - max(t, warmup)
+    q.area += area
+    return area
 
 
 def retire(s: State, j: int, t: float) -> int:

@@ -6,6 +6,7 @@ from .conduct import conduct
 from .evaluation import Report, actual_rates, export, job_lengths, report
 from .experiment import Experiment
 from .load import Load
+from .loop_conduct import LoopConduct
 from .machine_list import (
     Credential,
     Listed,
@@ -24,6 +25,7 @@ from .workload import (
     check_faults,
     draw_faults,
     read_faults,
+    redraw_faults,
     rows_of,
     spells,
     write_faults,
@@ -40,6 +42,7 @@ __all__ = [
     "JobList",
     "Listed",
     "Load",
+    "LoopConduct",
     "Measured",
     "Overview",
     "PeerConduct",
@@ -61,6 +64,7 @@ __all__ = [
     "read_machines",
     "read_rates",
     "real_rates",
+    "redraw_faults",
     "report",
     "rows_of",
     "runs",

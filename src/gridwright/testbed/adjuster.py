@@ -1,4 +1,7 @@
-"""The adjuster: imposes the rates of a system on machines that are really equal."""
+"""The adjuster: imposes the rates of a system on machines that are really equal.
+
+Availabilities are imposed on the machines themselves (`Executor.impose`).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Calibration(Record):
 
 
 class Adjuster:
-    """Chooses what a machine runs, so that a job takes as long as the system says.
+    """Chooses what a machine runs, so that a job takes as long there as the system says.
 
     Parameters
     ----------
@@ -50,7 +53,7 @@ class Adjuster:
         Seconds of a time unit.
     kind
         ``wait``, a sleep, for more machines than there are processors; or ``spin``, a loop that
-        really takes the CPU.
+        really takes the CPU. On a machine that is made slower both take longer.
     calibrations
         For ``spin``: the real speed of each machine, in the order of the system.
 
@@ -58,8 +61,9 @@ class Adjuster:
     --------
     >>> system = System(arrivals=[1], rates=[[8, 2]])
     >>> adjuster = Adjuster(system, time_unit=0.5)
-    >>> adjuster.call(0, machine=1, work=1.0, availability=0.5)
-    (<built-in function sleep>, (0.5,), {})
+    >>> function, arguments, keywords = adjuster.call(0, machine=1, work=1.0)
+    >>> function.__name__, arguments
+    ('wait', (0.25,))
     """
 
     def __init__(
@@ -81,13 +85,10 @@ class Adjuster:
             )
         self.system, self.time_unit, self.kind = system, float(time_unit), kind
         self.calibrations = tuple(calibrations)
-        if kind == "spin":
-            carry_along()
+        carry_along()
 
-    def seconds(
-        self, task_class: int, machine: int, work: float, availability: float = 1.0
-    ) -> float:
-        """Return the seconds that a job takes: work ÷ (rate × availability) time units."""
+    def seconds(self, task_class: int, machine: int, work: float) -> float:
+        """Return the seconds of a job with a machine's whole CPU: work ÷ rate time units."""
         classes, machines = self.system.shape
         if not (0 <= task_class < classes and 0 <= machine < machines):
             raise InputError(
@@ -96,19 +97,17 @@ class Adjuster:
             )
         if not 0 <= work < inf:
             raise InputError(f"work is {work:g}; expected a number that is not negative")
-        if not 0 < availability <= 1:
-            raise InputError(f"availability is {availability:g}; expected more than 0, at most 1")
         rate = float(self.system.nominal[task_class, machine])
         if rate == 0:
             raise InputError(
                 f"class {self.system.classes[task_class]} never runs on machine "
                 f"{self.system.machines[machine]}: its rate there is 0"
             )
-        return work / (rate * availability) * self.time_unit
+        return work / rate * self.time_unit
 
-    def call(self, task_class: int, machine: int, work: float, availability: float = 1.0) -> Call:
+    def call(self, task_class: int, machine: int, work: float) -> Call:
         """Return the call to run: a function, its arguments and its keywords."""
-        seconds = self.seconds(task_class, machine, work, availability)
+        seconds = self.seconds(task_class, machine, work)
         return call_of(self.kind, seconds, self.per_second(machine))
 
     def per_second(self, machine: int) -> float:
@@ -119,7 +118,7 @@ class Adjuster:
 def call_of(kind: str, seconds: float, per_second: float) -> Call:
     """Return a call that takes some seconds on a machine with a speed."""
     if kind == "wait":
-        return time.sleep, (seconds,), {}
+        return wait, (seconds,), {}
     return spin, (round(seconds * per_second),), {}
 
 
@@ -171,6 +170,15 @@ def warnings(system: System, real: ArrayLike) -> list[str]:
     ]
 
 
+def wait(seconds: float) -> None:
+    """Wait for so many seconds of the machine's own time: longer while it is made slower.
+
+    A machine that cannot be made slower just sleeps.
+    """
+    machine = sys.modules.get("gridwright_machine")  # see ``grid/worker.py``
+    (time.sleep if machine is None else machine.wait)(seconds)
+
+
 def spin(iterations: int) -> int:
     """Keep a CPU busy: run a loop, each iteration of which takes some microseconds.
 
@@ -185,7 +193,7 @@ def spin(iterations: int) -> int:
 
 
 def carry_along() -> None:
-    """Pickle `spin` by value from now on, so that workers need not import this package."""
+    """Pickle jobs by value from now on, so that workers need not import this package."""
     try:
         import cloudpickle
     except ImportError:

@@ -1,7 +1,7 @@
 """Calibration: measure the real speed of machines through a grid.
 
 Two lines are fitted for each machine: the time of a job against its length, and its rate against
-the availability that the adjuster imposes. Both should be straight.
+the availability that is imposed on the machine. Both should be straight.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ FIRST = 500
 """Iterations of the first job, from which the lengths of the others follow."""
 LONG_ENOUGH = 0.02
 """The least seconds of a job that allow an estimate of the speed."""
+LONG = 3600.0
+"""Seconds for which an availability is imposed, unless the next one is imposed before."""
 PATIENCE = 60.0
 """Seconds to wait for a job, beyond ten times its expected duration."""
 
@@ -150,11 +152,9 @@ def _measure(
     system = System(arrivals=[1.0] * machines, rates=np.eye(machines) * imposed)
     anything = next(iter(known.values()))  # for machines that are not measured
     adjuster = Adjuster(system, 1.0, "spin", [known.get(j, anything) for j in range(machines)])
-    calls = [
-        {j: adjuster.call(j, j, work=1.0, availability=share) for j in bench.group}
-        for share in AVAILABILITIES
-    ]
-    times = _series(bench, calls, repeats, lambda done: tell(0.5 + 0.5 * done))
+    job = {j: adjuster.call(j, j, work=1.0) for j in bench.group}
+    calls = [job] * len(AVAILABILITIES)
+    times = _series(bench, calls, repeats, lambda done: tell(0.5 + 0.5 * done), AVAILABILITIES)
     return [
         Measured(bench.names[j], by_length[j], _points(AVAILABILITIES, times[j]), imposed)
         for j in bench.group
@@ -162,12 +162,21 @@ def _measure(
 
 
 def _series(
-    bench: _Bench, calls: list[dict[int, Call]], repeats: int, tell: Callable[[float], None]
+    bench: _Bench,
+    calls: list[dict[int, Call]],
+    repeats: int,
+    tell: Callable[[float], None],
+    shares: Sequence[float] = (),
 ) -> dict[int, list[list[float]]]:
-    """Run several calls several times; return the seconds of each, by machine."""
+    """Run several calls several times, each on machines of the availability ``shares``, if given.
+
+    Return the seconds of each, by machine.
+    """
     times: dict[int, list[list[float]]] = {j: [[] for _ in calls] for j in bench.group}
     for again in range(repeats):  # in rounds: a disturbance then affects one of each
         for k, call in enumerate(calls):
+            for j in call if shares else ():
+                bench.grid.impose(bench.names[j], shares[k], LONG)
             for j, seconds in bench.run(call).items():
                 times[j][k].append(seconds)
             tell((again + (k + 1) / len(calls)) / repeats)
@@ -220,7 +229,7 @@ class Measured:
     lengths: tuple[Point, ...]
     """Jobs of several lengths, in iterations."""
     availabilities: tuple[Point, ...]
-    """Jobs of one length, stretched by the adjuster for each availability."""
+    """Jobs of one length on the machine at each availability."""
     imposed: float
     """Their rate in jobs per second with the whole CPU."""
 

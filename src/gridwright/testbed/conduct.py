@@ -24,7 +24,8 @@ from ..model import GridTimeoutError, InputError
 from ..policies import PEER
 from .adjuster import Adjuster, real_rates, warnings
 from .calibration import calibrate
-from .experiment import Experiment
+from .experiment import LOOPS, Experiment
+from .loop_conduct import LoopConduct
 from .pause import PausableExecutor
 from .peer_conduct import PeerConduct
 from .runs import Run, new_run
@@ -70,8 +71,9 @@ def conduct(
         real = real_rates(adjuster.calibrations, rounds, run.experiment.time_unit)
         for line in warnings(run.system, real):
             warn(line)
-    conducting: Conduct | PeerConduct
-    if run.experiment.chosen_policy().kind is PEER:
+    conducting: Conduct | PeerConduct | LoopConduct
+    kind = run.experiment.chosen_policy().kind
+    if kind is PEER:
         if place:
             raise InputError("machines of a peer policy are processes of this computer, not on=…")
         run.journal.claim()
@@ -81,9 +83,12 @@ def conduct(
         run.journal.claim()
         run.journal.describe(machines=chosen.machines)  # those of a cluster have their own names
         run.about = run.read_about()
-        conducting = Conduct(
-            run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch
-        )
+        if kind in LOOPS:
+            conducting = LoopConduct(run.experiment, chosen, run.journal, adjuster, watch)
+        else:
+            conducting = Conduct(
+                run.experiment, chosen, run.journal, run.jobs, run.faults, adjuster, watch
+            )
     try:
         stop = Stop()
         run_apart(lambda: asyncio.run(_until_stopped(conducting, stop)), stop)
@@ -97,11 +102,12 @@ def conduct(
         run.journal.release()
     if conducting.failure is not None:
         raise conducting.failure
-    run.journal.describe(ended=run.experiment.duration)
+    until = conducting.until if isinstance(conducting, LoopConduct) else run.experiment.duration
+    run.journal.describe(ended=until)
     return run
 
 
-async def _until_stopped(conducting: Conduct | PeerConduct, stop: Stop) -> None:
+async def _until_stopped(conducting: Conduct | PeerConduct | LoopConduct, stop: Stop) -> None:
     """Conduct it until Ctrl-C is pressed; pressing it again must not disturb the end."""
     task = asyncio.create_task(conducting.run())
     loop = asyncio.get_running_loop()
@@ -162,6 +168,7 @@ class Conduct:
             async with asyncio.timeout(PATIENCE):  # the experiment begins when all are up
                 while not mapper.book.machines["up"].all():
                     await asyncio.sleep(0.005)
+            usual = await self._impose()
             mapper.clock, mapper.zero = loop.time, loop.time() - since * experiment.time_unit
             mapper.book.free[:] = mapper.book.heard_free[:] = since
             self.came = self._adopt(mapper)
@@ -169,6 +176,7 @@ class Conduct:
             await patiently(lambda: self.journal.describe(paused=False))
             mapper.note("begun", clock=wall_clock())
             operators = Operators(mapper)
+            operators.usual = usual
             operators.more = {
                 "pause run": lambda: self.pause(mapper),
                 "resume run": lambda: self.resume(mapper),
@@ -188,6 +196,15 @@ class Conduct:
                 part.cancel()
             await mapper.close()
             self.watch(mapper)
+
+    async def _impose(self) -> dict[int, float]:
+        """Make the machines as slow as the system says, if jobs really run; return the shares."""
+        if self.adjuster is None:
+            return {}
+        shares = dict(enumerate(map(float, self.experiment.system.mean_availability)))
+        slow = [(machine, share) for machine, share in shares.items() if share < 1]
+        await asyncio.gather(*(self.executor.impose(*each) for each in slow))
+        return shares
 
     async def pause(self, mapper: Mapper) -> bool:
         """Stop the time of the experiment until it is resumed."""
@@ -284,9 +301,8 @@ class Conduct:
             return work
         import cloudpickle
 
-        share = float(self.experiment.system.mean_availability[job.machine])
         size = float(self.jobs.works[job.number])
-        call = self.adjuster.call(job.task_class, job.machine, size, share)
+        call = self.adjuster.call(job.task_class, job.machine, size)
         return bytes(cloudpickle.dumps(call))  # by value: a worker imports nothing
 
 

@@ -108,8 +108,9 @@ def _fared(found: Statistics) -> dict[str, Any]:
         return {"jobs": {"submitted": figures.arrived, **counts}, **means}
 
     classes = [{"name": name, **words(each)} for name, each in found.classes.items()]
-    messages = {"messages": dict(found.messages)} if found.messages else {}
-    return {**words(found.overall), **messages, "classes": classes}
+    kinds = {"messages": dict(found.messages), "outcome": dict(found.outcome)}
+    counted = {name: counts for name, counts in kinds.items() if counts}
+    return {**words(found.overall), **counted, "classes": classes}
 
 
 def report(run: Run, *, expected: bool = True) -> Report:

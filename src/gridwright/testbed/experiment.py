@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from ..catalogue import experiment_names, experiment_path, load
-from ..grid import Corrections, Settings, corrections_of
+from ..grid import Corrections, Settings, corrections_of, on_timeout_of
 from ..grid.executors.connection import Tls
 from ..grid.prediction import Prediction, predictions_of
 from ..grid.validation import renamed_place
@@ -18,15 +18,30 @@ from ..model import InputError, System, did_you_mean, mode
 from ..model.file import document, read
 from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
-from ..policies import PEER, Policy
+from ..policies import BATCH, CHAIN, PEER, Policy
 from ..policies import find as find_policy
+from ..simulation import check_system
 from .adjuster import Calibration
 from .changes import Change, draw_changes
+from .loop_model import loop_of, modelled
 from .machine_list import Listed, read_machines
-from .workload import Fault, FaultsGiven, JobList, check_faults, draw_faults, read_faults
+from .workload import (
+    Fault,
+    FaultsGiven,
+    JobList,
+    check_faults,
+    draw_faults,
+    read_faults,
+    redraw_faults,
+    rows_of,
+)
 
 SHORTEST, LONGEST = 0.001, 1e6
 """Seconds of a time unit: to start a job takes about a millisecond; a million are 11 days."""
+
+
+LOOPS = (BATCH, CHAIN)
+"""The kinds of policies for which the simulator's loop decides on real machines, too."""
 
 
 def _bearable(time_unit: float) -> float:
@@ -46,7 +61,7 @@ class Experiment(Record):
     system
         A name of the catalogue, the path of a system file, or a system.
     policy
-        A push, pull or peer policy, by name or file.
+        A policy of any kind, by name or file.
     time_unit
         Seconds of a time unit.
     duration
@@ -68,7 +83,8 @@ class Experiment(Record):
     calibrations
         The measured speed of each machine, if there is no machine list.
     timeout, on_timeout
-        A job times out when it takes this many times its expected duration; 0: never.
+        A job times out when it takes this many times its expected duration; 0: never. What happens
+        then is as given, else as the policy says, else ``resubmit``.
     detection
         How the grid learns of a failure: ``immediate``, or only by the ``timeout``.
     failures
@@ -128,14 +144,11 @@ class Experiment(Record):
     def model_post_init(self, context: Any) -> None:
         """Check keys that depend on each other."""
         system, policy = self.system, self.chosen_policy()
-        if not policy.kind.is_live:
-            raise InputError(
-                f"{policy.name} is a {policy.kind} policy; a testbed runs push, pull and peer "
-                "policies"
-            )
         mode.check(system, policy.kind.mode, f"{policy.name} is a {policy.kind} policy")
         if policy.kind is PEER:
             self._check_peers()
+        elif policy.kind in LOOPS:
+            self._check_loop(policy)
         if not all(isinstance(share, float | int) for share in system.machine_availability):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.delays is not None:
@@ -179,6 +192,25 @@ class Experiment(Record):
                 f"{self.system.name} has machines that fail; with a peer policy, give a failure "
                 "trace in the experiment"
             )
+
+    def _check_loop(self, policy: Policy) -> None:
+        """Refuse what an experiment with batches or chains cannot do."""
+        check_system(self.imposed, policy)
+        for key, unset in (("timeout", 0), ("resolution", 0), ("jobs", "")):
+            if getattr(self, key) != unset:
+                raise InputError(f"{key} is given, but {policy.name} is a {policy.kind} policy")
+        if self.failures not in ("generated", "none"):
+            raise InputError(
+                f"failures are a trace, but {policy.name} is a {policy.kind} policy; "
+                "expected 'generated' or 'none'"
+            )
+
+    @property
+    def imposed(self) -> System:
+        """The system without failures, if the experiment has none."""
+        if self.failures == "none" and self.system.failures is not None:
+            return self.system.replace(failures=None)
+        return self.system
 
     @model_validator(mode="before")
     @classmethod
@@ -237,8 +269,10 @@ class Experiment(Record):
         if os.path.isdir(name):
             raise InputError(f"{name} is a folder; expected an experiment file")
         if not name.endswith(".toml") and not os.path.exists(name):
-            first, *_, last, _ = experiment_names()
-            known = f"; there are {first} to {last.removesuffix('-modulo')}, 4.A, and files (.toml)"
+            others = [each for each in experiment_names() if not each.startswith("MGST")]
+            first, *_, last = (each for each in experiment_names() if each not in others)
+            known = f"; there are {first} to {last.removesuffix('-modulo')}, {', '.join(others)}, "
+            known += "and files (.toml)"
             hint = did_you_mean(name, experiment_names()) or known
             raise InputError(f"no experiment {name!r}{hint}")
         return cls.from_file(name, **changes)
@@ -254,6 +288,11 @@ class Experiment(Record):
 
     def job_list(self) -> JobList:
         """Return the jobs: drawn, or read from a file."""
+        if (policy := self.chosen_policy()).kind in LOOPS:  # the loop draws them
+            loop = loop_of(self.imposed, policy, self.duration, self.seed)
+            jobs = modelled(loop, self.duration).jobs.values()
+            columns = zip(*((job.submitted, job.task_class, 1.0) for job in jobs), strict=True)
+            return JobList(*columns) if jobs else JobList((), (), ())
         if self.jobs:
             return JobList.read(self.jobs, self.system)
         return JobList.drawn(self.system, self.duration, self.seed, self.changes())
@@ -264,13 +303,27 @@ class Experiment(Record):
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the failures: drawn, read from a file, or given."""
-        if self.failures == "none":
+        if self.failures == "none" or self.chosen_policy().kind in LOOPS:
             return ()
         if self.failures == "generated":
             return draw_faults(self.system, self.duration, self.seed)
         if isinstance(self.failures, str):
             return read_faults(self.failures, self.system)
         return check_faults(self.failures, self.system)
+
+    def with_failures_of(self, machine: str, mean_uptime: float, mean_repair: float) -> Self:
+        """Return the experiment with other failures of one machine, drawn with these mean times.
+
+        >>> found = Experiment(system="MGST.HiHi:1", policy="fcfs", duration=500)
+        >>> found = found.with_failures_of("2", mean_uptime=50, mean_repair=2)
+        >>> {fault.machine for fault in found.faults()}
+        {1}
+        """
+        means = mean_uptime, mean_repair
+        faults = redraw_faults(
+            self.faults(), self.system, machine, *means, self.duration, self.seed
+        )
+        return self.replace(failures=rows_of(faults, self.system))
 
     def listed(self) -> tuple[Listed, ...]:
         """Return the machines that were named, if any."""
@@ -297,8 +350,12 @@ class Experiment(Record):
 
     def settings(self) -> Settings:
         """Return the settings of the mapper."""
-        keys = ("timeout", "on_timeout", "corrections", "resolution")
-        return Settings(**{key: getattr(self, key) for key in keys})
+        keys = ("timeout", "corrections", "resolution")
+        given = self.on_timeout if "on_timeout" in self.model_fields_set else None
+        return Settings(
+            **{key: getattr(self, key) for key in keys},
+            on_timeout=on_timeout_of(given, self.chosen_policy(), self.on_timeout),
+        )
 
     def to_toml(self) -> str:
         """Return the text of an experiment file that contains its system.

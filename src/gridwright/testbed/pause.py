@@ -34,6 +34,7 @@ class PausableExecutor:
         self.machines = executor.machines  # the same list: machines may join it
         self.hosts = hosts_of(executor)
         self.ping, self.repair, self.predict = executor.ping, executor.repair, executor.predict
+        self.impose = executor.impose
         self.since: float | None = None
         """When it was paused, on the clock of the loop; None if it is not."""
         self._going = asyncio.Event()

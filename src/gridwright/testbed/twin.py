@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..grid import Journal, Statistics, statistics
+from ..grid.event import Entry
 from ..grid.executors.virtual import FakeExecutor, run_virtually
 from ..grid.job import Job, Stage
 from ..grid.journal import IN_MEMORY
@@ -23,9 +24,11 @@ from ..grid.peer import PeerJob
 from ..grid.peer_network import CHANGE, PeerNetwork
 from ..model import Floats
 from ..policies import PEER
+from ..simulation.live import Happened
 from .changes import Change, peer_of, rates_after
 from .conduct import Conduct
-from .experiment import Experiment
+from .experiment import LOOPS, Experiment
+from .loop_model import loop_of, modelled, outcome
 from .runs import Run
 from .workload import Fault, JobList
 
@@ -100,6 +103,8 @@ def virtually(
     causes = causes or Causes()
     if causes.arrivals is not None:
         jobs = causes.arrivals
+    if experiment.chosen_policy().kind in LOOPS:
+        return _looped(experiment, causes, until)
     if experiment.chosen_policy().kind is PEER:
         faults = faults if causes.failures is None else causes.failures
         return _without_scheduler(experiment, jobs, faults, causes, until)
@@ -178,6 +183,31 @@ def _without_scheduler(
         return statistics(journal, length)
 
 
+def _looped(
+    experiment: Experiment,
+    causes: Causes,
+    until: float | None,
+    noise: Callable[[], float] = lambda: 0.0,
+) -> Statistics:
+    """Let the loop of a batch or chain system decide in virtual time."""
+    system, names = experiment.system, experiment.machine_names()
+    length = experiment.duration if until is None else until
+    ratio, delay = causes.execution, sum(causes.overhead[:2])
+
+    def takes(start: Happened) -> float:
+        factor = 1.0 if ratio is None else float(ratio[start.task_class, start.machine])
+        return start.length * factor + delay + noise()
+
+    policy = experiment.chosen_policy()
+    loop = loop_of(experiment.imposed, policy, experiment.duration, experiment.seed)
+    record = modelled(loop, length, takes)
+    with closing(Journal(IN_MEMORY)) as journal:
+        found = outcome(loop, length)
+        journal.describe(classes=list(system.classes), machines=names, outcome=found)
+        record.write(journal, system, names, list(record.jobs), [])
+        return statistics(journal, length)
+
+
 def twin(run: Run, causes: Causes | None = None) -> Statistics:
     """Return the statistics of a run's jobs and failures in the model, until the same time."""
     return virtually(run.experiment, run.jobs, run.faults, causes, run.until)
@@ -197,12 +227,21 @@ def gap(run: Run) -> Gap:
 def _shaken(run: Run, seed: int) -> float:
     """Return the mean response of a twin with small timing changes."""
     rng = np.random.default_rng(seed)
+    if run.experiment.chosen_policy().kind in LOOPS:
+        noise = partial(_later, rng)
+        return _looped(run.experiment, Causes(), run.until, noise).overall.response
     times = np.sort(np.abs(run.jobs.times + rng.normal(0, MOMENT, len(run.jobs))))
     return twin(run, Causes(arrivals=run.jobs.at(times))).overall.response
 
 
+def _later(rng: np.random.Generator) -> float:
+    return float(abs(rng.normal(0, MOMENT)))
+
+
 def causes_of(run: Run) -> Causes:
     """Measure how a run differs from its model."""
+    if run.experiment.chosen_policy().kind in LOOPS:
+        return _loop_causes(run)
     times = run.jobs.times.copy()
     shape = run.system.shape
     taken, ideal = np.zeros(shape), np.zeros(shape)
@@ -225,6 +264,28 @@ def causes_of(run: Run) -> Causes:
     ratio = np.where(ideal > 0, taken / np.where(ideal > 0, ideal, 1.0), 1.0)
     overhead = _mean(before), _mean(after), _mean(hops)
     return Causes(run.jobs.at(times), ratio, overhead, _real_faults(run))
+
+
+def _loop_causes(run: Run) -> Causes:
+    """Measure how much longer tasks of batches and chains took, and how late they started."""
+    names, shape = list(run.about["machines"]), run.system.shape
+    taken, ideal = np.zeros(shape), np.zeros(shape)
+    sent: dict[str | None, float] = {}
+    started: dict[str | None, Entry] = {}
+    before: list[float] = []
+    for entry in run.journal.events("sent", "started", "finished"):
+        if entry.kind == "sent":
+            sent[entry.machine] = entry.time
+        elif entry.kind == "started":
+            started[entry.machine] = entry
+            before.append(entry.time - sent[entry.machine])
+        elif entry.machine in started:
+            begun = started.pop(entry.machine)
+            where = run.jobs.task_classes[entry.job or 0], names.index(entry.machine or "")
+            taken[where] += entry.time - begun.time
+            ideal[where] += begun.fields["length"]
+    ratio = np.where(ideal > 0, taken / np.where(ideal > 0, ideal, 1.0), 1.0)
+    return Causes(run.jobs, ratio, (_mean(before), 0.0), ())
 
 
 def _mean(delays: list[float]) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from pydantic import Discriminator, Tag
 
-from ..model import Distribution, Floats, InputError, System
+from ..model import Distribution, Failures, Floats, InputError, System, did_you_mean
 from ..model.record import NonNegative, Positive
 from ..model.spreadsheet import read_rows, write_rows
 from .changes import Change, arrival_rates
@@ -176,21 +176,60 @@ def draw_faults(system: System, duration: float, seed: int) -> tuple[Fault, ...]
     failures = system.failures
     if failures is None:
         return ()
-    parts = (failures.mean_uptime, failures.uptime, failures.mean_repair, failures.repair)
-    found = []
-    for j, (up, up_shape, repair, repair_shape) in enumerate(
-        zip(*map(system.per_machine, parts), strict=True)
-    ):
-        rng = np.random.default_rng([seed, 1_000_000 + j])
-        at = 0.0
-        while np.isfinite(up):
-            at += float(up_shape.sample(rng)) / up_shape.mean * up
-            if at >= duration:
-                break
-            end = at + float(repair_shape.sample(rng)) / repair_shape.mean * repair
-            found.append(Fault(j, at, end))
-            at = end
+    means = zip(*map(system.per_machine, (failures.mean_uptime, failures.mean_repair)), strict=True)
+    found = [
+        fault
+        for j, (up, repair) in enumerate(means)
+        for fault in _faults_of(system, j, up, repair, duration, seed)
+    ]
     return tuple(sorted(found, key=lambda fault: fault.start))
+
+
+def redraw_faults(
+    faults: Sequence[Fault],
+    system: System,
+    machine: str,
+    mean_uptime: float,
+    mean_repair: float,
+    duration: float,
+    seed: int,
+) -> tuple[Fault, ...]:
+    """Draw the faults of one machine again, with mean times of its own; keep all others.
+
+    >>> system = System(arrivals=[1], rates=[[2, 3]])
+    >>> found = redraw_faults((), system, "2", 50, 2, duration=1000, seed=1)
+    >>> {fault.machine for fault in found}, 10 < len(found) < 40
+    ({1}, True)
+    """
+    if machine not in system.machines:
+        hint = did_you_mean(machine, system.machines)
+        raise InputError(f"no machine {machine!r}{hint or f'; {_machines(system)}'}")
+    for what, mean in (("mean_uptime", mean_uptime), ("mean_repair", mean_repair)):
+        if not mean > 0 or (what == "mean_repair" and np.isinf(mean)):
+            raise InputError(f"{what} of machine {machine} is {mean:g}; expected a time above 0")
+    j = system.machines.index(machine)
+    own = _faults_of(system, j, mean_uptime, mean_repair, duration, seed)
+    kept = [fault for fault in faults if fault.machine != j]
+    return tuple(sorted([*kept, *own], key=lambda fault: fault.start))
+
+
+def _faults_of(
+    system: System, machine: int, up: float, repair: float, duration: float, seed: int
+) -> list[Fault]:
+    """Draw the faults of a machine from its own random stream."""
+    failures = system.failures or Failures(mean_uptime=up, mean_repair=repair)
+    shapes = (system.per_machine(shape)[machine] for shape in (failures.uptime, failures.repair))
+    up_shape, repair_shape = shapes
+    rng = np.random.default_rng([seed, 1_000_000 + machine])
+    found, at = [], 0.0
+    while np.isfinite(up):
+        at += float(up_shape.sample(rng)) / up_shape.mean * up
+        if at >= duration:
+            break
+        end = at + float(repair_shape.sample(rng)) / repair_shape.mean * repair
+        found.append(Fault(machine, at, end))
+        at = end
+    return found
 
 
 def read_faults(path: str | PathLike[str], system: System) -> tuple[Fault, ...]:
@@ -258,9 +297,13 @@ def write_faults(path: str | PathLike[str], faults: tuple[Fault, ...], system: S
     write_rows(path, [FAULT_COLUMNS, *rows])
 
 
+def _machines(system: System) -> str:
+    return f"there are {', '.join(system.machines)}"
+
+
 def _fault(row: list[str], system: System, where: str) -> Fault:
     if row[0] not in system.machines:
-        raise InputError(f"{where}: no machine {row[0]!r}; there are {', '.join(system.machines)}")
+        raise InputError(f"{where}: no machine {row[0]!r}; {_machines(system)}")
     try:
         start, end = float(row[1]), float(row[2])
     except ValueError:

@@ -199,6 +199,16 @@ def drawn_faults(experiment: Experiment) -> tuple[Fault, ...]:
     return draw_faults(experiment.system, experiment.duration, experiment.seed)
 
 
+def redrawn(
+    experiment: Experiment, machine: str, mean_uptime: float, mean_repair: float
+) -> Experiment:
+    """Return an experiment with other failures of one machine; refuse too many."""
+    if experiment.duration > MOST_FAULTS * (mean_uptime + mean_repair):
+        raise InputError(f"expected at most {MOST_FAULTS:,} failures of machine {machine}")
+    check_failures(experiment)
+    return experiment.with_failures_of(machine, mean_uptime, mean_repair)
+
+
 def check_failures(experiment: Experiment) -> None:
     """Refuse more failures than can be drawn in reasonable time."""
     system, failures = experiment.system, experiment.system.failures

@@ -42,6 +42,20 @@ def paste(code: str) -> tuple[Policy, ...]:
     return one
 
 
+def paste_one(code: str) -> str:
+    """Run code that defines one policy; return the name by which a run finds it."""
+    found = paste(code)
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise InputError(f"the code has {len(found)} policies, {names}; expected one")
+    return f"{found[0].decide.__code__.co_filename}:{found[0].name}"
+
+
+def is_pasted(policy: str) -> bool:
+    """Tell whether the name of a policy is that of pasted code."""
+    return Path(policy.partition(":")[0]).is_relative_to((home() / "pasted").resolve())
+
+
 def line_of(error: str) -> int | None:
     """Return the line of the code that an error is about.
 

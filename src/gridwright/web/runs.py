@@ -29,6 +29,7 @@ from ..model import InputError, did_you_mean
 from ..model.record import explain
 from ..testbed import Experiment, Overview, Run, export, new_run, overview, runs
 from .documents import check_failures, check_policy, system_of
+from .pasted_policy import is_pasted, paste_one
 from .saved import load_own
 
 MOST_AT_ONCE = 4
@@ -43,9 +44,16 @@ CHANGES = (
 
 
 def experiment_of(
-    name: str = "", system: str | dict[str, Any] | None = None, own: str = "", **changes: Any
+    name: str = "",
+    system: str | dict[str, Any] | None = None,
+    own: str = "",
+    code: str = "",
+    **changes: Any,
 ) -> Experiment:
-    """Make an experiment from the catalogue, a saved one or a system, with some changes."""
+    """Make an experiment from the catalogue, a saved one or a system, with some changes.
+
+    ``code`` defines its policy; the caller has made sure that it may run.
+    """
     given = {key: value for key, value in changes.items() if value is not None}
     executor, address = given.pop("executor", ""), given.pop("address", "")
     if "on" in given and (executor or address):
@@ -59,6 +67,8 @@ def experiment_of(
         raise InputError(f"{', '.join(sorted(unknown))} cannot be changed over the web")
     if "policy" in given:
         check_policy(given["policy"])
+    if code.strip():
+        given["policy"] = paste_one(code)
     if given.get("failures", "none") not in ("none", "generated"):
         raise InputError(f"failures is {given['failures'][:40]!r}; expected none or generated")
     if given.get("on"):
@@ -95,8 +105,10 @@ def check_size(found: Experiment) -> Experiment:
         raise InputError(f"about {jobs:,.0f} jobs; expected at most {MOST_JOBS:,}")
     check_failures(found)
     policy = found.chosen_policy()
-    if not policy.is_shipped:
-        raise InputError(f"policy {policy.name!r} was pasted here; a run is another process")
+    if not policy.is_shipped and not is_pasted(found.policy):
+        raise InputError(
+            f"policy {policy.name!r} is not shipped, and a run is another process; give its code"
+        )
     if found.executor == "local" and found.system.shape[1] > MOST_MACHINES:
         raise InputError(f"{found.system.shape[1]} machines; at most {MOST_MACHINES} run here")
     return found

@@ -201,6 +201,13 @@ class DaskExecutor:
             if it.worker is not None:
                 self._connection.spawn(self._bring_back(it, it.worker, it.absences))
 
+    async def impose(self, machine: int, availability: float) -> None:
+        """Let the jobs of a machine run for a share of the time; return when its worker knows."""
+        it = self._all[machine]
+        it.share = availability
+        if it.worker is not None:
+            await self._speak(it.worker)  # if that fails, it hears of it within ten seconds
+
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Change how a machine's availability is predicted."""
         it = self._all[machine]
@@ -298,10 +305,11 @@ class DaskExecutor:
         try:
             async with worker.turn:
                 away = [each.away for each in worker.machines] or [False] * worker.slots
+                shares = [each.share for each in worker.machines] or [1.0] * worker.slots
                 began = time.monotonic()
                 ways = [each.prediction for each in worker.machines]
                 ways = ways or [self._ways[-1]] * worker.slots
-                words = (self._topic, away, (self._resolution, ways))
+                words = (self._topic, away, shares, (self._resolution, ways))
                 patience = ANSWER if worker.identity else GREETING
                 said = await self._connection.ask(worker.address, hello, *words, patience=patience)
                 now = time.monotonic()

@@ -48,6 +48,8 @@ class Machine:
     number: int
     slot: int
     prediction: Prediction
+    share: float = 1.0
+    """The share of the time in which its jobs run."""
     worker: Worker | None = None
     """Its worker while that is there."""
     away: bool = False

@@ -14,7 +14,7 @@ from ...model import InputError
 from ..agent import Agent
 from ..prediction import Prediction, predictions_of
 from ..slots import Slots, check_slots, slot_names, slots_of
-from .process import Pauses, Process, end_orphans, in_thread
+from .process import Pauses, Process, end_orphans, in_thread, measured_share
 from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, Started
 
 SILENCE = 2.0
@@ -39,6 +39,8 @@ class _Machine:
     """Whether it was taken away, until it is repaired."""
     begun: tuple[int, int] | None = None
     """The last call that it has begun."""
+    share: float = 1.0
+    """The share of the time in which its jobs run."""
     pauses: Pauses = field(default_factory=Pauses)
 
 
@@ -165,6 +167,13 @@ class LocalExecutor:
         process = self._all[machine].process
         return process.pid if process is not None else -1
 
+    async def impose(self, machine: int, availability: float) -> None:
+        """Let the jobs of a machine run for a share of the time."""
+        it = self._all[machine]
+        it.share = availability
+        if it.process is not None and it.is_up:
+            it.process.impose(availability)
+
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Change how a machine's availability is predicted."""
         self.predictions[machine] = prediction
@@ -192,10 +201,10 @@ class LocalExecutor:
         The processes of the grid are this one and all that descend from it.
         """
 
-        def tell(measured: float, predicted: list[float]) -> None:
-            for machine, expected in zip(self._all, predicted, strict=True):
+        def tell(measured: list[float], predicted: list[float]) -> None:
+            for machine, found, expected in zip(self._all, measured, predicted, strict=True):
                 if not machine.away:
-                    self.tell(Reading(machine.number, measured, expected))
+                    self.tell(Reading(machine.number, found, expected))
 
         self._agent = Agent(
             lambda *reading: loop.call_soon_threadsafe(tell, *reading),
@@ -203,6 +212,7 @@ class LocalExecutor:
             own=lambda: [os.getpid()],
             prediction=self.predictions,
             machines=len(self._all),
+            shares=lambda: [measured_share(each.process, each.share) for each in self._all],
         )
         self._agent.start()
 
@@ -234,6 +244,7 @@ class LocalExecutor:
         if machine.away or self.closing:  # meanwhile
             process.kill()
             return
+        process.impose(machine.share)
         if not machine.is_up:
             machine.is_up = True
             self.tell(MachineUp(machine.number))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import itertools
 import os
 import secrets
@@ -15,9 +16,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from .. import worker
+from ..guardian import PATIENCE as SWEEPING
+from ..guardian import Pace
 from ..progress import MACHINE
 from ..worker import (
     BACK,
@@ -38,8 +41,10 @@ PATIENCE = 2.0
 """Seconds in which a process must answer a ping."""
 MOMENT = 1.0
 """The most seconds between the end of a process and the end of its socket."""
-STUBBORN = 2 * worker.PATIENCE
+STUBBORN = 2 * SWEEPING
 """Seconds after which a guardian that does not end is killed."""
+ENOUGH = 0.1
+"""Seconds of work after which it is known how fast a slow machine really was."""
 MARK = "GRIDWRIGHT_PROCESS"
 """The environment variable by which the processes of a machine are found without a guardian.
 
@@ -83,6 +88,10 @@ class Process:
     """Called with ``Started``, ``Ended`` or ``Returned`` and what follows the machine there."""
     gone: Callable[[str, bool], Awaitable[None]]
     """Awaited when the process has ended, with the reason and whether it died by itself."""
+    pace: Pace
+    """How fast it is."""
+    seen: tuple[float, float] = (0.0, 0.0)
+    """How long it was slowed down and stopped, as of the last measurement."""
     pid: int = -1
     """The pid of the process, once it is ready."""
     killed: bool = False
@@ -101,14 +110,16 @@ class Process:
         """Start a process of a machine and listen to it; raise OSError if it cannot be started."""
         mark, path = secrets.token_bytes(8), os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
-        with theirs, contextlib.ExitStack() as unless_started:
+        with theirs, _memory() as memory, contextlib.ExitStack() as unless_started:
             unless_started.enter_context(ours)
+            pace = Pace.of(memory.fileno())
+            pace.share = 1.0
             guardian = subprocess.Popen(
                 [
                     *(sys.executable, "-P", worker.__file__),
-                    *(str(theirs.fileno()), str(os.getpid()), mark.hex()),
+                    *(str(theirs.fileno()), str(os.getpid()), mark.hex(), str(memory.fileno())),
                 ],
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), memory.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": path, MARK: _signed(mark), MACHINE: name},
                 process_group=0,  # Ctrl-C is only for us; we end it
@@ -116,7 +127,7 @@ class Process:
             unless_started.pop_all()
         line = Line(ours, mark)
         await asyncio.get_running_loop().create_connection(lambda: line, sock=ours)
-        self = cls(guardian, line, mark, hear, gone)
+        self = cls(guardian, line, mark, hear, gone, pace)
         line.hear = self._hear
         self.watching = asyncio.create_task(self._watch())
         return self
@@ -151,6 +162,23 @@ class Process:
         finally:
             del self.pings[number]
         return loop.time() - began
+
+    def impose(self, share: float) -> None:
+        """Let its jobs run for a share of the time."""
+        if share != self.pace.share:
+            self.pace.share, self.seen = share, (self.pace.watched, self.pace.stopped)
+            self.guardian.send_signal(signal.SIGCONT)  # it is to look at once
+
+    def measured_share(self) -> float | None:
+        """Return the share of the time in which its jobs ran since the last measurement.
+
+        None: it was not slow, or they ran for too short a time.
+        """
+        watched, stopped = self.pace.watched - self.seen[0], self.pace.stopped - self.seen[1]
+        if watched < ENOUGH:
+            return None
+        self.seen = self.pace.watched, self.pace.stopped
+        return min(max(1.0 - stopped / watched, 0.0), 1.0)
 
     def kill(self) -> None:
         """Kill it, even during a job, and every process that its jobs have started."""
@@ -205,6 +233,13 @@ class Process:
             self.hear(Returned, frame.job, frame.attempt)
         elif frame.kind == ENDED:
             self.hear(Ended, *about, frame.body, frame.error.decode(errors="replace"))
+
+
+def _memory() -> IO[bytes]:
+    """Return a file in memory for a `Pace`."""
+    file = os.fdopen(os.memfd_create("gridwright-pace"), "r+b")
+    file.truncate(ctypes.sizeof(Pace))
+    return file
 
 
 class Line(asyncio.Protocol):
@@ -268,6 +303,12 @@ class Line(asyncio.Protocol):
             self.ended.set_result("")
         self._rest.close()
         self._transport.abort()
+
+
+def measured_share(process: Process | None, imposed: float) -> float:
+    """Return the share of the time in which a machine's jobs ran; if unknown, the imposed one."""
+    found = None if process is None else process.measured_share()
+    return imposed if found is None else found
 
 
 def in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:

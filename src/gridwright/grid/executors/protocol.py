@@ -114,6 +114,12 @@ class Executor(Protocol):
     def repair(self, machine: int) -> None:
         """Bring back a machine that was taken away, and report that it is up."""
 
+    async def impose(self, machine: int, availability: float) -> None:
+        """Let a machine run its jobs for a share of the time, from now on: 1 is the whole.
+
+        Its readings are that share of what they would be.
+        """
+
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Change how a machine's CPU availability is predicted."""
 

@@ -17,10 +17,10 @@ from .protocol import Ended, Event, MachineDown, MachineUp, Reading, Returned, S
 class FakeExecutor:
     """Machines on which nothing runs: an attempt takes ``duration(job, machine, attempt)`` seconds.
 
-    In a `VirtualLoop` a whole run is over in a moment. ``readings(machine, time)`` is the CPU
-    availability. ``before`` and ``after`` are the seconds from sending a job to its start, and from
-    its end to the report of it. ``most_ahead`` is how many jobs a machine takes beyond the one that
-    it runs.
+    In a `VirtualLoop` a whole run is over in a moment. An attempt takes longer on a machine that is
+    made slower. ``readings(machine, time)`` is the CPU availability of one that is not. ``before``
+    and ``after`` are the seconds from sending a job to its start, and from its end to the report of
+    it. ``most_ahead`` is how many jobs a machine takes beyond the one that it runs.
     """
 
     def __init__(
@@ -38,7 +38,8 @@ class FakeExecutor:
         self.readings = readings
         self._reading: asyncio.TimerHandle | None = None
         self.tell: Callable[[Event], None] = lambda event: None
-        self._running: dict[int, tuple[tuple[int, int], list[asyncio.TimerHandle]]] = {}
+        self._running: dict[int, tuple[Started, Ended, list[asyncio.TimerHandle]]] = {}
+        self._shares: dict[int, float] = {}
         self._ahead: list[list[tuple[int, int]]] = [[] for _ in self.machines]
         self._away: set[int] = set()
         self._predictions: dict[int, tuple[Prediction, float]] = {}
@@ -62,7 +63,7 @@ class FakeExecutor:
 
     def _begin(self, job: int, machine: int, attempt: int, begin: float) -> None:
         loop = asyncio.get_running_loop()
-        end = begin + self.duration(job, machine, attempt)
+        end = begin + self.duration(job, machine, attempt) / self._shares.get(machine, 1.0)
         started = Started(machine, job, attempt, begin)
         ended = Ended(machine, job, attempt, end, b"", "")
         timers = [loop.call_at(end + self.after, self._end, ended)]
@@ -70,13 +71,13 @@ class FakeExecutor:
             timers.append(loop.call_at(begin, self.tell, started))
         else:
             self.tell(started)
-        self._running[machine] = ((job, attempt), timers)
+        self._running[machine] = (started, ended, timers)
 
     def cancel(self, job: int, machine: int, attempt: int) -> None:
         """Forget an attempt."""
         if (job, attempt) in self._ahead[machine]:
             self._ahead[machine].remove((job, attempt))
-        elif self._running.get(machine, ((-1, -1),))[0] == (job, attempt):
+        elif machine in self._running and self._running[machine][0][1:3] == (job, attempt):
             self._stop(machine)
             self._go_on(machine, asyncio.get_running_loop().time())
 
@@ -107,6 +108,19 @@ class FakeExecutor:
             self._away.discard(machine)
             self.tell(MachineUp(machine))
 
+    async def impose(self, machine: int, availability: float) -> None:
+        """Let a machine's jobs take longer, also what is left of the running one."""
+        faster = self._shares.get(machine, 1.0) / availability
+        self._shares[machine] = availability
+        if machine in self._running:
+            loop, (started, ended, timers) = asyncio.get_running_loop(), self._running[machine]
+            since = max(loop.time(), started.at)
+            if ended.at > since:
+                ended = ended._replace(at=since + (ended.at - since) * faster)
+                timers[0].cancel()
+                timers[0] = loop.call_at(ended.at + self.after, self._end, ended)
+                self._running[machine] = (started, ended, timers)
+
     def predict(self, machine: int, prediction: Prediction) -> None:
         """Change how a machine's availability is predicted; there is no history."""
         self._predictions[machine] = prediction, asyncio.get_running_loop().time()
@@ -123,7 +137,7 @@ class FakeExecutor:
         loop = asyncio.get_running_loop()
         assert self.readings is not None
         for machine in range(len(self.machines)):
-            share = self.readings(machine, loop.time())
+            share = self.readings(machine, loop.time()) * self._shares.get(machine, 1.0)
             way, since = self._predictions.get(machine, (Prediction(), 0.0))
             self.tell(Reading(machine, share, way.predict({}, share, loop.time() - since)))
         self._reading = loop.call_later(resolution, self._read, resolution)
@@ -140,7 +154,7 @@ class FakeExecutor:
             self._begin(job, machine, attempt, time)
 
     def _stop(self, machine: int) -> None:
-        for timer in self._running.pop(machine, (None, []))[1]:
+        for timer in self._running.pop(machine, (None, None, []))[2]:
             timer.cancel()
 
 

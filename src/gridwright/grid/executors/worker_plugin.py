@@ -20,7 +20,7 @@ from distributed import WorkerPlugin, get_worker
 from ..agent import Agent
 from ..prediction import Prediction
 from . import dask_internals as internals
-from .process import Pauses, Process, end_orphans, in_thread
+from .process import Pauses, Process, end_orphans, in_thread, measured_share
 from .protocol import Ended, Started
 
 SOON = 0.05
@@ -67,6 +67,8 @@ class _Machine:
     """Whether it was taken away, until it is repaired."""
     down: bool = False
     """Whether the grid was told that its process has died."""
+    share: float = 1.0
+    """The share of the time in which its jobs run."""
     pauses: Pauses = field(default_factory=Pauses)
 
 
@@ -112,6 +114,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 own=_family,
                 prediction=self.prediction,
                 machines=self.slots,
+                shares=lambda: [measured_share(each.process, each.share) for each in self.all],
             )
             self.agent.start()
 
@@ -230,6 +233,14 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
                 async with asyncio.timeout(STARTING):
                     await machine.ready.wait()
 
+    def impose(self, shares: list[float]) -> None:
+        """Let the jobs of each machine run for a share of the time."""
+        for machine, share in zip(self.all, shares, strict=True):
+            if share != machine.share:
+                machine.share = share
+                if machine.process is not None and machine.ready.is_set():
+                    machine.process.impose(share)
+
     def predict(self, ways: list[Prediction]) -> None:
         """Change how the availability of each machine is predicted."""
         if self.agent is not None:
@@ -267,6 +278,7 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         if machine.process is not process:
             return False  # it ended before it was ready, and another is starting
         machine.starting = False
+        process.impose(machine.share)
         machine.ready.set()
         if machine.away or self.closing:  # meanwhile
             self._lose(machine)
@@ -314,11 +326,11 @@ class Machines(WorkerPlugin):  # type: ignore[misc]
         if machine.started:
             self.say("started", machine.number, job, attempt, machine.started)
 
-    def _read(self, measured: float, predicted: list[float]) -> None:
+    def _read(self, measured: list[float], predicted: list[float]) -> None:
         """Report the measured and the predicted CPU availability."""
-        for machine, expected in zip(self.all, predicted, strict=True):
+        for machine, found, expected in zip(self.all, measured, predicted, strict=True):
             if not machine.away and not self.closing:
-                self.say("reading", machine.number, measured, expected)
+                self.say("reading", machine.number, found, expected)
 
     async def _mind(self) -> None:
         """End the processes when the grid is silent for long.
@@ -345,13 +357,18 @@ async def run(topic: str, key: str, number: int, calls: list[Call]) -> Any:
 
 
 async def hello(
-    topic: str, away: list[bool], measuring: tuple[float, list[Prediction]], dask_worker: Any
+    topic: str,
+    away: list[bool],
+    shares: list[float],
+    measuring: tuple[float, list[Prediction]],
+    dask_worker: Any,
 ) -> tuple[float, str, str]:
     """Start the machines that are not away; return the time, the clock and our identity."""
     if (plugin := internals.plugin(dask_worker, topic)) is None:
         plugin = Machines(topic, len(away), *measuring)
         await internals.add_plugin(dask_worker, plugin, topic)
     plugin.predict(measuring[1])
+    plugin.impose(shares)
     await plugin.put_away(away)
     return time.monotonic(), clock(), plugin.identity
 

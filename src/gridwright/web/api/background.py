@@ -3,16 +3,15 @@
 from functools import cache
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from ...reproduction import ReproductionData, Section, explanations, read_data
 from ..documents import plain
-from ..guard import may_run_code
 from ..queue import AnyTask, Queue
 from ..simulations import Simulation, Wanted, simulation_of
 from ..tasks import MOST_MACHINES, CalibrationTask, TableTask
-from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, missing
+from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, check_code, missing
 
 
 def simulation_routes(queue: Queue) -> APIRouter:
@@ -27,8 +26,7 @@ def simulation_routes(queue: Queue) -> APIRouter:
     @routes.post("/simulations", status_code=202, responses=FORBIDDEN)
     def start(wanted: Wanted, request: Request) -> dict[str, Any]:
         """Start a simulation in the background."""
-        if wanted.code.strip() and not may_run_code(request):
-            raise HTTPException(403, "code runs only on this computer, with the token: use /login")
+        check_code(request, wanted.code)
         return plain(queue.start(simulation_of(wanted)).progress())
 
     @routes.get("/simulations/{number}", responses=MISSING)

@@ -28,9 +28,14 @@ class Defined(Body):
 
 
 class Tracing(Defined):
-    """An experiment, and whether to draw its failures again."""
+    """An experiment, and whether to draw its failures again: of all machines, or of one."""
 
     draw: bool = True
+    machine: Annotated[
+        str, Field(description="Draw only the failures of this machine, with these mean times.")
+    ] = ""
+    mean_uptime: Annotated[float, Field(gt=0)] = 1.0
+    mean_repair: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
 def experiment_routes() -> APIRouter:
@@ -83,7 +88,7 @@ def experiment_routes() -> APIRouter:
 
     @routes.post("/experiments/failures", responses=BUSY)
     async def failures(given: Tracing) -> dict[str, Any]:
-        """Draw faults for all machines, or take those given; return them with their mean times."""
+        """Draw faults for all machines or one, or take those given; return them with mean times."""
         return await solved(lambda: _failures(given))
 
     @routes.post("/machines/read", tags=["machines"], responses=BUSY)
@@ -124,7 +129,10 @@ def _failures(given: Tracing) -> dict[str, Any]:
     found = documents.experiment_from(given.definition)
     system = found.system
     documents.check_failures(found)
-    faults = documents.drawn_faults(found) if given.draw else found.faults()
+    if given.machine:
+        found = documents.redrawn(found, given.machine, given.mean_uptime, given.mean_repair)
+    draws = given.draw and not given.machine
+    faults = documents.drawn_faults(found) if draws else found.faults()
     own: dict[int, list[Fault]] = {j: [] for j in range(len(system.machines))}
     for fault in faults:
         own[fault.machine].append(fault)

@@ -57,6 +57,12 @@ def check_cluster(request: Request) -> None:
         raise HTTPException(403, CLUSTERS)
 
 
+def check_code(request: Request, code: str) -> None:
+    """Refuse code without the token."""
+    if code.strip() and not may_run_code(request):
+        raise HTTPException(403, "code runs only on this computer, with the token: use /login")
+
+
 def listed(mistakes: Sequence[Mistake]) -> dict[str, Any]:
     """Return the mistakes in a document as JSON."""
     found = [{"place": list(each.place), "words": each.words} for each in mistakes]

@@ -13,10 +13,21 @@ from ...grid.journal_queries import statistics
 from ...testbed import Overview, Run, job_lengths
 from ...testbed.experiment import LONGEST, SHORTEST
 from ..documents import experiment_from, plain
+from ..pasted_policy import LONGEST_CODE
 from ..runs import check_size, experiment_of, open_journal, zipped
 from ..services import Services
 from ..tasks import report_of
-from .parts import CONTROLLED, FORBIDDEN, MISSING, Body, Number, SystemGiven, check_cluster, missing
+from .parts import (
+    CONTROLLED,
+    FORBIDDEN,
+    MISSING,
+    Body,
+    Number,
+    SystemGiven,
+    check_cluster,
+    check_code,
+    missing,
+)
 
 Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
@@ -40,6 +51,13 @@ class Starting(Body):
     ] = None
     system: SystemGiven | None = None
     policy: str | None = None
+    code: Annotated[
+        str,
+        Field(
+            max_length=LONGEST_CODE,
+            description="Python code that defines the policy, in place of policy.",
+        ),
+    ] = ""
     time_unit: Annotated[float, Field(ge=SHORTEST, le=LONGEST)] | None = None
     duration: Positive | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
@@ -99,6 +117,7 @@ def run_routes(services: Services) -> APIRouter:
     @routes.post("/runs", status_code=202, responses=FORBIDDEN)
     def start(given: Starting, request: Request) -> dict[str, Any]:
         """Start a run as a separate process."""
+        check_code(request, given.code)
         words = given.model_dump()
         definition = words.pop("definition")
         if definition is not None:

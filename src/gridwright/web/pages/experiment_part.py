@@ -82,7 +82,7 @@ class ExperimentPart(Part):
         options = {
             each.name: f"{each.name} – {each.doc}"
             for each in policies().values()
-            if each.is_shipped and each.kind.is_live
+            if each.is_shipped
         }
 
         def put_name(value: str) -> None:

@@ -4,8 +4,9 @@ from functools import partial
 
 from nicegui import ui
 
+from ...model import InputError
 from ...testbed import Fault, spells
-from ..documents import drawn_faults
+from ..documents import drawn_faults, redrawn
 from ..fields import as_number
 from ..form import TRACE, FaultCells, Place
 from .cells import Cells, Part
@@ -15,6 +16,7 @@ from .frame import figure, offer, table_row
 MOST_SHOWN = 50
 """Periods of a machine that can be edited here; the others are kept."""
 MOST_DRAWN = 60
+MEANS = ("Mean up-time of this machine", "Mean repair time of this machine")
 
 
 class FaultPart(Part):
@@ -33,6 +35,13 @@ class FaultPart(Part):
             self.chosen = ui.select([], label="Periods of machine", on_change=self._periods)
             self.chosen.classes("w-64").props("dense")
             ui.button("Add a period", on_click=self.add).props("outline dense")
+        with ui.row().classes("gap-2 items-end"):
+            self.times = [ui.number(label, min=0) for label in MEANS]
+            for made in self.times:
+                made.classes("w-48").props("dense")
+            ui.button("Apply", on_click=self.apply).props("outline dense").tooltip(
+                "draws the periods of this machine with these mean times"
+            )
         self.means = ui.label().classes("gw-steady")
         self.place = ui.column().classes("gap-1 max-w-full")
 
@@ -70,6 +79,21 @@ class FaultPart(Part):
         def change() -> None:
             self.cells.form.cells["failures"] = "generated"  # ignores periods that are not valid
             self.cells.form.take_faults(drawn_faults(self.cells.experiment()))
+
+        self.cells.act(change)
+
+    def apply(self) -> None:
+        """Draw the periods of the chosen machine with its own mean times."""
+        chosen, times = str(self.chosen.value or ""), [made.value for made in self.times]
+
+        def change() -> None:
+            for label, value in zip(MEANS, times, strict=True):
+                if value is None:
+                    raise InputError(f"{label} is empty; expected a number of time units")
+            if not chosen:
+                raise InputError("choose a machine")
+            found = redrawn(self.cells.experiment(), chosen, *times)
+            self.cells.form.take_faults(found.faults())
 
         self.cells.act(change)
 

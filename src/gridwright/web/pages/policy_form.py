@@ -14,11 +14,9 @@ from ..pasted_policy import line_of
 class PolicyForm:
     """Policies to choose from, and a field for every parameter of the chosen ones."""
 
-    def __init__(self, first: list[str], *, live: bool = False, several: bool = True):
+    def __init__(self, first: list[str], *, several: bool = True):
         self.known = {
-            each.name: describe_policy(each)
-            for each in policies().values()
-            if each.is_shipped and (each.kind.is_live or not live)
+            each.name: describe_policy(each) for each in policies().values() if each.is_shipped
         }
         self.fields: dict[tuple[str, str], Any] = {}
         self.chosen = ui.select(
@@ -125,7 +123,7 @@ if (field) {
 class CodeField:
     """A field for code, if the user may run code here."""
 
-    def __init__(self, code: str, trusted: bool) -> None:
+    def __init__(self, code: str, trusted: bool, use: str) -> None:
         self.field: ui.textarea | None = None
         with ui.expansion("A policy of your own, as code", value=bool(code)).props("dense") as all_:
             all_.classes("w-full")
@@ -136,10 +134,9 @@ class CodeField:
                 )
                 ui.link("log in", "/login")
                 return
-            ui.label(
-                "The code runs on this computer with your permissions. Every function with "
-                "@push or @pull is simulated together with the policies above."
-            ).classes("gw-quiet")
+            ui.label(f"The code runs on this computer with your permissions. {use}").classes(
+                "gw-quiet"
+            )
             self.field = ui.textarea("Code of a policy", value=code).without_auto_validation()
             self.field.props(f"outlined autogrow spellcheck=false placeholder={json.dumps('…')}")
             self.field.props('input-class="font-mono" input-style="white-space: pre"')

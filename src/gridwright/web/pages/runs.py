@@ -27,7 +27,7 @@ from .frame import (
     tell,
 )
 from .live import Live
-from .policy_form import PolicyForm
+from .policy_form import CodeField, PolicyForm
 
 
 def run_page(services: Services, request: Request) -> None:
@@ -85,6 +85,7 @@ AS_IT_SAYS = {"": "as the experiment says"}
 BELIEFS = {"yes": "follow measurements", "no": "stay as they are"}
 FIELDS = fields_of(Experiment)
 FIRST = ("time_unit", "duration", "seed", "on")
+USE = "Its function with @push or @pull is the policy of the run, in place of the one above."
 MORE = ("timeout", "on_timeout", "detection", "resolution", "job")
 
 
@@ -103,7 +104,8 @@ class Starter:
         label = "Experiment or system"
         self.what = ui.select(choices, label=label, value="MGST-1", with_input=True)
         self.what.classes("w-full max-w-3xl")
-        self.policy = PolicyForm(["lpas_dg"], live=True, several=False)
+        self.policy = PolicyForm(["lpas_dg"], several=False)
+        self.code = CodeField("", trusted, USE)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in FIRST}
             kinds = {**AS_IT_SAYS, **FIELDS["failures"].choices}
@@ -117,6 +119,8 @@ class Starter:
             ui.button("Start", on_click=self.start)
             ui.button("List machines", on_click=self.list_machines).props("outline dense")
             self.there = ui.label().classes("gw-quiet gw-steady").props("role=status")
+        self.on_timeout = ""
+        """What the chosen experiment says."""
         self.what.on_value_change(self._fill)
         self._fill()
 
@@ -134,12 +138,17 @@ class Starter:
 
     async def start(self) -> None:
         """Start a run, and show it."""
+        self.code.show_error("")
         try:
-            experiment = check_cluster(self._experiment(), self.trusted)
+            made = await background.io_bound(self._experiment)
+            if made is None:  # the server is shutting down
+                return
+            experiment = check_cluster(made, self.trusted)
             number = await background.io_bound(self.services.runs.start, experiment)
             ui.navigate.to(f"/run/{number}")
         except InputError as error:
-            tell(with_labels(str(error), Experiment))
+            if not self.code.show_error(str(error)):
+                tell(with_labels(str(error), Experiment))
 
     def _fill(self) -> None:
         """Fill the form with what the chosen experiment says."""
@@ -152,12 +161,17 @@ class Starter:
             self.policy.choose(found.policy)
             for key, made in self.inputs.items():
                 made.value = getattr(found, key)
+            self.on_timeout = found.on_timeout
             self.failures.value = self.corrections.value = ""
 
     def _experiment(self) -> Experiment:
         what, policies = str(self.what.value or ""), self.policy.names()
         changes = {key: read_input(FIELDS[key], made) for key, made in self.inputs.items()}
+        usual = FIELDS["on_timeout"].default if what.startswith(SYSTEM) else self.on_timeout
+        if changes["on_timeout"] == usual:
+            changes["on_timeout"] = None  # the policy may say
         changes["policy"] = policies[0] if policies else None
+        changes["code"] = self.code.text
         changes["failures"] = self.failures.value or None
         changes["corrections"] = {"yes": True, "no": False}.get(str(self.corrections.value))
         if not what:

@@ -29,6 +29,7 @@ from .policy_form import CodeField, PolicyForm
 FIELDS = fields_of(Wanted)
 NUMBERS = ("horizon", "replications", "seed")
 MEASURES = ("number in system", "response time", "long-run load")
+USE = "Every function with @push or @pull is simulated together with the policies above."
 COLUMNS = ("policy", "replications", *MEASURES, "stability")
 
 
@@ -65,7 +66,8 @@ class Simulator:
         self.system = ui.select(system_choices(), label="System", value="2.B", with_input=True)
         self.system.classes("w-full max-w-3xl")
         self.policies = PolicyForm(["mct", "lpas"])
-        self.code = CodeField("" if self.shown is None else self.shown.wanted.code, self.trusted)
+        code = "" if self.shown is None else self.shown.wanted.code
+        self.code = CodeField(code, self.trusted, USE)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in NUMBERS}
         with ui.row().classes("gap-2"):
