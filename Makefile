@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Programs that may keep their bytecode start sooner, and the tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check test lint bench numba-versions dask-versions docs clean
+.PHONY: setup demo check test lint bench numba-versions dask-versions gpu-ptx docs clean
 
 setup: .venv/ready
 
@@ -52,6 +52,11 @@ numba-versions: setup
 # DASK_SOURCE=FOLDER: a clone of distributed, for its tests.
 dask-versions: setup
 	$(BIN)/python tools/dask_versions.py $(if $(DASK_SOURCE),--source $(DASK_SOURCE))
+
+# Compile every push and pull policy for GPUs, without one.
+gpu-ptx: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[gpu]'
+	$(BIN)/python tools/gpu_ptx.py
 
 docs: setup
 	$(BIN)/mkdocs build --strict

@@ -22,6 +22,7 @@ BENCHMARKS = [
     "dask_placement",
     "functions",
     "swap",
+    "gpu",
     "startup",
     "page",
 ]

@@ -28,6 +28,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread, Timer
 from typing import Any
@@ -56,8 +57,6 @@ class Walk:
         self.wrong: list[str] = []
         self.stop = Event()
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
-        self.paused: dict[str, float] = {}
-        """When a paused worker is resumed."""
         self.stopped: set[str] = set()
         """Workers whose processes are stopped."""
         self.number = 0
@@ -125,16 +124,14 @@ class Walk:
     # what happens to workers
 
     def walk(self) -> None:
-        """Let something happen again and again, until the time is over; then let all resume."""
+        """Let something happen again and again, until the time is over."""
         end = time.time() + 60 * self.options.minutes
         happenings = [self.join, self.join, self.retire, self.kill, self.pause, self.freeze]
         happenings += [self.change_speed, self.change_speed]
         while time.time() < end and not self.wrong:
             time.sleep(self.rng.expovariate(1 / self.options.pause))
-            self.let_resume(time.time())
             self.rng.choice(happenings)()
         self.stop.set()
-        self.let_resume(float("inf"))
 
     def start(self, name: str = "") -> None:
         """Start a worker."""
@@ -169,7 +166,11 @@ class Walk:
         """Pause a worker as Dask does when its memory is short."""
         if chosen := self.chosen(rock=True):
             self.ask(chosen[1], set_status, status="paused")
-            self.paused[chosen[0]] = time.time() + self.rng.expovariate(0.3)
+            # whatever the walk does meanwhile: it may wait for this worker
+            resume = partial(self.ask, chosen[1], set_status, status="running")
+            timer = Timer(self.rng.expovariate(0.3), resume)
+            timer.daemon = True  # at the end of the walk it may be left
+            timer.start()
             self.done["paused"] += 1
 
     def freeze(self) -> None:
@@ -193,14 +194,6 @@ class Walk:
             factors = {name: self.rng.choice((0.2, 0.5, 1, 2, 4)) for name in KIND_NAMES}
             self.ask(chosen[1], set_speed, factors=factors)
             self.done["changed speed"] += 1
-
-    def let_resume(self, now: float) -> None:
-        """Let workers resume that were paused for long enough."""
-        there = self.addresses()
-        for name in [name for name, until in self.paused.items() if until <= now]:
-            del self.paused[name]
-            if name in there:
-                self.ask(there[name], set_status, status="running")
 
     def ask(self, address: str, function: Any, **options: Any) -> None:
         """Run a function on a worker, unless it has gone."""
@@ -272,8 +265,10 @@ class Walk:
             if not due.with_suffix("").exists():
                 self.wrong.append("a task that nobody waited for was not run")
         log = (self.folder / "scheduler.log").read_text(errors="replace")
-        if "Traceback" in log and "gridwright" in log:
-            self.wrong.append(f"the scheduler has logged an error:\n{log[-4000:]}")
+        for trace in log.split("Traceback (")[1:]:
+            words = trace.partition("\n20")[0]  # the next line of the log begins with its date
+            if "/gridwright/" in words:
+                self.wrong.append(f"the scheduler has logged an error:\n{words[-4000:]}")
 
 
 def set_status(status: str, dask_worker: Any) -> None:

@@ -14,7 +14,7 @@ from gridwright.experiments.serialise import pack, unpack
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
 
-OPTIONS = {"horizon": 100.0, "warmup": 0.0, "trace": False, "tails": False}
+OPTIONS = {"horizon": 100.0, "warmup": 0.0, "trace": False, "tails": False, "rng": "pcg64"}
 SEED = np.random.SeedSequence(1)
 
 
@@ -42,6 +42,7 @@ def test_keys_tell_everything_apart() -> None:
         key_of(system, policy, np.random.SeedSequence(2), OPTIONS),
         key_of(system, policy, SEED, {**OPTIONS, "horizon": 101.0}),
         key_of(system, policy, SEED, {**OPTIONS, "warmup": 1.0}),
+        key_of(system, policy, SEED, {**OPTIONS, "rng": "philox"}),
     ]
     assert len({base, *others}) == len(others) + 1
 

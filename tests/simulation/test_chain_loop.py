@@ -15,7 +15,7 @@ from gridwright.policies.policy import policy_of
 from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.chain import Chains
 from gridwright.simulation.chain_loop import enqueue, pop, release, take
-from gridwright.simulation.driver import Conditions, _grow
+from gridwright.simulation.driver import Conditions, grow
 
 ALWAYS = 100.0
 """A rate at which a job arrives in every tick."""
@@ -252,13 +252,13 @@ def test_in_order(keys: list[int], early: int) -> None:
     assert out[1:] == sorted(out[1:])
 
 
-def test_room_grows_and_is_given_back() -> None:
+def test_roomgrows_and_is_given_back() -> None:
     mechanism = chains()
     s = mechanism.state
     size = len(s.ticket)
     taken = [take(s) for _ in range(size)]
     assert s.count[0].spare == 0
-    _grow(mechanism)
+    grow(mechanism)
     s = mechanism.state
     taken += [take(s) for _ in range(size)]
     assert sorted(taken) == list(range(2 * size))

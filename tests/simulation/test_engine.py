@@ -73,6 +73,40 @@ def test_parameters_change_nothing_of_that(policy: str) -> None:
     same(compiled, replicate(FAILING, find(policy), interpreted=True, **options))
 
 
+@pytest.mark.parametrize("policy", ["lpas:tie=random", "lpas_dg"])
+def test_philox_is_bit_identical_in_both_worlds_too(policy: str) -> None:
+    options: dict[str, Any] = {"horizon": 10.0, "seed": SEED, "trace": True, "rng": "philox"}
+    compiled = replicate(FAILING, find(policy), **options)
+    same(compiled, replicate(FAILING, find(policy), interpreted=True, **options))
+    other = replicate(FAILING, find(policy), **{**options, "rng": "pcg64"})
+    assert compiled.trace.tobytes() != other.trace.tobytes()
+
+
+def test_philox_gives_common_random_numbers_and_the_same_means() -> None:
+    philox = compare("2.B", ["mct", "lpas"], 3000, 6, rng="philox")
+    default = compare("2.B", ["mct", "lpas"], 3000, 6, seed=2)
+    for one, two in zip(philox.results, default.results, strict=True):
+        gap = one.mean_number.mean - two.mean_number.mean
+        assert abs(gap) < 2 * (one.mean_number.half_width + two.mean_number.half_width)
+    first, second = (r.replications[0].tasks for r in philox.results)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("system", "policy", "rng", "words"),
+    [
+        ("2.B", "mct", "philo", "no random generator 'philo'; did you mean 'philox'?"),
+        ("Smith", "mm", "philox", "mm is a batch policy, which cannot use philox"),
+        ("Wisnesky:16", "chain_mct", "philox", "chain_mct is a chain policy, which cannot use"),
+    ],
+)
+def test_a_generator_that_cannot_be_used_is_refused(
+    system: str, policy: str, rng: str, words: str
+) -> None:
+    with pytest.raises(InputError, match=words.replace("?", r"\?")):
+        simulate(system, policy, 10, 1, rng=rng)
+
+
 @pytest.mark.parametrize("policy", ["mct", "lpas_dg"])
 def test_the_number_of_threads_does_not_matter(policy: str) -> None:
     one, two = (

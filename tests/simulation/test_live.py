@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gridwright import InputError, System, load
 from gridwright.policies import find
@@ -55,6 +57,33 @@ def test_if_tasks_take_as_long_as_the_loop_says_it_is_the_simulation(
     for name, value in run.more.items():
         if np.isscalar(value):
             assert measured[name] == pytest.approx(value), name
+
+
+@given(seed=st.integers(0, 10**6), longest=st.sampled_from([0.5, 1.0, 4.0]))
+@settings(max_examples=8, deadline=None)
+def test_however_long_tasks_take_each_leaves_once(seed: int, longest: float) -> None:
+    """Tasks that are late are discarded, and a machine runs one at a time."""
+    system, rng = BATCH.replace(batch={"queue_limit": 2, "tasks": 10}), np.random.default_rng(seed)
+    loop = LiveLoop(system, find("mm"), horizon=1e6, seed=seed, interpreted=True)
+    busy: dict[int, tuple[float, int]] = {}
+    inside: set[int] = set()
+    came = 0
+    while (time := min(loop.upcoming(), *(end for end, _ in busy.values()), np.inf)) < np.inf:
+        ended = [machine for machine, (end, _) in busy.items() if end <= time]
+        for machine in ended:
+            loop.end(machine, busy.pop(machine)[0])
+        for event in loop.advance(time):
+            if event.kind == "arrival":
+                came += 1
+                inside.add(event.task)
+            elif event.kind == "start":
+                assert event.machine not in busy
+                assert event.task in inside
+                busy[event.machine] = event.time + rng.uniform(0.01, longest), event.task
+            elif event.kind in ("finish", "discard"):
+                inside.remove(event.task)
+    assert came == 10
+    assert inside == set()
 
 
 def test_a_task_that_takes_longer_keeps_its_machine() -> None:

@@ -121,6 +121,15 @@ On = Annotated[
         "ADDRESS",
     ),
 ]
+SimulateOn = Annotated[
+    str | None,
+    option(
+        "Where to simulate: a Dask scheduler, tcp://HOST:PORT, or gpu; by default the processors "
+        "of this computer.",
+        "PLACE",
+        "--on",
+    ),
+]
 RunOn = Annotated[
     str | None,
     option(

@@ -57,6 +57,7 @@ def contest(
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
+    on: options.SimulateOn = None,
     csv: options.Csv = None,
     plot: Annotated[
         Path | None, path_option("Draw how far behind each policy is, and how often.")
@@ -79,6 +80,7 @@ def contest(
             seed,
             tasks=40_000 if drawn and tasks is None and horizon is None else tasks,
             threads=threads,
+            on=on,
             store=kept_results() if named else None,
             progress=lambda number, name: report("contest", number / total, note=name),
         )
@@ -216,6 +218,7 @@ def adversary(
     ] = "0.3:0.95",
     steps: Annotated[int, option("Number of systems to try.")] = 300,
     seed: options.Seed = 1,
+    on: options.SimulateOn = None,
     save: Annotated[Path, path_option("Write the system that was found.")] = Path("adversary.toml"),
     plot: Annotated[Path | None, path_option("Draw the system and the policies on it.")] = None,
     json: options.Json = False,
@@ -231,6 +234,7 @@ def adversary(
             _limits(load),
             steps,
             seed,
+            on=on,
             progress=lambda done, ratio: report("adversary", done, note=f"ratio {ratio:.3f}"),
         )
     finish(
@@ -285,7 +289,7 @@ def reproduce(
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     fresh: Annotated[
         bool, option("Simulate everything again instead of using stored results.")
     ] = False,
@@ -330,6 +334,7 @@ def reproduce(
             tell_of("reproduce", min(share, 1.0), note=str(what))
 
         laboratory.show = tell
+        laboratory.simulate_ahead(reproduction.runs_of(chosen))
         every = (reproduction.reproduce(target, laboratory=laboratory) for target in chosen)
         found = list(chain.from_iterable(every))
     seconds = perf_counter() - begin

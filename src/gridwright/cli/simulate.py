@@ -47,7 +47,7 @@ def simulate(
     ] = None,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     csv: options.Csv = None,
     trace: Annotated[
         Path | None, path_option("Write the events of the first replication as CSV.")
@@ -98,7 +98,7 @@ def compare(
     within: options.Within = "",
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     reference: Annotated[
         str | None,
         option("Also print by how many percent each policy is better than this one.", "POLICY"),
@@ -340,7 +340,7 @@ def sweep(
     replications: options.Replications = 10,
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    on: options.On = None,
+    on: options.SimulateOn = None,
     csv: options.Csv = None,
     plot: options.Plot = None,
     json: options.Json = False,

@@ -15,7 +15,8 @@ import numpy as np
 
 from .digest import DEEPEST, Route, attributes, is_known
 
-REFUSED = ("builtins.getattr", "builtins.setattr", f"{__name__}.readonly")
+OWN = f"{__name__}.readonly", f"{__name__}.shaped"
+REFUSED = ("builtins.getattr", "builtins.setattr", *OWN)
 REFUSED_ATTRIBUTES = {"ctypes", "flat", "itemset", "view"}
 NUMBA = {"literal_unroll", "literally", "prange"}
 """The functions of Numba that are allowed, besides its types and containers."""
@@ -61,7 +62,20 @@ def readonly(array: Any, *shape: int) -> Any:
     return view
 
 
+def shaped(flat: Any, first: int, rows: int, columns: int | None = None) -> Any:
+    """Return a part of an array, as [row] or [row, column], without a copy or a check.
+
+    >>> import numpy as np
+    >>> shaped(np.arange(10), 2, 3).tolist(), shaped(np.arange(10), 2, 2, 3).tolist()
+    ([2, 3, 4], [[2, 3, 4], [5, 6, 7]])
+    """
+    if columns is None:
+        return flat[first : first + rows]
+    return flat[first : first + rows * columns].reshape(rows, columns)
+
+
 readonly.is_built_in = True  # type: ignore[attr-defined]
+shaped.is_built_in = True  # type: ignore[attr-defined]
 
 
 def refuse_unchecked(function: FunctionType, uses: dict[Route, Any]) -> None:

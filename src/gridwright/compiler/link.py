@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from .cache import compile_into, folder_of
 from .checks import is_dispatcher, refuse_unchecked
 from .digest import Digest, Program, Route, digest_of, is_known, used
-from .target import CPU, How
+from .target import CPU, How, Target
 
 SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
 """The environment variable that turns ``quick.py`` off if it is 0."""
@@ -67,7 +67,13 @@ def shared(cls: type[Shared]) -> type[Shared]:
 
 
 def link(
-    function: Function, /, *, allocating: bool = False, inlined: bool = False, **hooks: Function
+    function: Function,
+    /,
+    *,
+    allocating: bool = False,
+    inlined: bool = False,
+    made_for: Target | None = None,
+    **hooks: Function,
 ) -> Function:
     """Compile a plain function and, recursively, the plain functions that it calls.
 
@@ -79,6 +85,8 @@ def link(
         Hooks from outside of the function's package may allocate, even if it allocates nothing.
     inlined
         Inline all functions but those marked as rare.
+    made_for
+        The processor that runs it; by default, that of this computer.
     hooks
         Functions to use in place of the hooks of these names.
 
@@ -91,12 +99,12 @@ def link(
     >>> link(fourfold)(1.5)
     6.0
     """
-    made_for = target()
-    program, name = _digested(function, hooks, "link", made_for.name, allocating, inlined)
+    chosen = target() if made_for is None else made_for
+    program, name = _digested(function, hooks, "link", chosen.name, allocating, inlined)
 
     def make() -> Any:
         free = [each for each in hooks.values() if allocating and _is_apart(each, function)]
-        return _compiled(made_for, program, name, made_for.entry, _hows(program, free, inlined))
+        return _compiled(chosen, program, name, chosen.entry, _hows(program, free, inlined))
 
     return _once(name, make)
 
@@ -212,7 +220,7 @@ def _once(name: Digest, make: Callable[[], Any]) -> Any:
 
 
 def _compiled(
-    made_for: CPU,
+    made_for: Target,
     program: Program,
     name: Digest,
     decorate: Callable[[Function, How, bool], Any],
@@ -227,7 +235,9 @@ def _compiled(
     _register_types()
     linked: dict[FunctionType, Any] = {}
     for each in program:
-        replaced = _replacements(each, program, linked)
+        known = {path: made_for.built_in(value) for path, value in program[each].items()}
+        replaced = {path: value for path, value in known.items() if value}
+        replaced |= _replacements(each, program, linked)
         if not _is_ours(each):
             guarded = {path: made_for.guarded(value) for path, value in program[each].items()}
             replaced = {path: value for path, value in guarded.items() if value} | replaced
@@ -235,7 +245,8 @@ def _compiled(
         copy.__qualname__ += f"_{name.name}"
         if len(linked) < len(program) - 1:
             linked[each] = made_for.inner(copy, hows[each])
-    is_kept = not name.unknown and all(Path(f.__code__.co_filename).is_file() for f in program)
+    is_known = made_for.is_kept and not name.unknown
+    is_kept = is_known and all(Path(f.__code__.co_filename).is_file() for f in program)
     folder = folder_of(name.name) if is_kept else None
     return compile_into(folder, lambda cached: decorate(copy, hows[each], cached))
 

@@ -1,4 +1,4 @@
-"""Teach Numba two types: read-only arrays, and named tuples that are passed by their address.
+"""Teach Numba read-only arrays, named tuples that are passed by their address, and Philox.
 
 Numba takes a tuple of arrays apart at every call and puts it together again in the called function.
 With two dozen arrays, this is most of the code to compile. The tuples that a program gets from
@@ -25,13 +25,16 @@ from numba.extending import (
     lower_getattr_generic,
     lower_setattr_generic,
     models,
+    overload_method,
+    register_jitable,
     register_model,
     type_callable,
     typeof_impl,
     unbox,
 )
 
-from .checks import readonly
+from .checks import readonly, shaped
+from .philox import METHODS, Philox, block, gamma
 
 types: Any = numba.types
 
@@ -163,3 +166,62 @@ def _refuse(*_: Any) -> None:
 lower_setattr_generic(ReadonlyRecord)(_refuse)
 for kind in (types.StringLiteral, types.IntegerLiteral):
     lower_builtin("static_setitem", ReadonlyRecord, kind, types.Any)(_refuse)
+
+
+def register_shaped(callable_: Any, lower: Any) -> None:
+    """Compile ``shaped``; the arguments are ``type_callable`` and ``lower_builtin``."""
+
+    @callable_(shaped)  # type: ignore[untyped-decorator]
+    def type_shaped(context: Any) -> Any:
+        def typer(flat: Any, first: Any, rows: Any, columns: Any = None) -> Any:
+            return types.Array(flat.dtype, 1 if columns is None else 2, "C")
+
+        return typer
+
+    @lower(shaped, types.Array, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
+    def compile_shaped(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        flat, first, *shape = args
+        given = context.make_array(sig.args[0])(context, builder, flat)
+        made = context.make_array(sig.return_type)(context, builder)
+        for field in ("meminfo", "parent", "itemsize"):
+            setattr(made, field, getattr(given, field))
+        made.data = builder.gep(given.data, [first])
+        made.nitems, strides = shape[0], [given.itemsize]
+        for columns in shape[1:]:
+            made.nitems = builder.mul(made.nitems, columns)
+            strides.insert(0, builder.mul(columns, given.itemsize))
+        made.shape = cgutils.pack_array(builder, shape)
+        made.strides = cgutils.pack_array(builder, strides)
+        return _counted(context, builder, sig.return_type, made._getvalue())
+
+
+def register_philox(jitable: Any, method: Any, tuples: Any) -> None:
+    """Have compiled code call the methods of a ``Philox``.
+
+    The arguments are parts of the compiler's interface: ``register_jitable``, ``overload_method``,
+    and its type of tuples with fields of one type.
+    """
+    options = {"_nrt": False, "error_model": "numpy"}
+    for function in (block, *METHODS.values(), gamma):
+        jitable(**options)(function)
+    for name, function in METHODS.items():
+        method(tuples, name, jit_options=options, strict=False)(_without_arguments(function))
+
+    @method(tuples, "standard_gamma", jit_options=options, strict=False)  # type: ignore[untyped-decorator]
+    def standard_gamma(rng: Any, shape: Any) -> Any:
+        return (lambda rng, shape: gamma(rng.words, shape)) if _is_philox(rng) else None
+
+
+def _without_arguments(function: Any) -> Any:
+    def method(rng: Any) -> Any:
+        return (lambda rng: function(rng.words)) if _is_philox(rng) else None
+
+    return method
+
+
+def _is_philox(rng: Any) -> bool:
+    return rng.instance_class is Philox
+
+
+register_shaped(type_callable, lower_builtin)
+register_philox(register_jitable, overload_method, types.NamedUniTuple)

@@ -1,14 +1,12 @@
 """Compile single functions for a kind of processor.
 
-A target says how functions become machine code and what a random generator is there. ``CPU`` is the
-only one. It uses Numba's public interface. ``quick.py`` compiles for the same processor in less
-time, with private parts of Numba, and gives the same results. ``link.target`` chooses between them.
+A target says how functions become machine code. ``CPU`` uses Numba's public interface. ``quick.py``
+compiles for the same processor in less time, with private parts of Numba, and gives the same
+results. ``link.target`` chooses between them. ``cuda.py`` compiles for GPUs.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple, Protocol
 
 from .checks import without_results
 
@@ -24,10 +22,35 @@ class How(NamedTuple):
     """Insert the function into its callers."""
 
 
+class Target(Protocol):
+    """How functions become machine code for a kind of processor."""
+
+    name: str
+    """It is part of the digest of a program."""
+    is_kept: bool
+    """Whether Numba keeps the machine code on disk."""
+
+    def inner(self, function: Callable[..., Any], how: How) -> Any:
+        """Compile a function that only compiled code calls."""
+
+    def entry(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
+        """Compile a function that Python calls."""
+
+    def callback(self, function: Callable[..., Any], how: How, cached: bool, signature: Any) -> Any:
+        """Compile a function that has an address, for one signature."""
+
+    def guarded(self, value: Any) -> Any:
+        """Return what a user's function calls in place of a value; None for the value itself."""
+
+    def built_in(self, value: Any) -> Any:
+        """Return what stands for a function of the compiler; None for the function itself."""
+
+
 class CPU:
     """Compile for the processor of this computer, with Numba's public interface."""
 
     name = "cpu"
+    is_kept = True
 
     def inner(self, function: Callable[..., Any], how: How) -> Any:
         """Compile a function that only compiled code calls.
@@ -65,6 +88,6 @@ class CPU:
         """Return what a user's function calls in place of a value, to be safe."""
         return without_results(value)
 
-    def generator(self, seed: np.random.SeedSequence) -> np.random.Generator:
-        """Return a random generator that compiled code can draw from."""
-        return np.random.Generator(np.random.PCG64(seed))
+    def built_in(self, value: Any) -> Any:
+        """Return nothing: Numba is taught these functions."""
+        return None

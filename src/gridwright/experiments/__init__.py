@@ -1,16 +1,19 @@
 """Experiments: replicated simulations, comparisons of policies, sweeps; here or on a cluster."""
 
 from .adversary import Adversary, adversary
+from .ahead import Wanted, simulate_ahead
 from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest, random_systems
+from .device import GPU
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
-from .store import Store
+from .store import Kept, Store
 from .sweep import Point, Sweep, sweep
 
 __all__ = [
+    "GPU",
     "HORIZON",
     "Adversary",
     "BatchResult",
@@ -24,6 +27,7 @@ __all__ = [
     "DeadlineResult",
     "Difference",
     "Gap",
+    "Kept",
     "Optimum",
     "PeerResult",
     "Point",
@@ -31,6 +35,7 @@ __all__ = [
     "Standing",
     "Store",
     "Sweep",
+    "Wanted",
     "adversary",
     "compare",
     "contest",
@@ -39,5 +44,6 @@ __all__ = [
     "optimum",
     "random_systems",
     "simulate",
+    "simulate_ahead",
     "sweep",
 ]

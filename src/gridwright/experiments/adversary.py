@@ -13,7 +13,9 @@ from ..model import InputError, System
 from ..policies import Policy, check_central
 from ..policies import find as find_policy
 from ..tabular import Tabular
+from .ahead import Wanted, together
 from .compare import Comparison, compare
+from .device import GPU
 from .results_by_kind import check_alike
 from .simulate import PolicyGiven, simulate
 from .variation import varied
@@ -101,7 +103,8 @@ def adversary(
     steps
         Systems tried.
     on
-        The address of a Dask scheduler whose workers run the simulations; here by default.
+        The address of a Dask scheduler whose workers run the simulations, or ``"gpu"``; here by
+        default.
     progress
         Called with the share done and the ratio so far.
 
@@ -171,8 +174,12 @@ def _loss(point: Point, policies: Sequence[Policy], seed: int, on: str | None) -
     """Return the logarithm of the ratio that is searched for."""
     system = _system(point)
     length = SEARCH["tasks"] / float(system.arrival_rates.sum())
+    times = SEARCH["replications"]
+    options: dict[str, Any] = {"on": on}
+    if on == GPU:
+        calls = [Wanted(system, each, length, times, seed) for each in policies]
+        options = together(calls, options)
     means = [
-        simulate(system, each, length, SEARCH["replications"], seed, on=on).mean_number.mean
-        for each in policies
+        simulate(system, each, length, times, seed, **options).mean_number.mean for each in policies
     ]
     return float(np.log(means[0] / min(means[1:])))

@@ -15,10 +15,13 @@ from ..policies import Policy
 from ..simulation import Replication
 from ..statistics import Estimate, estimate
 from ..tabular import Tabular
+from .ahead import Wanted, together
+from .device import GPU
 from .result import UNITS, Result, in_words, with_unit
 from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, simulate
 
+ALONE = "there is nothing to compare; name at least two policies"
 MOST_SENTENCES = 3
 """Policies up to which every pair has a sentence; more policies are shown as a matrix."""
 
@@ -248,12 +251,16 @@ def compare(
     >>> found.winner
     'lpas'
     """
-    chosen = choose_policies(policies, 2, "there is nothing to compare; name at least two policies")
+    chosen = choose_policies(policies, 2, ALONE)
     if options.get("precision") is not None:
         raise InputError(
             "compare takes no precision: all policies need the same replications; "
             "use simulate for one policy"
         )
+    if options.get("on") == GPU:
+        calls = [Wanted(system, each, horizon, replications, seed) for each in chosen]
+        report_all = partial(_report_all, progress, chosen[0]) if progress is not None else None
+        options = together(calls, options, report_all)
     results = []
     for policy in chosen:
         report = partial(progress, policy) if progress is not None else None
@@ -261,6 +268,12 @@ def compare(
             simulate(system, policy, horizon, replications, seed, progress=report, **options)
         )
     return Comparison(tuple(results))
+
+
+def _report_all(
+    progress: Callable[[Policy, float, list[Replication]], None], policy: Policy, share: float
+) -> None:
+    progress(policy, share, [])
 
 
 def difference(first: Result, second: Result, metric: str) -> Difference:

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from ..allocation import allocate
 from ..model import InputError, System, etc
 from ..tabular import Tabular
-from .compare import Comparison, Difference, compare, difference, may_be_better
+from .ahead import Wanted, together
+from .compare import ALONE, Comparison, Difference, compare, difference, may_be_better
+from .device import GPU
+from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, resolve
 from .variation import varied
 
@@ -192,10 +195,18 @@ def contest(
     """
     bouts = []
     names: tuple[str, ...] = ()
-    for number, each in enumerate(systems):
-        system, length = resolve(each, horizon)
-        if tasks is not None:
-            length = tasks / float(system.arrival_rates.sum())
+    lengths: Iterable[tuple[System, float]] = (_length(each, horizon, tasks) for each in systems)
+    if options.get("on") == GPU:
+        chosen = choose_policies(policies, 2, ALONE)
+        every = list(lengths)
+        calls = [
+            Wanted(system, policy, length, replications, seed, WARMUP * length)
+            for system, length in every
+            for policy in chosen
+        ]
+        policies, lengths = chosen, every
+        options = together(calls, options, lambda share: progress(0, "on the GPU"))
+    for number, (system, length) in enumerate(lengths):
         progress(number, system.name)
         found = compare(
             system, policies, length, replications, seed, warmup=WARMUP * length, **options
@@ -205,6 +216,12 @@ def contest(
     if not bouts:
         raise InputError("a contest needs at least one system")
     return Contest(names, tuple(bouts))
+
+
+def _length(given: SystemGiven, horizon: float | None, tasks: float | None) -> tuple[System, float]:
+    """Return a system, and the length of a run of it."""
+    system, length = resolve(given, horizon)
+    return system, length if tasks is None else tasks / float(system.arrival_rates.sum())
 
 
 CLASSES, MACHINES = (2, 6), (2, 20)

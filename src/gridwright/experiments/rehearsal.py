@@ -30,10 +30,11 @@ ALLOCATES = ("NRT required", "Only accept returning of array passed into the fun
 """What Numba says of code that allocates memory where it must not."""
 
 
-def prepare(system: System, policy: Policy) -> Policy:
+def prepare(system: System, policy: Policy, rng: str) -> Policy:
     """Rehearse a policy on a system and compile it; return the policy in the form that compiles."""
     short = TASKS / float(system.arrival_rates.sum())
-    run = partial(replicate, _shortened(system), seed=np.random.SeedSequence(0))
+    seed = np.random.SeedSequence(0)
+    run = partial(replicate, _shortened(system), seed=seed, rng=rng)
     if policy.is_shipped:
         return _compile(run, policy, short / TASKS)[0]
     interpreted = _interpret(run, policy, short)

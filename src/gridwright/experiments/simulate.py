@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import count
 from math import inf
 from numbers import Integral, Real
 from os import PathLike
@@ -19,12 +18,21 @@ from ..catalogue import find_or_read
 from ..model import Delays, InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Replication, check_run, check_system, replicate
+from ..simulation import (
+    PCG64,
+    PHILOX,
+    Replication,
+    check_rng,
+    check_run,
+    check_system,
+    replicate,
+)
 from .cluster import run_on_cluster
+from .device import GPU, check_on_gpu, run_on_gpu
 from .rehearsal import prepare
 from .result import Result
 from .results_by_kind import result_of
-from .store import Store, key_of
+from .store import Kept
 
 HORIZON = 20_000.0
 ROUND = 10
@@ -51,10 +59,11 @@ def simulate(
     threads: int | None = None,
     delays: Delays | Mapping[str, Any] | None = None,
     trace: bool = False,
+    rng: str = PCG64,
     tails: bool = False,
     within: Sequence[float] = (),
     on: str | None = None,
-    store: Store | None = None,
+    store: Kept | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a system under a policy.
@@ -86,13 +95,17 @@ def simulate(
         availability (``{"before": 0.5, "after": 0.1}``).
     trace
         Keep the event log of every replication.
+    rng
+        The random generator: NumPy's ``"pcg64"``, or ``"philox"``, which gives the same numbers on
+        every processor. Batches and chains have the first only.
     tails
         Also measure percentiles of the response: p50, p95, p99 and p99.9, exact to 1 %.
     within
         Times: also measure the share of tasks that respond within each of them.
     on
         The address of a Dask scheduler (``tcp://…``) whose workers run the replications, with the
-        same numbers to the last digit.
+        same numbers to the last digit; or ``"gpu"``, for push and pull policies, with the numbers
+        of ``rng="philox"`` up to rounding.
     store
         Where replications are kept, so that none is simulated twice.
     progress
@@ -111,36 +124,60 @@ def simulate(
     check_numbers(horizon, replications, seed, warmup, precision, threads)
     if delays is not None:
         system = system.replace(delays=delays)
-    check_system(system, policy)
-    options: dict[str, Any] = {
-        "horizon": horizon,
-        "warmup": float(warmup),
-        "trace": trace,
-        "tails": tails or len(within) > 0,
-    }
     limits = checked_limits(within)
-    seeds = (np.random.SeedSequence(seed, spawn_key=(number,)) for number in count())
+    has_tails = tails or len(within) > 0
+    options = options_of(system, policy, horizon, warmup, trace, has_tails, rng, on)
     runs: list[Replication] = []
     wanted = replications if precision is None else ROUND
     work = _Work(system, policy, options, threads, on, store, progress)
     while True:
-        runs += work.run([next(seeds) for _ in range(wanted - len(runs))], runs)
+        runs += work.run(seeds_of(seed, len(runs), wanted), runs)
         result = result_of(system, policy, horizon, warmup, seed, tuple(runs), limits)
         if precision is None or len(runs) >= MOST or _is_precise(result, precision):
             return result
         wanted = len(runs) + ROUND
 
 
+def options_of(
+    system: System,
+    policy: Policy,
+    horizon: float,
+    warmup: float = 0.0,
+    trace: bool = False,
+    tails: bool = False,
+    rng: str = PCG64,
+    on: str | None = None,
+) -> dict[str, Any]:
+    """Return the conditions of all replications, checked; a GPU always draws with Philox."""
+    check_system(system, policy)
+    if on == GPU:
+        check_on_gpu(policy, trace=trace)
+        rng = PHILOX
+    check_rng(rng, policy)
+    return {
+        "horizon": horizon,
+        "warmup": float(warmup),
+        "trace": trace,
+        "tails": tails,
+        "rng": rng,
+    }
+
+
+def seeds_of(seed: int, first: int, end: int) -> list[np.random.SeedSequence]:
+    """Return the seeds of replications from the first up to the end."""
+    return [np.random.SeedSequence(seed, spawn_key=(number,)) for number in range(first, end)]
+
+
 @dataclass
 class _Work:
-    """Replications of one system under one policy: here, on a cluster, or from a store."""
+    """Replications of one system under one policy: here, elsewhere, or from a store."""
 
     system: System
     policy: Policy
     options: dict[str, Any]
     threads: int | None
     on: str | None
-    store: Store | None
+    store: Kept | None
     progress: Progress | None
     prepared: Policy | None = None
 
@@ -149,7 +186,8 @@ class _Work:
     ) -> list[Replication]:
         """Return a replication for every seed: from the store if it is there, else simulated."""
         store, options = self.store, self.options
-        keys = [store and key_of(self.system, self.policy, seed, options) for seed in seeds]
+        where = {**options, "on": GPU if self.on == GPU else None}
+        keys = [store and store.key(self.system, self.policy, seed, where) for seed in seeds]
         kept = {k: store.get(key) for k, key in enumerate(keys) if store and key}
         found = {k: each for k, each in kept.items() if each is not None}
         missing = [k for k in range(len(seeds)) if k not in found]
@@ -166,11 +204,15 @@ class _Work:
 
         on_progress(0.0)  # compiling may take some seconds
         if missing:
-            if self.prepared is None:
-                self.prepared = prepare(self.system, self.policy)
+            if self.prepared is None and self.on == GPU and self.policy.is_shipped:
+                self.prepared = self.policy  # it needs no CPU
+            elif self.prepared is None:
+                self.prepared = prepare(self.system, self.policy, self.options["rng"])
             what = (self.system, self.prepared, [seeds[k] for k in missing], self.options)
             if self.on is None:
                 run_in_threads(*what, on_done, on_progress, self.threads)
+            elif self.on == GPU:
+                run_on_gpu(*what, on_done, on_progress)
             else:
                 run_on_cluster(*what, on_done, on_progress, self.on)
         return [found[k] for k in range(len(seeds))]

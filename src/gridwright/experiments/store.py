@@ -17,7 +17,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +29,21 @@ from ..simulation import Replication
 CODE = ("allocation", "model", "policies", "simulation", "statistics")
 """The packages that a replication's numbers come from."""
 MORE = "more."
+
+
+class Kept(Protocol):
+    """Where replications are found: on disk, or in memory."""
+
+    def key(
+        self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
+    ) -> str | None:
+        """Return the key of a replication; None for one that is not kept."""
+
+    def get(self, key: str) -> Replication | None:
+        """Return a replication, or None if it is not there."""
+
+    def put(self, key: str, replication: Replication) -> None:
+        """Keep a replication."""
 
 
 class Store:
@@ -54,6 +69,12 @@ class Store:
                 )
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"results cannot be stored in {self.path}: {error}") from None
+
+    def key(
+        self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
+    ) -> str | None:
+        """Return the key of a replication; see ``key_of``."""
+        return key_of(system, policy, seed, options)
 
     def get(self, key: str) -> Replication | None:
         """Return a replication, or None if it is not there."""
@@ -88,7 +109,7 @@ def key_of(
 
     A user's file may import other files, so its own text is not enough.
     """
-    text = _text(system)
+    text = text_of(system)
     if options["trace"] or ".py:" in text or not policy.is_shipped:
         return None
     parts = (
@@ -100,6 +121,8 @@ def key_of(
         float(options["horizon"]),
         float(options["warmup"]),
         options["tails"],
+        options["rng"],
+        options.get("on"),
         seed.entropy,
         seed.spawn_key,
     )
@@ -107,7 +130,7 @@ def key_of(
 
 
 @lru_cache(maxsize=8)
-def _text(system: System) -> str:
+def text_of(system: System) -> str:
     """Return a system without its name as text."""
     return system.replace(name="").to_toml()
 

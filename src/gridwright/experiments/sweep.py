@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from ..model import InputError, System, did_you_mean
 from ..policies import Policy
 from ..tabular import Tabular
+from .ahead import Wanted, together
+from .device import GPU
 from .result import Result
 from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, resolve, simulate
@@ -102,9 +104,20 @@ def sweep(
         choices = [*VARIATIONS, *BELIEFS, "machines.GROUP", *sorted(known)]
         hint = did_you_mean(vary, choices) or f"; expected {', '.join(choices)}"
         raise InputError(f"{vary!r} cannot be varied{hint}")
+    systems = {value: varied(system, vary, value) if about_system else system for value in values}
+    if options.get("on") == GPU:
+        calls = [
+            Wanted(at, _changed(policy, vary, value), horizon, replications, seed)
+            for value, at in systems.items()
+            for policy in chosen
+        ]
+        report_all = None
+        if progress is not None:
+            report_all = lambda share: progress(values[0], chosen[0], share)  # noqa: E731
+        options = together(calls, options, report_all)
     points: list[Point] = []
     for value in values:
-        at = varied(system, vary, value) if about_system else system
+        at = systems[value]
         results = []
         for k, policy in enumerate(chosen):
             own = not about_system and vary in policy.parameters
@@ -114,9 +127,15 @@ def sweep(
             report = None
             if progress is not None:
                 report = lambda done, runs, v=value, p=policy: progress(v, p, done)  # noqa: E731
-            changed = policy(**{vary: value}) if own else policy
+            changed = _changed(policy, vary, value)
             results.append(
                 simulate(at, changed, horizon, replications, seed, progress=report, **options)
             )
         points.append(Point(value, tuple(results)))
     return Sweep(system, vary, tuple(map(str, chosen)), tuple(points))
+
+
+def _changed(policy: Policy, name: str, value: float | str) -> Policy:
+    """Return a policy with another value of a parameter, if it has one of that name."""
+    has_it = not is_variation(name) and name in policy.parameters
+    return policy(**{name: value}) if has_it else policy

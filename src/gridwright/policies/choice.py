@@ -1,6 +1,7 @@
 """Choose a machine or a class: functions that several policies share and the simulator compiles."""
 
 from enum import IntEnum
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +149,7 @@ def within(task_class: int, view: View, machine: int, total: float, c: Pairs) ->
     if view.plan[task_class, machine] <= 0.0 or not view.machines[machine].up:
         return False
     share = view.plan[task_class, machine] * view.nominal[task_class, machine] / total
-    allowed = share * view.classes[task_class].arrived + c[task_class, machine] * np.sqrt(view.now)
+    allowed = share * view.classes[task_class].arrived + c[task_class, machine] * sqrt(view.now)
     return bool(view.assigned[task_class, machine] < allowed)
 
 

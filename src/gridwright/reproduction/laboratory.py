@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..catalogue import find
-from ..experiments import HORIZON, Result, Store, simulate
+from ..experiments import GPU, HORIZON, Kept, Result, Wanted, simulate, simulate_ahead
 from ..model import System
+from ..policies import find as find_policy
 
 
 class Run(NamedTuple):
@@ -82,7 +83,7 @@ class Laboratory:
     seed: int = 1
     threads: int | None = None
     on: str | None = None
-    store: Store | None = None
+    store: Kept | None = None
     show: Callable[[Run, float], None] = lambda run, done: None
     results: dict[Run, Result] = field(default_factory=dict)
 
@@ -91,21 +92,34 @@ class Laboratory:
         found = self.results.values()
         return _work(len(found), sum(r.tasks for r in found), sum(r.seconds for r in found))
 
+    def simulate_ahead(self, runs: Sequence[Run]) -> None:
+        """Simulate on the GPU, all together, those of some runs that can; others are left."""
+        calls = [Wanted(*self._call(run)) for run in runs if self._place(run) == GPU]
+        if calls:
+            self.store = simulate_ahead(calls, self.store, lambda done: self.show(runs[0], done))
+
     def result(self, run: Run) -> Result:
         """Return the result of a run."""
         if run not in self.results:
             self.results[run] = simulate(
-                run.changed(),
-                run.policy,
-                self.scale.length(run),
-                self.scale.times(run),
-                self.seed,
+                *self._call(run),
                 threads=self.threads,
-                on=self.on,
+                on=self._place(run),
                 store=self.store,
                 progress=lambda done, runs: self.show(run, done),
             )
         return self.results[run]
+
+    def _call(self, run: Run) -> tuple[System, str, float | None, int, int]:
+        """Return what a run is, how long and how often it is run, and its seed."""
+        length, times = self.scale.length(run), self.scale.times(run)
+        return run.changed(), run.policy, length, times, self.seed
+
+    def _place(self, run: Run) -> str | None:
+        """Return where a run is simulated: a GPU runs push and pull policies only."""
+        if self.on == GPU and not find_policy(run.policy).kind.is_central:
+            return None
+        return self.on
 
 
 def _work(runs: int, tasks: int, seconds: float) -> str:

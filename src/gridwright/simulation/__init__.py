@@ -1,7 +1,21 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
-from .driver import Replication, check_run
+from .driver import PCG64, PHILOX, Replication, check_run
 from .event_log import KINDS
-from .replicate import check_system, line_of, replicate
+from .launch import Device, Job, launch
+from .replicate import check_rng, check_system, line_of, replicate
 
-__all__ = ["KINDS", "Replication", "check_run", "check_system", "line_of", "replicate"]
+__all__ = [
+    "KINDS",
+    "PCG64",
+    "PHILOX",
+    "Device",
+    "Job",
+    "Replication",
+    "check_rng",
+    "check_run",
+    "check_system",
+    "launch",
+    "line_of",
+    "replicate",
+]

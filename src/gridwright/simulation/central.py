@@ -13,7 +13,7 @@ from .central_setup import is_static, make_plan, make_state, situation_of
 from .central_state import State
 from .driver import Conditions, Mechanism
 from .interrupts import ASK
-from .planning import choose_planner
+from .planning import Planning, choose_planner, pointed
 
 
 class Central(Mechanism):
@@ -52,24 +52,33 @@ class Central(Mechanism):
                 f"{policy.kind} policy"
             )
 
+    @property
+    def hooks(self) -> dict[str, Any]:
+        """The functions that make the loop with an event list a push or a pull system."""
+        return pull.ORDERS[self.policy.options["idle"]] if self.policy.kind.pulls else push.HOOKS
+
+    @property
+    def plans_anew(self) -> bool:
+        """Whether the situation that planners know changes during a run."""
+        return self.system.failures is not None or bool(self.state.server["period"].any())
+
+    def planner(self) -> tuple[Any, Planning]:
+        """Return the function that makes new plans during a run, and its arrays."""
+        now, arrivals = situation_of(self.state), np.zeros(len(self.state.classes))
+        return choose_planner(self.policy, now, arrivals, compiled=self.plans_anew)
+
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         conditions, streams = self.conditions, self.streams
         rest = (conditions.warmup, conditions.horizon, streams.tasks, streams.policy)
         return self.linked(push.loop, self.state.shapes), rest
 
     def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
-        state, policy = self.state, self.policy
-        hooks = pull.ORDERS[policy.options["idle"]] if policy.kind.pulls else push.HOOKS
-        go = self.linked(event_loop.loop, state.shapes, **hooks)
-        planner = choose_planner(
-            policy,
-            situation_of(state),
-            state.plan,
-            np.zeros(len(state.classes)),
-            compiled=self.system.failures is not None or bool(state.server["period"].any()),
-            interpreted=self.conditions.interpreted,
-        )
-        return go, (self.conditions.warmup, *planner, *self.streams[:4])
+        state = self.state
+        go = self.linked(event_loop.loop, state.shapes, **self.hooks)
+        make_plan, planning = self.planner()
+        if not self.conditions.interpreted:
+            make_plan = pointed(make_plan, situation_of(state), planning, state.plan)
+        return go, (self.conditions.warmup, make_plan, planning, *self.streams[:4])
 
     def fallback(self) -> Mechanism:
         """Start again with an event list: the policy holds a task back."""

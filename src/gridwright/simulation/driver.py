@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
-from ..compiler.target import CPU
+from ..compiler.philox import Philox
 from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
@@ -32,6 +32,8 @@ SAMPLES = 128
 TASKS_PER_SLICE = 200_000
 """A slice is at most about this many tasks, so that a run can be stopped and shows progress."""
 MOST_PARTS = 1 << 40
+PCG64, PHILOX = RNGS = ("pcg64", "philox")
+"""Generators: NumPy's own, and one that gives the same numbers on every processor."""
 LONGEST = 1e15
 """The longest horizon in time units: times are exact to some tenths of one then."""
 PAGE = 65536
@@ -49,6 +51,7 @@ class Conditions(NamedTuple):
     trace: bool = False
     tails: bool = False
     interpreted: bool = False
+    rng: str = PCG64
     on_slice: Callable[[float], None] = lambda done: None  # called with the share done
 
 
@@ -62,10 +65,17 @@ class Streams(NamedTuple):
     beliefs: Generator
 
     @classmethod
-    def spawn(cls, seed: np.random.SeedSequence) -> Streams:
-        """Make the streams of one replication, always the same ones for a seed."""
+    def spawn(cls, seed: np.random.SeedSequence, rng: str = PCG64) -> Streams:
+        """Make the streams of one replication, always the same ones for a seed.
+
+        A ``Philox`` has those methods of a ``Generator`` that are used. Beliefs are drawn in Python
+        before a run, always with NumPy's generator.
+        """
         own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
-        return cls(*map(CPU().generator, own.spawn(5)))
+        made: list[Any] = [np.random.Generator(np.random.PCG64(each)) for each in own.spawn(5)]
+        if rng == PHILOX:
+            made[:-1] = [Philox.of(seed, number) for number in range(len(made) - 1)]
+        return cls(*made)
 
 
 class Replication(NamedTuple):
@@ -128,7 +138,7 @@ class Mechanism:
 
     def __init__(self, system: System, policy: Policy, conditions: Conditions) -> None:
         self.system, self.policy, self.conditions = system, policy, conditions
-        self.streams = Streams.spawn(conditions.seed)
+        self.streams = Streams.spawn(conditions.seed, conditions.rng)
         self.arguments = policy.arguments(system.shape)
         self.state: Any = None
 
@@ -252,13 +262,13 @@ def drive(mechanism: Mechanism) -> Replication:
         mechanism.log_unfinished()
         _turn_page(mechanism, pages)
     log = np.concatenate(pages).view(np.recarray) if conditions.trace else None
-    return _read_off(mechanism, mechanism.samples(times, number), seconds, log)
+    return read_off(mechanism, mechanism.samples(times, number), seconds, log)
 
 
 def provide(mechanism: Mechanism, reason: int, pages: list[Any]) -> None:
     """Give a loop what it has stopped for."""
     if reason == POOL:
-        _grow(mechanism)
+        grow(mechanism)
     elif reason == DRAWS:
         mechanism.refill()
     elif reason == TRACE:
@@ -267,7 +277,7 @@ def provide(mechanism: Mechanism, reason: int, pages: list[Any]) -> None:
         mechanism.plan()
 
 
-def _grow(mechanism: Mechanism) -> None:
+def grow(mechanism: Mechanism) -> None:
     """Double the room for tasks."""
     core = mechanism.core
     count, old = core.count[0], len(core.ticket)
@@ -294,7 +304,7 @@ def _turn_page(mechanism: Mechanism, pages: list[Any]) -> None:
         mechanism.replace(trace=records(needed, EVENT))
 
 
-def _read_off(
+def read_off(
     mechanism: Mechanism, samples: tuple[Floats, Floats], seconds: float, log: Any
 ) -> Replication:
     """Return what was measured, at the end of a run."""
@@ -324,7 +334,7 @@ def _read_off(
         number=samples[1],
         seconds=seconds,
         trace=log,
-        responses=core.responses,
+        responses=core.responses.copy(),
         **mechanism.measured(),
     )
 

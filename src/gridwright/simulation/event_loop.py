@@ -5,7 +5,7 @@ What push and pull do differently is bound when the loop is linked: ``placed`` (
 a new plan).
 """
 
-from math import log
+from math import floor, log
 from typing import Any
 
 import numpy as np
@@ -372,7 +372,7 @@ def _sojourn(s: State, j: int, faults: Generator) -> float:
         return np.inf
     if stay <= 0.0:
         return step
-    return step * (1.0 + np.floor(log(1.0 - faults.random()) / log(stay)))
+    return step * (1.0 + floor(log(1.0 - faults.random()) / log(stay)))
 
 
 # Bound when the loop is linked.

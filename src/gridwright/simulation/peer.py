@@ -18,7 +18,7 @@ from .driver import Conditions, Mechanism, Streams
 from .event_log import START, note
 from .peer_loop import events_per_step, loop
 from .peer_state import DIARY, PeerState, situation
-from .planning import choose_planner
+from .planning import choose_planner, pointed
 
 MOST_MACHINES = 1000
 """Every machine keeps data on every other, so memory grows with the square of their number."""
@@ -56,15 +56,12 @@ class Peers(Mechanism):
         self.ages: list[Floats] = []
         self.disputes: list[float] = []
         self.go = self.linked(loop, central.shapes)
-        planner = choose_planner(
-            policy,
-            situation(self.state, 0),
-            self.state.plan[0],
-            self.state.load,
-            compiled=True,
-            interpreted=conditions.interpreted,
-        )
-        self.rest = (conditions.warmup, conditions.horizon, *planner, *self.streams[:4])
+        now = situation(self.state, 0)
+        make_plan, planning = choose_planner(policy, now, self.state.load, compiled=True)
+        if not conditions.interpreted:
+            make_plan = pointed(make_plan, now, planning, self.state.plan[0])
+        length = (conditions.warmup, conditions.horizon)
+        self.rest = (*length, make_plan, planning, *self.streams[:4])
 
     @property
     def core(self) -> State:

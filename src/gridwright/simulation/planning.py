@@ -111,13 +111,7 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
 
 
 def choose_planner(
-    policy: Policy,
-    now: Situation,
-    plan: Floats,
-    arrivals: Floats,
-    *,
-    compiled: bool,
-    interpreted: bool,
+    policy: Policy, now: Situation, arrivals: Floats, *, compiled: bool
 ) -> tuple[Any, Planning]:
     """Return the function that a loop calls for a new plan, and the arrays that it works with.
 
@@ -131,11 +125,13 @@ def choose_planner(
     dense = Dense(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0, np.int64))
     if make_plan is plan_textbook:
         dense = make_dense(now)
-    planning = Planning(make_workspace(now), numbers, arrivals, dense)
-    if interpreted:
-        return make_plan, planning
+    return make_plan, Planning(make_workspace(now), numbers, arrivals, dense)
+
+
+def pointed(make_plan: Any, now: Situation, planning: Planning, plan: Floats) -> Any:
+    """Compile such a function by itself, and return a pointer to it for a loop."""
     import numba
 
     typeof: Any = numba.typeof
     takes = (typeof(now), typeof(planning), typeof(plan))
-    return point(make_plan, numba.types.boolean, *takes), planning
+    return point(make_plan, numba.types.boolean, *takes)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model import InputError, System, mode
+from ..model import InputError, System, did_you_mean, mode
 from ..policies import BATCH, CHAIN, PEER, PULL, PUSH, Kind, Policy
 from . import batch, central, chain, peer
-from .driver import Conditions, Mechanism, Replication, drive
+from .driver import PHILOX, RNGS, Conditions, Mechanism, Replication, drive
 
 MECHANISMS: dict[Kind, type[Mechanism]] = {
     PUSH: central.Central,
@@ -32,6 +32,15 @@ def check_system(system: System, policy: Policy) -> None:
     """Refuse a system that policies of this kind cannot run."""
     mode.check(system, policy.kind.mode, f"{policy.name} is a {policy.kind} policy")
     MECHANISMS[policy.kind].check(system, policy)
+
+
+def check_rng(rng: str, policy: Policy) -> None:
+    """Refuse a random generator that is unknown, or that policies of this kind cannot use."""
+    if rng not in RNGS:
+        hint = did_you_mean(str(rng), RNGS) or f"; expected {' or '.join(RNGS)}"
+        raise InputError(f"no random generator {rng!r}{hint}")
+    if rng == PHILOX and policy.kind in (BATCH, CHAIN):
+        raise InputError(f"{policy.name} is a {policy.kind} policy, which cannot use {PHILOX}")
 
 
 def replicate(

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..compiler.link import hook
+from ..compiler.philox import Philox
 from ..model import (
     Deterministic,
     Distribution,
@@ -142,7 +143,8 @@ def refill(
         shape, rng = shapes[number], getattr(streams, stream)
         if shape.kind == BUFFERED and shape.used > shape.count - SPARE:
             left = table[0, shape.first + shape.used : shape.first + shape.count].copy()
-            fresh = np.asarray(distribution.sample(rng, BUFFER - len(left)), dtype=float)
+            source = rng.numpy() if isinstance(rng, Philox) else rng
+            fresh = np.asarray(distribution.sample(source, BUFFER - len(left)), dtype=float)
             part = table[0, shape.first : shape.first + shape.count]
             part[:] = np.concatenate([left, fresh / distribution.mean])
             shape.used = 0

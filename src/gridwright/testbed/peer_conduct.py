@@ -199,7 +199,13 @@ class PeerConduct:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 process_group=0,  # Ctrl-C is only for us; we end it
             )
-        reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE)
+        try:
+            reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE)
+        except BaseException:  # the experiment ends at this moment
+            ours.close()
+            popen.kill()
+            popen.wait()
+            raise
         system = self.experiment.system
         setup = Setup(
             machine,
@@ -302,8 +308,12 @@ class PeerConduct:
             self.sent += life.sent
         for keeper in keepers:
             keeper.cancel()
-        for life in ending:
+        await asyncio.wait(keepers)
+        for life in {*ending, *filter(None, self.lives)}:
+            life.popen.kill()
+            life.writer.transport.abort()
             await in_thread(life.popen.wait)
+        await asyncio.sleep(0)  # the sockets are closed
         self.lives = [None] * len(self.names)
 
     # the jobs

@@ -1,0 +1,187 @@
+"""Compile for GPUs of NVIDIA, with numba-cuda.
+
+Only what is asked to run on a GPU imports this file, so the package does not need numba-cuda.
+Another compiler for GPUs would be another file like this one. numba-cuda is in maintenance, and its
+successor does not compile named tuples yet.
+
+Besides the public interface of numba-cuda, this file uses two parts that are private. NVVM is told
+not to contract a product and a sum into one instruction, so that results agree with those of a CPU.
+And functions are compiled for a GPU that is not there, which is how they are tested anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from types import SimpleNamespace
+from typing import Any
+
+try:
+    VERSION = version("numba-cuda")
+except PackageNotFoundError:
+    raise ImportError("numba-cuda is not installed") from None
+
+import numba
+import numpy as np
+from numba import cuda
+from numba.cuda import dispatcher, extending
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.typing.typeof import typeof
+
+from .checks import readonly
+from .link import link
+from .numba_types import register_philox, register_shaped
+from .target import How
+
+SIZE = 64
+"""Threads of a block."""
+
+SCALAR = {
+    id(getattr(np, name)): getattr(math, name)
+    for name in [
+        "ceil",
+        "cos",
+        "exp",
+        "expm1",
+        "floor",
+        "log",
+        "log1p",
+        "sin",
+        "sqrt",
+        "tan",
+        "tanh",
+    ]
+}
+"""Functions of NumPy that numba-cuda knows for arrays only, if at all."""
+
+Capability = tuple[int, int]
+
+
+class NoDeviceError(Exception):
+    """There is no GPU, or its driver is missing; the message says which."""
+
+
+class CUDA:
+    """Compile for GPUs of NVIDIA.
+
+    Users' functions are not checked here: they ran on the CPU first, with all checks.
+    """
+
+    is_kept = False
+    name = f"cuda {VERSION}"
+
+    def inner(self, function: Callable[..., Any], how: How) -> Any:
+        """Compile a function that only compiled code calls, once for arguments of a type."""
+        from numba.core.types.misc import unliteral
+
+        made: Any = cuda.jit(function, device=True, forceinline=how.inlined)
+        once = made.get_call_template
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            return once(tuple(map(unliteral, args)), {key: unliteral(kws[key]) for key in kws})
+
+        made.get_call_template = get_call_template
+        return made
+
+    def entry(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
+        """Compile a function that Python starts on the GPU."""
+        return cuda.jit(function)
+
+    def callback(self, function: Callable[..., Any], how: How, cached: bool, signature: Any) -> Any:
+        """Refuse: on a GPU, functions are linked and not called by their address."""
+        raise TypeError(f"{function.__name__} cannot have an address on a GPU")
+
+    def guarded(self, value: Any) -> Any:
+        """Return nothing: see the class."""
+        return None
+
+    def built_in(self, value: Any) -> Any:
+        """Return what stands for ``readonly``, and for NumPy's functions of a number."""
+        return _unchanged if value is readonly else SCALAR.get(id(value))
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def _unchanged(array: Any, rows: int = 0, columns: int = 0) -> Any:
+    return array
+
+
+def lanes() -> tuple[int, int]:
+    """Return the number of this thread, and how many there are."""
+    return cuda.grid(1), cuda.gridsize(1)
+
+
+class Device:
+    """The GPU of this computer: its memory, and what it runs."""
+
+    def __init__(self) -> None:
+        try:
+            self.context = cuda.current_context()
+            self.name = cuda.get_current_device().name
+        except Exception as error:
+            said = " ".join(str(error).split())
+            raise NoDeviceError(said) from None
+
+    def free(self) -> int:
+        """Return the bytes of memory that are free."""
+        return int(self.context.get_memory_info().free)
+
+    def put(self, array: Any) -> Any:
+        """Copy an array to the GPU."""
+        return cuda.to_device(array)
+
+    def get(self, there: Any, array: Any) -> None:
+        """Copy an array back."""
+        there.copy_to_host(array)
+
+    def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
+        """Compile a function that asks for the number of its thread by a hook ``lanes``."""
+        return link(kernel, inlined=True, made_for=CUDA(), lanes=lanes, **hooks)
+
+    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
+        """Run a function with a thread for each of so many runs, and wait for it."""
+        with _exact():
+            linked[(count + SIZE - 1) // SIZE, SIZE](*arguments)
+        cuda.synchronize()
+
+
+def assembly(kernel: Any, capability: Capability, *arguments: Any) -> str:
+    """Return the PTX of a linked function for arguments of these types; this needs no GPU."""
+    types = tuple(map(typeof, arguments))
+    with _exact(), _pretending(capability):
+        code, _ = cuda.compile_ptx(kernel.py_func, types, cc=capability)
+    return str(code)
+
+
+@contextmanager
+def _exact() -> Iterator[None]:
+    """Tell NVVM not to contract products and sums."""
+    unit: Any = nvvm.CompilationUnit
+    before = unit.__init__
+
+    def init(self: Any, options: dict[str, Any]) -> None:
+        before(self, {**options, "fma": 0})
+
+    unit.__init__ = init
+    try:
+        yield
+    finally:
+        unit.__init__ = before
+
+
+@contextmanager
+def _pretending(capability: Capability) -> Iterator[None]:
+    """Compile inner functions for a GPU that is not there."""
+    changed: Any = dispatcher
+    before = changed.get_current_device
+    changed.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
+        yield
+    finally:
+        changed.get_current_device = before
+
+
+types: Any = numba.types
+register_philox(extending.register_jitable, extending.overload_method, types.NamedUniTuple)
+register_shaped(extending.type_callable, extending.lower_builtin)

@@ -1,0 +1,130 @@
+"""Simulate for several calls of ``simulate`` together, before they are made.
+
+A GPU runs thousands of replications in the time of one. So a comparison, a sweep or a contest gives
+it all of its replications at once, and then goes its usual way: each call of ``simulate`` finds its
+replications here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model import System
+from ..policies import Policy
+from ..policies import find as find_policy
+from ..simulation import Job, Replication, launch
+from .device import GPU, find_device, job_of
+from .rehearsal import prepare
+from .simulate import PolicyGiven, SystemGiven, check_numbers, options_of, resolve, seeds_of
+from .store import Kept, text_of
+
+
+class Wanted(NamedTuple):
+    """A call of ``simulate`` to come."""
+
+    system: SystemGiven
+    policy: PolicyGiven
+    horizon: float | None
+    replications: int
+    seed: int
+    warmup: float = 0.0
+    tails: bool = False
+
+
+class Ahead:
+    """Replications in memory, and those of a store behind it."""
+
+    def __init__(self, store: Kept | None = None) -> None:
+        self.store = store
+        self.found: dict[str, Replication] = {}
+        self.kept: dict[str, str] = {}
+        """Keys in the store."""
+
+    def key(
+        self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
+    ) -> str:
+        """Return the key of a replication, of a user's policy too."""
+        named = [(name, options[name]) for name in ("horizon", "warmup", "tails", "rng")]
+        parts = (text_of(system), id(policy.decide), str(policy), named, seed.entropy)
+        key = repr((*parts, seed.spawn_key))
+        if self.store is not None and (kept := self.store.key(system, policy, seed, options)):
+            self.kept[key] = kept
+        return key
+
+    def get(self, key: str) -> Replication | None:
+        """Return a replication, or None if it is not there."""
+        if key in self.found or self.store is None or key not in self.kept:
+            return self.found.get(key)
+        return self.store.get(self.kept[key])
+
+    def put(self, key: str, replication: Replication) -> None:
+        """Keep a replication, in the store too."""
+        self.found[key] = replication
+        if self.store is not None and key in self.kept:
+            self.store.put(self.kept[key], replication)
+
+
+def together(
+    calls: Iterable[Wanted],
+    options: dict[str, Any],
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, Any]:
+    """Return the options of calls of ``simulate`` whose replications were run together.
+
+    Options that all calls have in common are taken from them. Nothing is run if it was before.
+    """
+    store = options.get("store")
+    if isinstance(store, Ahead):
+        return options
+    tails = bool(options.get("tails")) or len(options.get("within") or ()) > 0
+    warmup, delays = options.get("warmup"), options.get("delays")
+
+    def in_full(each: Wanted) -> Wanted:
+        system, horizon = resolve(each.system, each.horizon)
+        system = system if delays is None else system.replace(delays=delays)
+        each = each._replace(system=system, horizon=horizon, tails=tails)
+        return each if warmup is None else each._replace(warmup=warmup)
+
+    asked = map(in_full, calls)
+    ahead = simulate_ahead(asked, store, progress or (lambda share: None))
+    return {**options, "store": ahead}
+
+
+def simulate_ahead(
+    wanted: Iterable[Wanted],
+    store: Kept | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Ahead:
+    """Run all replications that some calls of ``simulate`` will need on the GPU, together."""
+    ahead = Ahead(store)
+    jobs: list[Job] = []
+    keys: list[list[str]] = []
+    prepared: dict[Any, Policy] = {}
+    asked: set[str] = set()
+    for each in wanted:
+        system, horizon = resolve(each.system, each.horizon)
+        policy = find_policy(each.policy)
+        check_numbers(horizon, each.replications, each.seed, each.warmup)
+        options = options_of(system, policy, horizon, each.warmup, tails=each.tails, on=GPU)
+        seeds = seeds_of(each.seed, 0, each.replications)
+        found = {ahead.key(system, policy, seed, {**options, "on": GPU}): seed for seed in seeds}
+        missing = {k: s for k, s in found.items() if k not in asked and ahead.get(k) is None}
+        asked |= missing.keys()
+        if missing:
+            if not policy.is_shipped and policy.decide not in prepared:
+                prepared[policy.decide] = prepare(system, policy, options["rng"])
+            if prepared.get(policy.decide, policy).allocating:
+                policy = prepared[policy.decide]
+            jobs.append(job_of(system, policy, list(missing.values()), options))
+            keys.append(list(missing))
+    if jobs:
+        launch(
+            find_device(),
+            jobs,
+            lambda job, number, replication: ahead.put(keys[job][number], replication),
+            progress,
+        )
+    return ahead

@@ -1,0 +1,175 @@
+"""What a device runs: the loops of push and pull systems, for many runs at once.
+
+A device has many threads, and each of them runs one replication after the other. The arrays of all
+runs lie one behind the other, field by field. A table says where those of a run begin, and how many
+rows and columns they have. The loops, the policies and the planners are those of a single run.
+"""
+
+from typing import Any
+
+from ..allocation import Dense, Situation, Workspace
+from ..allocation.simplex import Tableau
+from ..compiler.checks import shaped
+from ..compiler.link import allocates_nothing, hook
+from ..compiler.philox import Philox
+from .central_state import State
+from .event_loop import loop as event_loop
+from .planning import Floats, Planning
+from .push import loop as push_loop
+
+GO = -1
+"""The reason of a run that is to continue."""
+TASKS, FAULTS, REPEATS, OWN = range(4)
+"""The streams of a run."""
+
+
+@allocates_nothing
+def run_push(
+    flat: State,
+    where: Any,
+    arguments: Any,
+    until: Any,
+    warmup: Any,
+    horizon: Any,
+    words: Any,
+    reasons: Any,
+) -> None:
+    """Continue push systems whose machines neither fail nor change.
+
+    ``where`` is [run, field, 3]: first, rows and columns; ``words`` is [run, stream, word].
+    """
+    first, step = lanes()
+    for r in range(first, len(reasons), step):
+        if reasons[r] == GO:
+            reasons[r] = push_loop(
+                state_of(flat, where[r]),
+                arguments,
+                until[r],
+                warmup[r],
+                horizon[r],
+                generator(words[r, TASKS]),
+                generator(words[r, OWN]),
+            )
+
+
+@allocates_nothing
+def run_events(
+    flat: State,
+    rooms: Planning,
+    where: Any,
+    arguments: Any,
+    until: Any,
+    warmup: Any,
+    words: Any,
+    reasons: Any,
+) -> None:
+    """Continue systems with an event list; the fields of ``rooms`` follow those of the state."""
+    first, step = lanes()
+    for r in range(first, len(reasons), step):
+        if reasons[r] == GO:
+            reasons[r] = event_loop(
+                state_of(flat, where[r]),
+                arguments,
+                until[r],
+                warmup[r],
+                make_plan,
+                planning_of(rooms, where[r]),
+                generator(words[r, TASKS]),
+                generator(words[r, FAULTS]),
+                generator(words[r, REPEATS]),
+                generator(words[r, OWN]),
+            )
+
+
+@hook
+def lanes() -> tuple[int, int]:
+    """Return the number of this thread, and how many there are."""
+    return 0, 1
+
+
+@hook
+def make_plan(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Stand in for the planner of a policy."""
+    return False
+
+
+def generator(words: Any) -> Any:
+    """Return the generator of a stream: for the loops, it is like one of NumPy."""
+    return Philox(words)
+
+
+def state_of(flat: State, where: Any) -> State:
+    """Return the state of a run."""
+    return State(
+        shaped(flat.machines, where[0, 0], where[0, 1]),
+        shaped(flat.classes, where[1, 0], where[1, 1]),
+        shaped(flat.rate, where[2, 0], where[2, 1], where[2, 2]),
+        shaped(flat.nominal, where[3, 0], where[3, 1], where[3, 2]),
+        shaped(flat.expected, where[4, 0], where[4, 1], where[4, 2]),
+        shaped(flat.assigned, where[5, 0], where[5, 1], where[5, 2]),
+        shaped(flat.plan, where[6, 0], where[6, 1], where[6, 2]),
+        shaped(flat.memory, where[7, 0], where[7, 1], where[7, 2]),
+        shaped(flat.tally, where[8, 0], where[8, 1]),
+        shaped(flat.server, where[9, 0], where[9, 1]),
+        shaped(flat.stream, where[10, 0], where[10, 1]),
+        shaped(flat.ticket, where[11, 0], where[11, 1]),
+        shaped(flat.count, where[12, 0], where[12, 1]),
+        shaped(flat.truth, where[13, 0], where[13, 1], where[13, 2]),
+        shaped(flat.due, where[14, 0], where[14, 1]),
+        shaped(flat.tree, where[15, 0], where[15, 1]),
+        shaped(flat.ends, where[16, 0], where[16, 1], where[16, 2]),
+        shaped(flat.pattern, where[17, 0], where[17, 1]),
+        shaped(flat.group, where[18, 0], where[18, 1]),
+        shaped(flat.present, where[19, 0], where[19, 1]),
+        shaped(flat.shapes, where[20, 0], where[20, 1]),
+        shaped(flat.table, where[21, 0], where[21, 1], where[21, 2]),
+        shaped(flat.chain, where[22, 0], where[22, 1], where[22, 2]),
+        shaped(flat.responses, where[23, 0], where[23, 1], where[23, 2]),
+        shaped(flat.trace, where[24, 0], where[24, 1]),
+    )
+
+
+def planning_of(rooms: Planning, where: Any) -> Planning:
+    """Return the arrays of a run's planner."""
+    room, given = rooms.room, rooms.room.tableau
+    tableau = Tableau(
+        shaped(given.given, where[32, 0], where[32, 1], where[32, 2]),
+        shaped(given.size, where[33, 0], where[33, 1]),
+        shaped(given.weight, where[34, 0], where[34, 1], where[34, 2]),
+        shaped(given.key, where[35, 0], where[35, 1]),
+        shaped(given.matrix, where[36, 0], where[36, 1], where[36, 2]),
+        shaped(given.row, where[37, 0], where[37, 1]),
+        shaped(given.share, where[38, 0], where[38, 1], where[38, 2]),
+        shaped(given.known, where[39, 0], where[39, 1], where[39, 2]),
+    )
+    workspace = Workspace(
+        shaped(room.rates, where[25, 0], where[25, 1], where[25, 2]),
+        shaped(room.capacity, where[26, 0], where[26, 1]),
+        shaped(room.serving, where[27, 0], where[27, 1]),
+        shaped(room.classes, where[28, 0], where[28, 1]),
+        shaped(room.groups, where[29, 0], where[29, 1]),
+        shaped(room.slack_class, where[30, 0], where[30, 1]),
+        shaped(room.slack_group, where[31, 0], where[31, 1]),
+        tableau,
+        shaped(room.time, where[40, 0], where[40, 1], where[40, 2]),
+        shaped(room.level, where[41, 0], where[41, 1]),
+        shaped(room.group_level, where[42, 0], where[42, 1]),
+        shaped(room.load, where[43, 0], where[43, 1]),
+        shaped(room.price, where[44, 0], where[44, 1]),
+        shaped(room.worth, where[45, 0], where[45, 1]),
+        shaped(room.part, where[46, 0], where[46, 1]),
+        shaped(room.group_part, where[47, 0], where[47, 1]),
+        shaped(room.weight, where[48, 0], where[48, 1], where[48, 2]),
+        shaped(room.most, where[49, 0], where[49, 1], where[49, 2]),
+    )
+    dense = Dense(
+        shaped(rooms.dense.cells, where[52, 0], where[52, 1], where[52, 2]),
+        shaped(rooms.dense.basis, where[53, 0], where[53, 1]),
+        shaped(rooms.dense.asks, where[54, 0], where[54, 1]),
+    )
+    return Planning(
+        workspace,
+        shaped(rooms.numbers, where[50, 0], where[50, 1]),
+        shaped(rooms.arrivals, where[51, 0], where[51, 1]),
+        dense,
+    )

@@ -1,0 +1,44 @@
+"""Every loop and one policy of each kind compile for a GPU, without one (``make gpu-ptx``: all)."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from gpu_ptx import ptx_of
+
+from gridwright import System, load
+from gridwright.policies import PUSH, View, find
+from gridwright.policies.policy import policy_of
+
+
+def least_backlog(task_class: int, view: View) -> int:
+    """Send a task to the machine with the fewest; draw among equals."""
+    best, fewest = -1, 1e9
+    for j in range(len(view.machines)):
+        if view.plan[task_class, j] > 0.0:
+            count = view.machines[j].backlog + 0.5 * view.rng.random()
+            if count < fewest:
+                best, fewest = j, count
+    return best
+
+
+@pytest.mark.parametrize(
+    ("system", "policy"),
+    [
+        (load("2.B"), find("lpas:tie=random")),
+        (load("3.A:alpha1:5"), find("lpas_dg")),
+        (load("3.A:alpha1:5").replace(execution={"kind": "gamma", "shape": 2}), find("pas")),
+        (System(arrivals=[1], rates=[[2, 3]]), policy_of(least_backlog, PUSH)),
+    ],
+    ids=["push", "pull, failures, plans", "push, failures, gamma", "a user's"],
+)
+def test_it_compiles_to_ptx(system: System, policy: object) -> None:
+    code = ptx_of(system, policy, (9, 0))  # type: ignore[arg-type]
+    assert ".target sm_90" in code
+    assert ".visible .entry" in code
+    assert ".local" not in code, "tuples that are passed to functions would be copied"

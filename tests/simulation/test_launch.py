@@ -1,0 +1,280 @@
+"""Many runs on a device: a fake one runs the same functions in plain Python."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridwright import (
+    Distribution,
+    InputError,
+    Result,
+    System,
+    compare,
+    contest,
+    load,
+    simulate,
+    sweep,
+)
+from gridwright.compiler.link import bind
+from gridwright.experiments import Store, ahead, device, random_systems
+from gridwright.policies import PULL, PUSH, View, find
+from gridwright.policies.policy import policy_of
+from gridwright.simulation import Job, Replication, launch, replicate
+from gridwright.simulation.launch import ROOM
+
+FAILING = System(
+    name="failing",
+    arrivals=[3, 4],
+    rates=[[4, 1, 2], [2, 3, 0]],
+    counts=[1, 2, 1],
+    availability=[1, 0.5, {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}],
+    failures={"mean_uptime": 10, "mean_repair": 2, "repair": {"kind": "gamma", "shape": 2}},
+    execution=[{"kind": "hyperexponential", "scv": 2}, "exponential"],
+    assumed={"inaccuracy": {"availability": 0.3, "rates": 0.1, "arrivals": 0.1}},
+)
+SEEDS = [np.random.SeedSequence(5, spawn_key=(number,)) for number in range(3)]
+
+
+class Interpreter:
+    """A device that runs everything here, in plain Python; it counts what it is asked for."""
+
+    def __init__(self, memory: int = 1 << 30) -> None:
+        self.memory, self.linked, self.counts = memory, 0, [0]
+
+    def free(self) -> int:
+        return self.memory
+
+    def put(self, array: Any) -> Any:
+        return array.view(np.recarray).copy() if array.dtype.names else array.copy()
+
+    def get(self, there: Any, array: Any) -> None:
+        array[...] = there
+
+    def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
+        self.linked += 1
+        self.counts.append(0)
+        return bind(kernel, **hooks)
+
+    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
+        self.counts[-1] = max(self.counts[-1], count)
+        linked(*arguments)
+
+
+def run(fake: Interpreter, *jobs: Job, **options: Any) -> dict[tuple[int, int], Replication]:
+    found: dict[tuple[int, int], Replication] = {}
+
+    def on_done(job: int, number: int, replication: Replication) -> None:
+        assert (job, number) not in found
+        found[job, number] = replication
+
+    launch(fake, jobs, on_done, **options)
+    return found
+
+
+def as_on_a_cpu(job: Job, number: int) -> Replication:
+    return replicate(
+        job.system,
+        job.policy,
+        horizon=job.horizon,
+        warmup=job.warmup,
+        tails=job.tails,
+        seed=job.seeds[number],
+        rng="philox",
+        interpreted=True,
+    )
+
+
+def check(found: dict[tuple[int, int], Replication], *jobs: Job, rtol: float = 0.0) -> None:
+    assert found.keys() == {(k, n) for k, job in enumerate(jobs) for n in range(len(job.seeds))}
+    for (k, number), one in found.items():
+        other = as_on_a_cpu(jobs[k], number)
+        for name in set(Replication._fields) - {"seconds", "trace", "more"}:
+            mine, theirs = getattr(one, name), getattr(other, name)
+            np.testing.assert_allclose(mine, theirs, rtol, err_msg=f"{k}, {number}: {name}")
+
+
+def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
+    small, jobs = load("2.B"), []
+    for system, name in [
+        (small, "lpas"),
+        (load("2.D"), "lpas"),
+        (small, "guided_lpas"),
+        (FAILING, "lpas_dg"),
+        (FAILING, "mct"),
+        (FAILING, "kpb:k=2"),
+        (FAILING, "kpb:k=3"),
+        (small, "fcfs"),
+    ]:
+        jobs.append(Job(system, find(name), SEEDS[:2], 4.0, 1.0))
+    fake = Interpreter()
+    check(run(fake, *jobs), *jobs)
+    assert max(fake.counts) == 4, "two systems under lpas, and two values of k, are one launch each"
+
+
+def test_delays_are_kept() -> None:
+    delays = {"before": 0.1, "after": 0.05, "detection": 0.5, "reporting": 1.0}
+    job = Job(FAILING.replace(delays=delays), find("lpas_dg"), SEEDS[:1], 6.0)
+    check(run(Interpreter(), job), job)
+
+
+def test_tails_are_measured_there_too() -> None:
+    jobs = [Job(FAILING, find(name), SEEDS[:1], 4.0, tails=True) for name in ("mct", "lpas_dg")]
+    found = run(Interpreter(), *jobs)
+    check(found, *jobs)
+    assert all(each.responses.sum() > 0 for each in found.values())
+
+
+def test_a_run_that_needs_more_room_comes_back_and_goes_on() -> None:
+    crowded = System(arrivals=[60.0], rates=[[1.0]])
+    for name in ("mct", "fcfs"):
+        job = Job(crowded, find(name), SEEDS, 5.0)
+        found = run(Interpreter(), job)
+        assert max(each.number.max() for each in found.values()) > 1.5 * ROOM
+        check(found, job, rtol=1e-12)  # where a loop comes back, its sums are added up
+
+
+def patient(task_class: int, view: View) -> int:
+    """Hold a task back while the first machine has two."""
+    return 0 if view.machines[0].backlog < 2 else -1
+
+
+def test_a_policy_that_holds_tasks_back_gets_an_event_list() -> None:
+    system = System(arrivals=[2.0], rates=[[3.0]])
+    policies = [policy_of(patient, PUSH), find("mct")]
+    jobs = [Job(system, each, SEEDS, 10.0) for each in policies]
+    found = run(Interpreter(), *jobs)
+    check(found, *jobs)
+    assert any(each.held for each in found.values())
+
+
+def test_what_does_not_fit_is_run_in_parts() -> None:
+    job = Job(load("2.B"), find("lpas"), SEEDS, 3.0)
+    whole, narrow = Interpreter(), Interpreter(memory=20_000)
+    assert run(whole, job).keys() == run(narrow, job).keys()
+    assert (whole.linked, narrow.linked) == (1, 3)
+    check(run(narrow, job), job)
+
+
+class Triangular(Distribution):
+    """A user's own distribution, which is drawn in Python."""
+
+    @property
+    def mean(self) -> float:
+        return 1.0
+
+    @property
+    def variance(self) -> float:
+        return 1 / 6
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        return rng.triangular(0, 1, 2, size)
+
+
+def test_draws_of_a_users_distribution_come_from_here() -> None:
+    job = Job(
+        System(arrivals=[2.0], rates=[[3.0]], execution=Triangular()), find("mct"), SEEDS, 9.0
+    )
+    check(run(Interpreter(), job), job)
+
+
+def test_progress_rises_to_one_and_a_stop_is_a_stop() -> None:
+    shares: list[float] = []
+    jobs = [Job(load("2.B"), find(name), SEEDS[:1], 5.0) for name in ("mct", "fcfs")]
+    run(Interpreter(), *jobs, on_progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+
+    def stop(share: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Interpreter(), *jobs, on_progress=stop)
+
+
+def own_plan(situation: Any) -> Any:
+    """Permit everything."""
+    return np.ones(situation.rates.shape)
+
+
+def first_class(machine: int, view: View) -> int:
+    """Take the first class."""
+    return 0 if view.classes[0].waiting > 0 else 1
+
+
+def test_a_planner_in_python_is_refused_where_plans_change() -> None:
+    mine = policy_of(first_class, PULL, own_plan)
+    job = Job(load("2.B"), mine, SEEDS[:1], 2.0)
+    check(run(Interpreter(), job), job)
+    with pytest.raises(InputError, match="its planner is plain Python, which does not"):
+        run(Interpreter(), Job(FAILING, mine, SEEDS[:1], 2.0))
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
+    """Put a fake device in place of the GPU that most computers lack."""
+    found = Interpreter()
+    for module in (ahead, device):
+        monkeypatch.setattr(module, "find_device", lambda: found)
+    return found
+
+
+def values(result: Result) -> Any:
+    return result.values("mean_number"), result.values("mean_response")
+
+
+def test_simulate_on_a_gpu_gives_the_results_of_philox(fake: Interpreter) -> None:
+    there = simulate("2.B", "lpas", 20, 3, on="gpu")
+    here = simulate("2.B", "lpas", 20, 3, rng="philox")
+    assert np.array_equal(values(there), values(here))
+    assert there.stable == here.stable
+
+
+def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:
+    shares: list[float] = []
+    names = ["mct", "lpas"]
+    report = lambda policy, done, runs: shares.append(done)  # noqa: E731
+    there = compare("2.B", names, 10, 2, on="gpu", progress=report)
+    here = compare("2.B", names, 10, 2, rng="philox")
+    assert fake.linked == len(there.results)
+    assert max(shares) == 1.0
+    for one, two in zip(there.results, here.results, strict=True):
+        assert np.array_equal(values(one), values(two))
+
+
+def test_a_contest_runs_all_systems_of_a_policy_together(fake: Interpreter) -> None:
+    systems = list(random_systems(3))
+    there = contest(systems, ["lpas", "mct"], tasks=60, replications=2, on="gpu")
+    here = contest(systems, ["lpas", "mct"], tasks=60, replications=2, rng="philox")
+    assert there.as_json() == here.as_json()
+    assert (fake.linked, max(fake.counts)) == (2, 6)
+
+
+def test_a_sweep_runs_all_values_together(fake: Interpreter) -> None:
+    there = sweep("2.B", ["mct", "lpas"], "load", [0.4, 0.6], 5, 2, on="gpu")
+    here = sweep("2.B", ["mct", "lpas"], "load", [0.4, 0.6], 5, 2, rng="philox")
+    assert there.rows() == here.rows()
+    assert (fake.linked, max(fake.counts)) == (2, 4)
+
+
+def test_replications_that_are_kept_are_not_run_again(fake: Interpreter, tmp_path: Path) -> None:
+    store = Store(tmp_path / "results.sqlite")
+    first = compare("2.B", ["mct", "lpas"], 5, 2, on="gpu", store=store)
+    again = compare("2.B", ["mct", "lpas"], 5, 2, on="gpu", store=store)
+    assert fake.linked == 2
+    assert first.as_json() == again.as_json()
+
+
+@pytest.mark.parametrize(
+    ("system", "policy", "options", "words"),
+    [
+        ("Smith", "mm", {}, "mm is a batch policy; a GPU runs push and pull policies"),
+        ("2.B", "mct", {"trace": True}, "a GPU keeps no event log"),
+    ],
+)
+def test_what_stays_on_the_cpu_is_refused(
+    system: str, policy: str, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        simulate(system, policy, 5, 1, on="gpu", **options)

@@ -1,0 +1,83 @@
+"""Compile push and pull policies for GPUs, on a computer without one: ``make gpu-ptx``.
+
+python tools/gpu_ptx.py [POLICY…] compiles some policies; by default all, for sm_80 and sm_90.
+"""
+
+import sys
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from gridwright import System, load
+from gridwright.compiler.cuda import CUDA, Capability, assembly, lanes
+from gridwright.compiler.link import link
+from gridwright.policies import Policy, find, policies
+from gridwright.simulation import Job
+from gridwright.simulation.launch import launch
+
+CAPABILITIES = ((8, 0), (9, 0))
+SYSTEMS = ("2.B", "3.A:alpha1:5")
+"""Machines that never fail, and machines that do, with new plans."""
+
+
+class CompiledError(Exception):
+    """Raised with the code, in place of a launch."""
+
+
+class Assembler:
+    """A device that compiles and runs nothing."""
+
+    def __init__(self, capability: Capability) -> None:
+        self.capability = capability
+
+    def free(self) -> int:
+        """Return the bytes of memory that are free."""
+        return 1 << 30
+
+    def put(self, array: Any) -> Any:
+        """Leave an array where it is."""
+        return array
+
+    def get(self, there: Any, array: Any) -> None:
+        """Do nothing."""
+
+    def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
+        """Compile a function as a GPU does."""
+        return link(kernel, inlined=True, made_for=CUDA(), lanes=lanes, **hooks)
+
+    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
+        """Compile a function for these arguments, and stop."""
+        raise CompiledError(assembly(linked, self.capability, *arguments))
+
+
+def ptx_of(system: System, policy: Policy, capability: Capability) -> str:
+    """Return the code for the replications of a system under a policy."""
+    try:
+        launch(
+            Assembler(capability), [Job(system, policy, [np.random.SeedSequence(1)], 1.0)], _done
+        )
+    except CompiledError as found:
+        return str(found)
+    raise AssertionError("nothing was launched")
+
+
+def _done(*_: object) -> None:
+    pass
+
+
+def main(*names: str) -> None:
+    """Compile policies and print how long that takes, and how long the code is."""
+    chosen = names or [name for name, each in policies().items() if each.kind.is_central]
+    for name in chosen:
+        for system in SYSTEMS:
+            for capability in CAPABILITIES:
+                began = perf_counter()
+                code = ptx_of(load(system), find(name), capability)
+                seconds, lines = perf_counter() - began, code.count("\n")
+                what = f"{name:16} {system:13} sm_{capability[0]}{capability[1]}"
+                print(f"{what} {seconds:6.1f} s {lines:8,} lines", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
