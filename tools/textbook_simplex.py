@@ -80,11 +80,9 @@ def rules(*, every: bool = False) -> Iterator[Rule]:
     Whether λ comes first, whether variables go class by class, and which of tied rows leaves did
     not change any vertex that we looked at.
     """
-    scales, majors, ends = ("time", "share"), ("class", "machine"), ("last", "first")
+    scales, many = ("time", "share"), 3 if every else 1
+    majors, ends, leaving = ("class", "machine")[:many], ("last", "first")[:many], LEAVING[:many]
     orders = ("classes on", "classes back"), ("machines on", "machines back")
-    if not every:
-        majors, ends = majors[:1], ends[:1]
-    leaving = LEAVING if every else LEAVING[:1]
     for parts in product(FORMS, PRICING, scales, majors, *orders, ends, TIES, leaving):
         if parts[:2] != ("bounded", "devex"):  # devex weighs columns, this form chooses rows
             yield Rule(*parts)
