@@ -387,7 +387,7 @@ def test_reports_of_availability_help_a_planner() -> None:
 def test_a_scheduler_that_sends_one_task_at_a_time_is_a_queue() -> None:
     """M/D/1: sending takes 1 at a load of 0.5, so a task waits 0.5 for it, on enough machines."""
     system = System(arrivals=[0.5], rates=[[10.0]], counts=[40], delays={"sending": 1.0})
-    found = simulate(system, "fcfs", 4000, 6, warmup=100).mean_response
+    found = simulate(system, "fcfs", 8000, 12, warmup=100).mean_response
     assert found.overlaps(1.6, 1.6)
     assert found.half_width < 0.05
 

@@ -76,7 +76,21 @@ def _by_dantzig(cell: Cell) -> Cell | None:
     return {**cell, "settings": {"planner": "dantzig"}}
 
 
+def _ties_at_random(cell: Cell) -> Cell | None:
+    """Break ties at random where a policy of Tables 2.1 and 2.6 can meet them."""
+    if cell["table"] not in ("2.1", "2.6") or cell["policy"] not in TIES:
+        return None
+    return {**cell, "settings": {"tie": "random"}}
+
+
+TIES = ("MCT", "KPB", "LPAS", "LPAS-2/k")
 READINGS: tuple[Reading, ...] = (
+    Reading(
+        "ties at random",
+        "machines where a task would end at the same time are equally likely, in all rows of "
+        "Tables 2.1 and 2.6; the source does not say how it breaks ties",
+        _ties_at_random,
+    ),
     Reading(
         "model, one run",
         "the testbed's columns from the model of its simulated columns, but with the interval for "

@@ -89,7 +89,7 @@ def _other_times(table: Target) -> Iterator[Target]:
                 "exec_dist": words,
                 "changes": {"execution": times},
             }
-            for cell in table.cells
+            for cell in table.stated.cells
         )
         yield Target(name, f"the systems of Table 2.1 with {words} times", cells)
 
