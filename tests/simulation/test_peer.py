@@ -296,11 +296,76 @@ def test_what_does_not_suit_is_refused(system: str, policy: str, message: str) -
 
 
 def test_further_systems_that_do_not_suit() -> None:
-    failing = SMALL.replace(failures={"mean_uptime": 5, "mean_repair": 1})
-    with pytest.raises(InputError, match="machines that fail"):
-        simulate(failing, "mct_dec", 10, 2)
+    chain = {"states": [1, 0.5], "transition": [[0.5, 0.5], [0.5, 0.5]], "step": 1}
+    with pytest.raises(InputError, match="as a chain and in"):
+        simulate(SMALL.replace(availability=[1, 0.7, chain]), "mct_dec", 10, 2)
     doubtful = SMALL.replace(assumed={"inaccuracy": {"availability": 0.1}})
     with pytest.raises(InputError, match="inaccuracy of arrivals and rates only"):
         simulate(doubtful, "mct_dec", 10, 2)
     with pytest.raises(InputError, match="rates that change"):
         simulate(SMALL.replace(arrivals=[1, 1]), "mct", 10, 2)
+
+
+FAILING = System(
+    name="failing",
+    arrivals=[[1, 0.5, 0], [0, 1, 1]],
+    rates=[[3, 0, 2], [1, 2, 4]],
+    availability=[1, 0.7, {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}],
+    failures={"mean_uptime": 10, "mean_repair": 2, "repair": {"kind": "gamma", "shape": 2}},
+    assumed={"inaccuracy": {"rates": 0.1}},
+)
+
+
+@pytest.mark.parametrize("policy", PEERS)
+def test_machines_that_fail_and_change_lose_no_task(policy: str) -> None:
+    options: dict[str, Any] = {"horizon": 200.0, "warmup": 5.0, "seed": SEED, "trace": True}
+    found = replicate(FAILING, find(policy), **options)
+    same(found, replicate(FAILING, find(policy), interpreted=True, **options))
+    counts = {kind: int((found.trace.kind == k).sum()) for k, kind in enumerate(KINDS)}
+    assert min(counts["failure"], counts["repair"], counts["loss"], counts["availability"]) > 5
+    assert counts["loss"] == found.lost
+    assert counts["arrival"] == found.tasks
+    assert counts["arrival"] - counts["finish"] == found.number[-1]
+    down = np.zeros(3, dtype=bool)
+    log = found.trace[found.trace.time.argsort(kind="stable")]
+    for event in log[np.isin(log.kind, [KINDS.index("failure"), KINDS.index("repair")])]:
+        assert down[event.machine] == (event.kind == KINDS.index("repair"))
+        down[event.machine] = ~down[event.machine]
+
+
+@pytest.mark.parametrize("parts", ["failures", "availability"])
+def test_one_machine_alone_is_as_in_a_central_system(parts: str) -> None:
+    """It has nothing to decide, and its tasks wait for it, where they arrive or centrally."""
+    chain = {"states": [1, 0.3], "transition": [[0.8, 0.2], [0.4, 0.6]], "step": 2}
+    more: dict[str, Any] = {
+        "failures": {"failures": {"mean_uptime": 10.0, "mean_repair": 2.0}},
+        "availability": {"availability": [chain]},
+    }
+    own = System(arrivals=[[0.4]], rates=[[1.0]], **more[parts])
+    central = System(arrivals=[0.4], rates=[[1.0]], **more[parts])
+    peers, one = simulate(own, "mct_dec", 5000, 12), simulate(central, "mct", 5000, 12, seed=2)
+    for name in ("mean_number", "mean_response"):
+        mine, theirs = peers.figure(name), one.figure(name)
+        spread = np.hypot(mine.half_width, theirs.half_width)
+        assert abs(mine.mean - theirs.mean) < 2 * spread
+    assert peers.utilisation[0].mean == pytest.approx(one.utilisation[0].mean, rel=0.05)
+
+
+def test_a_machine_that_does_not_answer_gets_no_tasks() -> None:
+    """Machine 1 is fast and often down: whoever asks it then sends the task elsewhere."""
+    system = System(
+        arrivals=[[0.0, 0.5, 0.5]],
+        rates=[[9.0, 1.0, 1.0]],
+        failures={"mean_uptime": [50.0, float("inf"), float("inf")], "mean_repair": 50.0},
+    )
+    run = replicate(system, find("mct_dec"), horizon=2000.0, seed=SEED, trace=True)
+    log = run.trace[run.trace.time.argsort(kind="stable")]
+    up, sent = True, 0
+    for event in log:
+        if event.machine == 0 and event.kind in (KINDS.index("failure"), KINDS.index("repair")):
+            up = event.kind == KINDS.index("repair")
+        elif event.kind == KINDS.index("assignment"):
+            assert up or event.machine != 0
+            sent += event.machine == 0
+    assert 500 < sent < run.tasks - 500
+    assert run.refusals == 0

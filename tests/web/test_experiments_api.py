@@ -82,7 +82,8 @@ def test_failure_periods(api: Any) -> None:
     assert 0.8 < one["2"]["down"] < 1.25
     wrong = api.post("/experiments/failures", {"definition": long, **means, "machine": "9"}, 422)
     assert "no machine '9'" in wrong["detail"]
-    api.post("/experiments/failures", {"definition": long, **means, "mean_uptime": 1e-9}, 422)
+    often = {"definition": long, "machine": "2", "mean_uptime": 1e-9, "mean_repair": 1e-9}
+    assert "at most 100,000" in api.post("/experiments/failures", often, 422)["detail"]
     never = {"definition": {"system": TWO, "policy": "mct"}}
     assert "machines never fail" in api.post("/experiments/failures", never, 422)["detail"]
     often = {"mean_uptime": 1e-20, "mean_repair": 1e-20}

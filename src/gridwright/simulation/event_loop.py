@@ -181,7 +181,7 @@ def _start(s: State, tasks: Generator, faults: Generator) -> None:
         o.fault = np.inf
         if o.mean_uptime < np.inf:
             o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
-        o.change = _sojourn(s, j, faults)
+        o.change = sojourn(s, j, faults)
         o.report = o.period if o.period > 0.0 and o.chain >= 0 else np.inf
         o.shift = min(o.change, o.report)
         settle(s, j)
@@ -340,11 +340,7 @@ def _shift(s: State, j: int, faults: Generator) -> None:
 def _change(s: State, j: int, faults: Generator) -> None:
     """Move a machine's chain to its next state; a running task keeps the work that it has left."""
     c, o = s.count[0], s.server[j]
-    row = o.chain + o.stage
-    u = faults.random()
-    k = 0
-    while u >= s.chain[row, 3 + k]:
-        k += 1
+    k = next_stage(s, j, faults)
     if o.ticket >= 0 and not o.silent:
         if o.lag > 0.0:
             catch_up(s, j)
@@ -356,13 +352,24 @@ def _change(s: State, j: int, faults: Generator) -> None:
             o.finish = o.left_at + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
     o.stage = k
     o.speed = s.chain[o.chain + k, 0]
-    o.change = c.now + _sojourn(s, j, faults)
+    o.change = c.now + sojourn(s, j, faults)
     if len(s.trace) > 0:
         note(s, c.now, SHIFT, -1, -1, j)
 
 
 @rare
-def _sojourn(s: State, j: int, faults: Generator) -> float:
+def next_stage(s: State, j: int, faults: Generator) -> int:
+    """Draw the state that a machine's chain moves to."""
+    row = s.server[j].chain + s.server[j].stage
+    u = faults.random()
+    k = 0
+    while u >= s.chain[row, 3 + k]:
+        k += 1
+    return k
+
+
+@rare
+def sojourn(s: State, j: int, faults: Generator) -> float:
     """Draw how long a machine's availability stays as it is: a geometric number of steps."""
     o = s.server[j]
     if o.chain < 0:

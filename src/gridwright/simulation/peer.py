@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..allocation import groups_of
-from ..model import Floats, InputError, System
+from ..model import Floats, InputError, MarkovChain, System
 from ..policies import Policy
 from ..policies.view import CLASS, MACHINE, records
 from .central import Central, central_figures
@@ -35,10 +35,10 @@ class Peers(Mechanism):
     def check(system: System, policy: Policy) -> None:
         """Refuse a system in which no peer policy can run."""
         name = system.name or "the system"
-        if not is_static(system):
+        chains = any(isinstance(each, MarkovChain) for each in system.availability)
+        if chains and system.changes is not None and system.changes.availability:
             raise InputError(
-                f"{name} has machines that fail or whose availability is a chain; peer policies "
-                "support neither; use [changes] for rates that change"
+                f"{name} has availability that changes as a chain and in [changes]; expected one"
             )
         if system.shape[1] > MOST_MACHINES:
             raise InputError(
@@ -86,7 +86,7 @@ class Peers(Mechanism):
     def log_unfinished(self) -> None:
         """Log that the tasks now in service have begun."""
         for j, server in enumerate(self.core.server):
-            if server.head >= 0:
+            if server.head >= 0 and server.begun < np.inf:  # else it is down
                 ticket = self.core.ticket[server.head]
                 note(self.core, server.begun, START, ticket.number, ticket.task_class, j)
 
@@ -128,7 +128,8 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
     classes, machines = system.shape
     changes, assumed = system.changes, system.assumed
     diary = records(1, DIARY)
-    diary["home"], diary["change"] = -1, np.inf
+    diary["home"] = diary["resumed"] = -1
+    diary["change"] = diary["event"] = np.inf
     diary["interval"] = np.inf if changes is None else changes.mean_interval
     diary["redraw"] = changes is not None and changes.redraw_errors
     error_arrival = np.ones((classes, machines))
@@ -151,6 +152,8 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
     known["availability"] = central.machines["availability"]
     watched = records((machines, classes), CLASS)
     watched["oldest"], watched["cost"] = np.inf, system.holding_costs
+    if not is_static(system):
+        central.truth[:] = system.effective
     p = PeerState(
         central=central,
         diary=diary,
@@ -162,6 +165,7 @@ def make_peers(system: System, central: State, streams: Streams) -> PeerState:
         speed=np.array(system.mean_availability),
         error_arrival=error_arrival,
         error_rate=error_rate,
+        held=np.full((machines, 2), -1, np.int64),
         there=np.zeros((classes, machines), np.int64),
         version=np.zeros(machines, np.int64),
         known_version=np.zeros((machines, machines), np.int64),

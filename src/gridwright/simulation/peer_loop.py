@@ -1,7 +1,9 @@
 """The loop of a decentralised system: every machine decides for the tasks that arrive at it.
 
 The time that a task takes is settled when it begins, at the rate then in force. When rates change,
-a task in service continues as it began.
+a task in service continues as it began; when the availability of its machine changes as a chain, it
+keeps the work that it has left. A machine that is down answers nobody and keeps its queue; tasks
+that arrive at it wait until it is repaired.
 
 Names as in ``central_state``; also ``p`` state of the peers, ``d`` its diary, ``home`` the machine
 that a task arrives at.
@@ -12,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import allocates_nothing, hook
+from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
 from .central_state import State, draw_first_arrivals
-from .event_log import ARRIVE, ASSIGN, FINISH, START, note
+from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, SHIFT, START, note
+from .event_loop import next_stage, sojourn
 from .interrupts import DRAWS, PLAN, POOL, SLICE, TRACE
 from .peer_state import PeerState, known, learn, meet, replan
 from .push import account
@@ -46,6 +49,7 @@ def loop(
         c.started = 1
         draw_first_arrivals(s, tasks)
         d.change = events.standard_exponential() * d.interval
+        _start_machines(p, events)
     tracing = len(s.trace) > 0
     reason = SLICE
     while True:
@@ -53,11 +57,24 @@ def loop(
         for k in range(1, classes):
             if s.stream[k].next < t:
                 i, t = k, s.stream[k].next
+        x = -1
+        if d.resumed >= 0:
+            x = p.held[d.resumed, 0]
+            if x < 0:
+                d.resumed = -1
+                continue
+            i, t, d.home = s.ticket[x].task_class, d.resumed_at, d.resumed
         if tracing and c.traced + events_per_step(s) > len(s.trace):
             reason = TRACE
             break
-        if d.change < t and d.change < until:
+        if x < 0 and d.change < t and d.change < until and d.change <= d.event:
             alter(p, warmup, horizon, events)
+            continue
+        if x < 0 and d.event < t and d.event < until:
+            if low(s.shapes):
+                reason = DRAWS
+                break
+            happen(p, warmup, horizon, events)
             continue
         if t >= until:
             break
@@ -68,6 +85,9 @@ def loop(
         else:
             if d.home < 0:
                 d.home = _home(p, i, homes)
+            if not s.machines[d.home].up:
+                _hold(p, i, t, warmup, tasks)
+                continue
             if p.outdated[d.home] and c.planned > 0:
                 reason = SLICE if replan(p, d.home, make_plan, planning) else PLAN
         if reason != SLICE:
@@ -79,20 +99,22 @@ def loop(
         meet(p, home, i, t)
         p.classes[home, i].arrived += 1
         k = decide(i, home, known(p, home, t, own), *arguments)
-        if k < 0 or k >= machines or p.plan[home, i, k] <= 0.0 or s.truth[i, k] <= 0.0:
+        possible = 0 <= k < machines
+        if possible:
+            possible = p.plan[home, i, k] > 0.0 and s.truth[i, k] > 0.0 and p.machines[home, k].up
+        if not possible:
             c.refusals += 1
             k = _instead(p, home, i)
-        q = s.stream[i]
-        q.next = t + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
-        work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
-        join(p, i, k, t, work)
-        q.arrived += t >= warmup
+        if x < 0:
+            x = _admit(p, i, t, warmup, tasks)
+        else:
+            p.held[home, 0] = s.ticket[x].next
+            s.ticket[x].next = -1
+        join(p, x, k, t)
         p.assigned[home, i, k] += 1
         d.home = -1
         if tracing:
-            note(s, t, ARRIVE, c.tasks, i, home)
-            note(s, t, ASSIGN, c.tasks, i, k)
-        c.tasks += 1
+            note(s, t, ASSIGN, s.ticket[x].number, i, k)
     if reason == SLICE:
         for j in range(machines):
             if s.due[j] <= until:
@@ -105,7 +127,7 @@ def loop(
 
 def events_per_step(s: State) -> int:
     """Return how many events one step of the loop may log."""
-    return 2 * s.count[0].inside + 8
+    return 2 * s.count[0].inside + 12
 
 
 def _home(p: PeerState, i: int, homes: Generator) -> int:
@@ -122,14 +144,52 @@ def _home(p: PeerState, i: int, homes: Generator) -> int:
 
 
 def _instead(p: PeerState, home: int, i: int) -> int:
-    """Return where a task goes after an impossible answer: home, if it can run there."""
+    """Return where a task goes after an impossible answer: home, if it can run there.
+
+    Otherwise it goes to the first machine that can run it and is not known to be down.
+    """
     if p.central.truth[i, home] > 0.0:
         return home
-    best = -1
+    best, up = -1, False
     for j in range(p.arrival.shape[1]):
-        if p.central.truth[i, j] > 0.0 and best < 0:
-            best = j
+        better = best < 0 or (p.machines[home, j].up and not up)
+        if p.central.truth[i, j] > 0.0 and better:
+            best, up = j, p.machines[home, j].up
     return best
+
+
+def _admit(p: PeerState, i: int, now: float, warmup: float, tasks: Generator) -> int:
+    """Let a task arrive; return its ticket, and draw when the next one arrives."""
+    s = p.central
+    c, q = s.count[0], s.stream[i]
+    q.next = now + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+    x = c.free
+    ticket = s.ticket[x]
+    c.free = ticket.next
+    ticket.next = -1
+    ticket.born = now
+    ticket.work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
+    ticket.leaves = np.inf
+    ticket.task_class = i
+    ticket.number = c.tasks
+    q.arrived += now >= warmup
+    if len(s.trace) > 0:
+        note(s, now, ARRIVE, c.tasks, i, p.diary[0].home)
+    c.tasks += 1
+    c.inside += 1
+    return x
+
+
+def _hold(p: PeerState, i: int, now: float, warmup: float, tasks: Generator) -> None:
+    """Let a task wait at the machine where it arrived, which is down."""
+    home = p.diary[0].home
+    x = _admit(p, i, now, warmup, tasks)
+    if p.held[home, 0] < 0:
+        p.held[home, 0] = x
+    else:
+        p.central.ticket[p.held[home, 1]].next = x
+    p.held[home, 1] = x
+    p.diary[0].home = -1
 
 
 @hook
@@ -186,6 +246,115 @@ def _change_rate(p: PeerState, i: int, j: int, events: Generator) -> None:
         p.error_rate[i, j] = 1.0 + p.diary[0].doubt_rates * (2.0 * events.random() - 1.0)
 
 
+@rare
+def _start_machines(p: PeerState, events: Generator) -> None:
+    """Draw when machines fail and change; a machine knows how fast it is."""
+    s = p.central
+    for j in range(len(p.version)):
+        o = s.server[j]
+        if o.mean_uptime < np.inf:
+            o.fault = shape_draw(s.shapes, s.table, o.uptime, events) * o.mean_uptime
+        o.change = sojourn(s, j, events)
+        if o.chain >= 0:
+            p.speed[j] = o.speed
+            _tell(p, j)
+    _look_ahead(p)
+
+
+@rare
+def _look_ahead(p: PeerState) -> None:
+    """Find out when something happens to a machine next."""
+    at = np.inf
+    for j in range(len(p.version)):
+        at = min(at, p.central.server[j].fault, p.central.server[j].change)
+    p.diary[0].event = at
+
+
+@rare
+def happen(p: PeerState, warmup: float, horizon: float, events: Generator) -> None:
+    """Let the first machine that is due fail, be repaired, or change its availability."""
+    s, now = p.central, p.diary[0].event
+    j = 0
+    while min(s.server[j].fault, s.server[j].change) > now:
+        j += 1
+    o = s.server[j]
+    if s.due[j] <= now:
+        leave(p, j, now, warmup, horizon)
+    if o.change <= now:
+        _shift(p, j, now, events)
+    elif s.machines[j].up:
+        _fail(p, j, now, warmup, horizon, events)
+    else:
+        _repair(p, j, now, events)
+    _look_ahead(p)
+
+
+@rare
+def _shift(p: PeerState, j: int, now: float, events: Generator) -> None:
+    """Change a machine's availability; a running task keeps the work that it has left."""
+    s = p.central
+    o = s.server[j]
+    before = o.speed
+    o.stage = next_stage(s, j, events)
+    o.speed = s.chain[o.chain + o.stage, 0]
+    o.change = now + sojourn(s, j, events)
+    p.speed[j] = o.speed
+    if s.due[j] < np.inf:
+        s.due[j] = now + (s.due[j] - now) * before / o.speed
+        s.ticket[o.head].leaves = s.due[j]
+    _tell(p, j)
+    if len(s.trace) > 0:
+        note(s, now, SHIFT, -1, -1, j)
+
+
+@rare
+def _fail(
+    p: PeerState, j: int, now: float, warmup: float, horizon: float, events: Generator
+) -> None:
+    """Let a machine fail: it keeps its queue, and its task will need a fresh execution time."""
+    s = p.central
+    o, m = s.server[j], s.machines[j]
+    o.fault = now + shape_draw(s.shapes, s.table, o.repair, events) * o.mean_repair
+    m.up = False
+    p.version[j] += 1
+    if len(s.trace) > 0:
+        note(s, now, FAIL, -1, -1, j)
+    if o.head >= 0:
+        ticket = s.ticket[o.head]
+        q = s.stream[ticket.task_class]
+        o.busy += max(min(now, horizon) - max(o.begun, warmup), 0.0)
+        if len(s.trace) > 0:
+            note(s, o.begun, START, ticket.number, ticket.task_class, j)
+            note(s, now, LOSE, ticket.number, ticket.task_class, j)
+        ticket.work = shape_draw(s.shapes, s.table, q.work_shape, events)
+        ticket.leaves = np.inf
+        q.lost += 1
+    o.begun = np.inf
+    s.due[j] = np.inf
+    m.serving = -1
+
+
+@rare
+def _repair(p: PeerState, j: int, now: float, events: Generator) -> None:
+    """Bring a machine back: it tells all others, and decides about the tasks that wait there."""
+    s, d = p.central, p.diary[0]
+    o = s.server[j]
+    o.fault = now + shape_draw(s.shapes, s.table, o.uptime, events) * o.mean_uptime
+    s.machines[j].up = True
+    p.version[j] += 1
+    learn(p, j, j)
+    for q in range(len(p.version)):
+        if q != j:
+            d.met += 1
+            learn(p, q, j)
+            p.heard[q, j] = now
+    if o.head >= 0:
+        _begin(s, o.head, j, now)
+    d.resumed, d.resumed_at = j, now
+    if len(s.trace) > 0:
+        note(s, now, REPAIR, -1, -1, j)
+
+
 def _tell(p: PeerState, j: int) -> None:
     """Let a machine know its own rates, which change the expected work of the tasks there."""
     s = p.central
@@ -200,22 +369,14 @@ def _tell(p: PeerState, j: int) -> None:
     s.machines[j].work = work
 
 
-def join(p: PeerState, i: int, j: int, now: float, work: float) -> None:
-    """Put a task at the end of a queue; it begins if the queue is empty."""
+def join(p: PeerState, x: int, j: int, now: float) -> None:
+    """Put a task at the end of a queue; it begins if the queue is empty and the machine is up."""
     s = p.central
-    c, m, o = s.count[0], s.machines[j], s.server[j]
-    x = c.free
-    ticket = s.ticket[x]
-    c.free = ticket.next
-    ticket.next = -1
-    ticket.born = now
-    ticket.work = work
-    ticket.leaves = np.inf
-    ticket.task_class = i
-    ticket.number = c.tasks
+    m, o, i = s.machines[j], s.server[j], s.ticket[x].task_class
     if m.backlog == 0:
         o.head = x
-        _begin(s, x, j, now)
+        if m.up:
+            _begin(s, x, j, now)
     else:
         s.ticket[o.tail].next = x
     o.tail = x
@@ -223,7 +384,6 @@ def join(p: PeerState, i: int, j: int, now: float, work: float) -> None:
     m.work += s.expected[i, j]
     p.there[i, j] += 1
     s.assigned[i, j] += 1
-    c.inside += 1
 
 
 def leave(p: PeerState, j: int, now: float, warmup: float, horizon: float) -> None:
@@ -263,6 +423,11 @@ def settle(p: PeerState, warmup: float, horizon: float) -> None:
             i, born = ticket.task_class, ticket.born
             s.count[0].area += account(s, i, j, born, begun, ticket.leaves, warmup, horizon)
             x, begun = ticket.next, np.inf
+        x = p.held[j, 0]
+        while x >= 0:
+            i, born = s.ticket[x].task_class, s.ticket[x].born
+            s.count[0].area += account(s, i, j, born, np.inf, np.inf, warmup, horizon)
+            x = s.ticket[x].next
 
 
 def _begin(s: State, x: int, j: int, now: float) -> None:

@@ -16,6 +16,9 @@ from .central_state import State
 
 DIARY = record_type(
     change="f8",  # when rates change next
+    event="f8",  # when a machine fails, is repaired or changes its availability next
+    resumed="i8",  # the machine that is repaired and decides about what waits there, −1 for none
+    resumed_at="f8",
     interval="f8",  # mean time between changes
     home="i8",  # where the next task arrives, −1 while that is not drawn
     met="i8",  # machines asked, other than the one that asks
@@ -49,6 +52,7 @@ class PeerState(NamedTuple):
     speed: Floats  # [machine], true CPU availability
     error_arrival: Floats  # [class, machine], estimate = truth × error
     error_rate: Floats
+    held: Integers  # [machine, 2]: the first and last task that arrived there while it was down
     there: Integers  # [class, machine], tasks in its queue or in service
     version: Integers  # [machine], how often its own column has changed
     # what is known
@@ -101,6 +105,9 @@ def meet(p: PeerState, home: int, i: int, now: float) -> None:
             d.considered += 1
             if j != home:
                 d.met += 1
+                if not p.central.machines[j].up:
+                    learn(p, home, j)  # there is no answer
+                    continue
                 hear(p, home, j)
                 learn(p, home, j)
                 learn(p, j, home)
@@ -117,18 +124,21 @@ def hear(p: PeerState, q: int, j: int) -> None:
 
 
 def learn(p: PeerState, q: int, j: int) -> None:
-    """Tell a machine another's own rates, unless it knows them."""
+    """Tell a machine another's own rates, or that it is down, unless it knows them."""
     if p.known_version[q, j] == p.version[j]:
         return
     p.known_version[q, j] = p.version[j]
-    p.availability[q, j] = p.speed[j]
+    up = q == j or p.central.machines[j].up
+    p.machines[q, j].up = up
+    p.availability[q, j] = p.speed[j] if up else 0.0
     p.machines[q, j].availability = p.speed[j]
     for i in range(len(p.load)):
         p.arrivals[q, i, j] = p.arrival[i, j] * p.error_arrival[i, j]
         nominal = p.nominal_now[i, j] * p.error_rate[i, j]
         p.nominal[q, i, j] = nominal
         p.rate[q, i, j] = nominal * p.speed[j]
-        p.expected[q, i, j] = 1.0 / p.rate[q, i, j] if p.rate[q, i, j] > 0.0 else np.inf
+        possible = up and p.rate[q, i, j] > 0.0
+        p.expected[q, i, j] = 1.0 / p.rate[q, i, j] if possible else np.inf
     p.outdated[q] = True
 
 
