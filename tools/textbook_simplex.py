@@ -74,11 +74,16 @@ WORDS: dict[Any, str] = {
 """How the name of a rule says what is unusual in it."""
 
 
-def rules() -> Iterator[Rule]:
-    """Give every rule."""
-    scales, majors, ends = ("time", "share"), ("class", "machine"), ("last", "first")
+def rules(*, every: bool = False) -> Iterator[Rule]:
+    """Give the rules: those that differ in what changes the vertex, or every combination.
+
+    Whether λ comes first, whether variables go class by class, and which of tied rows leaves did
+    not change any vertex that we looked at.
+    """
+    scales, many = ("time", "share"), 3 if every else 1
+    majors, ends, leaving = ("class", "machine")[:many], ("last", "first")[:many], LEAVING[:many]
     orders = ("classes on", "classes back"), ("machines on", "machines back")
-    for parts in product(FORMS, PRICING, scales, majors, *orders, ends, TIES, LEAVING):
+    for parts in product(FORMS, PRICING, scales, majors, *orders, ends, TIES, leaving):
         if parts[:2] != ("bounded", "devex"):  # devex weighs columns, this form chooses rows
             yield Rule(*parts)
 

@@ -20,9 +20,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from textbook_simplex import FORMS, LEAVING, PRICING, SMALL, TIES, Floats, Rule, rules, solve
+from textbook_simplex import FORMS, PRICING, SMALL, Floats, Rule, rules, solve
 
-from gridwright.allocation import Situation, make_workspace
+from gridwright.allocation import Situation, allocate, make_workspace, vertex
 from gridwright.allocation.allocation import groups_of, situation
 from gridwright.allocation.highs import solve_highs
 from gridwright.allocation.planner import solve as solve_groups
@@ -75,7 +75,7 @@ def rows() -> tuple[Row, ...]:
     found: dict[Run, list[Cell]] = {}
     for target in targets().values():
         for cell in target.cells:
-            if cell.get("policy") != "LPAS_DG" or is_of_testbed(cell):
+            if cell.get("policy") != "LPAS_DG" or is_of_testbed(cell) or "reading" in cell:
                 continue
             if cell["metric"] in ("W_mean", "W_class", "Delta_pct") and "changes" not in cell:
                 found.setdefault(run_of(cell), []).append(cell)
@@ -111,7 +111,6 @@ def filled(way: str) -> Planner:
 
 
 KEYS: dict[str, Callable[[int, float], Any]] = {
-    "machines on": lambda j, a: j,
     "machines backwards": lambda j, a: -j,
     "slowest first": lambda j, a: (a, j),
     "fastest first": lambda j, a: (-a, j),
@@ -136,21 +135,25 @@ def textbook(rule: Rule) -> Planner:
 @cache
 def planners() -> dict[str, Planner]:
     """Return every planner of the search by its name."""
-    dropped = [Rule(ties=ties, leaving=row, down="dropped") for ties in TIES for row in LEAVING]
-    return OTHERS | {str(rule): textbook(rule) for rule in (*rules(), *dropped)}
+    return OTHERS | {str(rule): textbook(rule) for rule in rules(every=True)}
 
 
 OTHERS: dict[str, Planner] = {
+    "groups filled, machines on": vertex,
     **{f"groups filled, {way}": filled(way) for way in KEYS},
     "HiGHS": highs,
 }
 
 
+def tried(*, every: bool = False) -> list[str]:
+    """Name the rules of the search without failures."""
+    return [*OTHERS, *map(str, rules(every=every))]
+
+
 def plain() -> list[str]:
     """Name the rules that are tried on every system, whatever the search finds."""
     textbooks = [Rule(form, pricing) for form in FORMS for pricing in PRICING]
-    dantzig = [Rule(ties="last"), Rule(ties="last", down="dropped")]
-    names = map(str, (*textbooks, *dantzig))
+    names = map(str, (*textbooks, Rule(ties="last")))
     return [*OTHERS, *(name for name in names if name in planners())]
 
 
@@ -271,10 +274,20 @@ def canonical(now: Situation, plan: Floats) -> str:
 
 @cache
 def still_plan(name: str, run: Run) -> tuple[str, Floats]:
-    """Return the plan of a rule for a system that never fails, with the name of its pattern."""
+    """Return the plan of a rule for a system that never fails, with the name of its pattern.
+
+    The name is empty where rounding kept a rule from an optimum: it went a long way around.
+    """
     now = situation(run.changed())
     plan = planners()[name](now)
-    return canonical(now, plan), plan
+    work = (plan * now.rates).sum(axis=1) / now.arrivals
+    return canonical(now, plan) if work.min() > best(run) * (1 - 1e-6) else "", plan
+
+
+@cache
+def best(run: Run) -> float:
+    """Return the largest capacity of a system."""
+    return allocate(run.changed()).capacity
 
 
 def search_still(kept: Kept, names: Iterable[str], chosen: Iterable[Row]) -> Iterator[None]:
@@ -282,6 +295,8 @@ def search_still(kept: Kept, names: Iterable[str], chosen: Iterable[Row]) -> Ite
     for row in chosen:
         for name in names:
             pattern, plan = still_plan(name, row.run)
+            if not pattern:
+                continue
             kept.verdicts(row, pattern, lambda r=row, p=plan: judged(r, lambda _: p, STILL))  # type: ignore[misc]
             yield
 
@@ -313,24 +328,46 @@ def finalists(kept: Kept) -> list[str]:
     """Return the plain rules and the best ones of the search without failures."""
     chosen = [row for row in rows() if row.differ and not row.fails]
     seen: set[tuple[str, ...]] = set()
-    best = []
-    for name in sorted(planners(), key=lambda name: -total(kept, name, chosen)):
+    found = []
+    for name in sorted(tried(), key=lambda name: -total(kept, name, chosen)):
         patterns = tuple(still_plan(name, row.run)[0] for row in chosen)
         if patterns not in seen:
             seen.add(patterns)
-            best.append(name)
-    return list(dict.fromkeys(plain() + best[:BEST]))
+            found.append(name)
+    return list(dict.fromkeys(plain() + found[:BEST]))
 
 
 def write_table(kept: Kept, names: Iterable[str]) -> None:
-    """Print rules × systems: how many cells agree."""
-    chosen = [r for r in rows() if any(score(kept, n, r) for n in names)]
-    print("| rule | all | " + " | ".join(row.name for row in chosen) + " |")
+    """Print rules × systems: how many cells agree; rules with the same numbers share a line."""
+    chosen = [r for r in rows() if any(score(kept, name, r) for name in names)]
+    lines: dict[tuple[int | None, ...], list[str]] = {}
+    printed = [max((score(kept, n, r) or (0, 0))[1] for n in names) for r in chosen]
+    for name in names:
+        found = [score(kept, name, row) for row in chosen]
+        lines.setdefault(tuple(each and each[0] for each in found), []).append(name)
+    print("| rule | all | " + " | ".join(map(short, chosen)) + " |")
     print("|---|---:|" + "---:|" * len(chosen))
-    for name in sorted(names, key=lambda name: -total(kept, name, chosen)):
-        cells = [score(kept, name, row) for row in chosen]
-        words = ["" if each is None else str(each[0]) for each in cells]
-        print(f"| {name} | {total(kept, name, chosen)} | " + " | ".join(words) + " |")
+    print(f"| *printed cells* | {sum(printed)} | " + " | ".join(map(str, printed)) + " |")
+    whole = [cells for cells in lines if None not in cells]
+    rest = [cells for cells in lines if None in cells]
+    for cells in (*sorted(whole, key=lambda cells: -sum(c or 0 for c in cells)), *rest):
+        words = ["" if each is None else str(each) for each in cells]
+        total = str(sum(each or 0 for each in cells)) if None not in cells else ""
+        print(f"| {'; '.join(lines[cells])} | {total} | " + " | ".join(words) + " |")
+
+
+def short(row: Row) -> str:
+    """Shorten the name of a system for the head of a column.
+
+    >>> short(Row(Run("3.A:table_3_11:3:deterministic", "lpas_dg"), ()))
+    '3.11 deterministic'
+    """
+    system, _, rest = row.name.partition(":")
+    if rest.startswith("table_3_11"):
+        return f"3.11 {rest.rpartition(':')[2]}"
+    if system.startswith("MGST"):
+        return f"MGST {rest}"
+    return f"{system} {rest.replace('alpha', 'α').replace(':', ', ')}"
 
 
 def main() -> None:
@@ -341,6 +378,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=np.inf)
     parser.add_argument("--rules", nargs="*", help="names of rules, in place of the chosen ones")
     parser.add_argument("--systems", nargs="*", help="in place of those whose machines differ")
+    parser.add_argument("--every", action="store_true", help="with choices that change nothing")
     given = parser.parse_args()
     kept = Kept(given.kept)
     wanted = [r for r in rows() if (r.name in given.systems if given.systems else r.differ)]
@@ -353,7 +391,7 @@ def main() -> None:
     else:
         fails = given.what == "fail"
         chosen = [row for row in wanted if row.fails == fails]
-        names = given.rules or (finalists(kept) if fails else list(planners()))
+        names = given.rules or (finalists(kept) if fails else tried(every=given.every))
         search = (search_failing if fails else search_still)(kept, names, chosen)
         start = time.monotonic()
         for _ in search:

@@ -5,7 +5,8 @@ from collections import Counter
 from gridwright.catalogue import results
 from gridwright.reproduction import ADOPTED, PRIMARY, accounts, adopted, by_reading, targets
 from gridwright.reproduction.account import Judged
-from gridwright.reproduction.reading import printed_cell
+from gridwright.reproduction.question import run_of
+from gridwright.reproduction.reading import READINGS, printed_cell
 
 
 def test_every_printed_cell_is_identified() -> None:
@@ -67,3 +68,14 @@ def test_two_adopted_readings_add_up() -> None:
     (both,) = adopted(found, {"A": ["one", "two"]})
     assert (both.reading, both.agree, both.differ) == ("one and two", 2, 1)
     assert (both.explained, both.spoiled) == (2, 1)
+
+
+def test_one_rule_for_the_vertex_concerns_every_simulated_cell_of_its_policy() -> None:
+    read = {reading.name: reading.read for reading in READINGS}["vertex by Dantzig's rule"]
+    others = [other for cell in results(policy="LPAS_DG") if (other := read(cell))]
+    runs = {run_of(cell) for cell in others}
+    assert len(others) > 240
+    assert {run.policy.partition(":use")[0] for run in runs} == {"lpas_dg:planner=dantzig"}
+    assert {"MGST.HiLo:8", "3.A:alpha1:5", "3.4.4:alpha:1"} <= {run.system for run in runs}
+    assert run_of(others[0], "Gcmu").policy == "gcmu"
+    assert all(read(cell) is None for cell in results(policy="Gcmu"))
