@@ -41,7 +41,7 @@ def test_worked_examples_of_the_lp_agree() -> None:
 
 
 def test_numbers_agree_and_wrong_ones_differ(laboratory: Laboratory) -> None:
-    target = part("2.1", system="2.D", policy="LPAS")
+    target = part("2.1", system="2.D", policy="LPAS").stated
     (right,) = reproduce(target, laboratory=laboratory)
     assert right.outcomes[0].judgement.verdict == Verdict.agrees
     (cell,) = target.cells
@@ -118,7 +118,7 @@ def test_a_difference_of_the_model_is_no_erratum_of_a_testbed_run() -> None:
 
 
 def test_improvements_come_with_intervals(laboratory: Laboratory) -> None:
-    (found,) = reproduce(part("3.3", arrival="alpha1", case=1), laboratory=laboratory)
+    (found,) = reproduce(part("3.3", arrival="alpha1", case=1).stated, laboratory=laboratory)
     (outcome,) = (o for o in found.outcomes if o.cell["metric"] == "Delta_pct")
     assert outcome.ours is not None
     assert 0 < outcome.ours.half_width < 5

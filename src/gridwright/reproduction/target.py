@@ -32,7 +32,7 @@ class Target(NamedTuple):
 def targets() -> dict[str, Target]:
     """Return every target by its name.
 
-    >>> [len(targets()[name].cells) for name in ("A:2.1", "A:Figure 3.4")]
+    >>> [len(targets()[name].stated.cells) for name in ("A:2.1", "A:Figure 3.4")]
     [34, 22]
     """
     found = {}
