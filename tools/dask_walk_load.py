@@ -216,11 +216,12 @@ def restricted(load: Load) -> int:
 
 
 def preferring(load: Load) -> int:
-    names, numbers = load.there(), some(load, 20)
-    if not names:
-        return 0
-    chosen = [load.rng.choice(names)]
-    futures = load.client.map(render, numbers, workers=chosen, allow_other_workers=True, pure=False)
+    """Prefer a worker that stays: without it, Dask may leave tasks for ever without a worker."""
+    numbers = some(load, 20)
+    preferred = [load.rock]
+    futures = load.client.map(
+        render, numbers, workers=preferred, allow_other_workers=True, pure=False
+    )
     return check(load, futures, [3 * number for number in numbers])
 
 

@@ -49,8 +49,8 @@ def run(
     failures_of: Annotated[
         list[str] | None,
         option(
-            "MACHINE=UPTIME/REPAIR: draw the failures of one machine again, with a mean up-time and "
-            "a mean repair time of its own, in time units; may be repeated.",
+            "MACHINE=UPTIME/REPAIR: draw the failures of one machine again, with a mean up-time "
+            "and a mean repair time of its own, in time units; may be repeated.",
             "TEXT",
         ),
     ] = None,
