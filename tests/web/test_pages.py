@@ -158,7 +158,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
-    expect(page.get_by_text("Causes of the gap")).to_be_visible()
+    expect(page.get_by_text("Causes of the gap")).to_be_visible(timeout=90_000)
     expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
     whole = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="overall"))
     assert len(whole.get_by_role("cell").last.inner_text()) > 2, "its published figures are shown"
