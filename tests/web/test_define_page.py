@@ -230,3 +230,48 @@ def test_what_was_defined_is_run_and_stepped_into(page: Any, server: Any) -> Non
     box.click()
     box.fill("stepped")
     expect(page.get_by_role("option", name="stepped (saved experiment)")).to_be_visible()
+
+
+COUNT = "document.querySelectorAll('.gw-cells input').length"
+PASTE = """(input, text) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  input.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, cancelable: true}));
+}"""
+
+
+def test_fifty_classes_on_fifty_machines(page: Any, server: Any) -> None:
+    """They are pasted into the first cell, edited by keyboard and kept; the page stays alive."""
+    page.goto(server.url)
+    expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
+    opened: list[Any] = []
+    page.on("framenavigated", lambda frame: opened.append(frame))
+    block = "\n".join(
+        "\t".join(f"{1 + (7 * i + 3 * j) % 10},5" for j in range(50)) for i in range(50)
+    )
+    first = cell(page, "Rate of class 1 on machine 1")
+    first.evaluate(PASTE, block)
+    expect(first).to_have_value("1,5")
+    expect(page.get_by_text(re.compile(r"λ\* = \d+\.\d"))).to_be_visible()
+    assert page.evaluate(COUNT) < 1200, "only cells near the visible part exist"
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.type("x")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("rates, row 2, column 1 is 'x'; expected a number")).to_be_visible()
+    wrong = cell(page, "Rate of class 2 on machine 1")
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    expect(cell(page, "Rate of class 3 on machine 1")).to_be_focused()
+    button(page, "Undo").click()
+    expect(wrong).not_to_have_attribute("aria-invalid", "true")
+    page.locator(".gw-cells").evaluate("box => box.scrollTo(1e6, 1e6)")
+    last = cell(page, "Rate of class 50 on machine 50")
+    expect(last).to_have_value(f"{1 + (7 * 49 + 3 * 49) % 10},5")
+    last.fill("2.25")
+    last.press("Enter")
+    expect(page.get_by_text(re.compile(r"λ\* = \d+\.\d"))).to_be_visible()
+    page.reload()
+    expect(first).to_have_value("1.5")
+    page.locator(".gw-cells").evaluate("box => box.scrollTo(1e6, 1e6)")
+    expect(last).to_have_value("2.25")
+    assert len(opened) == 1, "it was opened again once, by the test"

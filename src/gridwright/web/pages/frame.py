@@ -38,6 +38,16 @@ table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=row] { text-align: left; }
 .gw-cell { width: 6.2rem; }
+.gw-cells { overflow: auto; max-height: 70vh; }
+.gw-cells th { height: 32px; }
+.gw-cells table.gw td, .gw-cells table.gw th { padding: 0 2px; vertical-align: middle; }
+.gw-cells input { width: 84px; height: 28px; padding: 0 .4rem; font: inherit; color: inherit;
+  background: transparent; border: 1px solid rgba(128,128,128,.45); border-radius: 3px; }
+.gw-cells input:focus { outline: 2px solid #f5a623; border-color: transparent; }
+.gw-cells input[aria-invalid] { border: 2px solid #c10015; background: rgba(193,0,21,.12); }
+.gw-cells .gw-stay { position: sticky; left: 0; background: var(--gw-card); z-index: 1; }
+body { --gw-card: #fff; }
+body.body--dark { --gw-card: #1d1d1d; }
 .q-table__container { max-width: 100%; }
 .q-field { max-width: 100%; }
 .gw-quiet { opacity: .75; }
