@@ -99,6 +99,50 @@ def test_everything_is_reached_from_the_keyboard_on_a_phone(page: Any, server: A
     expect(page.get_by_role("heading", name="Simulate")).to_be_visible()
 
 
+FAINT = """() => {
+  const parts = (colour) => {
+    const found = colour.match(/[\\d.]+/g).map(Number);
+    return found.length < 4 ? [...found, 1] : found;
+  };
+  const light = (colour) => colour.slice(0, 3).map((part) => {
+    const share = part / 255;
+    return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  }).reduce((sum, part, k) => sum + [0.2126, 0.7152, 0.0722][k] * part, 0);
+  const over = (top, under) => under.map((part, k) => top[k] * top[3] + part * (1 - top[3]));
+  const behind = (element) => {
+    const all = [];
+    for (let each = element; each; each = each.parentElement) {
+      all.unshift(parts(getComputedStyle(each).backgroundColor));
+    }
+    return all.reduce((under, top) => over(top, under), [255, 255, 255]);
+  };
+  const found = [];
+  for (const each of document.querySelectorAll("button, a, .q-tab, [role=alert], .gw-chart text")) {
+    if (!each.checkVisibility() || each.disabled || !each.textContent.trim()) continue;
+    const style = getComputedStyle(each), ground = behind(each);
+    const front = over(parts(each.tagName === "text" ? style.fill : style.color), ground);
+    const [dark, bright] = [light(front), light(ground)].sort((a, b) => a - b);
+    const ratio = (bright + 0.05) / (dark + 0.05);
+    if (ratio < 4.5) found.push(`${each.textContent.trim()}: ${ratio.toFixed(2)}`);
+  }
+  return found;
+}"""
+"""Texts of buttons, links, tabs and charts whose contrast is below 4.5."""
+
+
+def test_nothing_is_faint_in_light_or_dark(page: Any, server: Any) -> None:
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        for path in ("/", "/simulate", "/run"):
+            page.goto(f"{server.url}{path}")
+            expect(page.locator(f"body.body--{scheme}")).to_be_visible()
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            if path == "/simulate":
+                expect(page.locator(".gw-chart text").first).to_be_attached()
+            faint = "; ".join(page.evaluate(FAINT))
+            assert not faint, f"{scheme} {path}: {faint}"
+
+
 def test_light_and_dark(page: Any, server: Any) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(server.url)

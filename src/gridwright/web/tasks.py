@@ -121,26 +121,24 @@ class ReportTask(Task):
         """Make the report in a process, and note how far it is."""
         command = [sys.executable, "-m", "gridwright.web.report_process", str(self.run_number)]
         pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, **pipes)
-        assert process.stdout is not None
-        read, printed = process.stdout.read, list[str]()
         said = ["the report ended without a message"]
-        readers = [
-            Thread(target=lambda: printed.append(read()), daemon=True),
-            Thread(target=self._listen, args=(process.stderr, said), daemon=True),
-        ]
-        for each in readers:
-            each.start()
-        try:
-            self._wait(process)
-        finally:
-            process.kill()
-            process.wait()
+        printed: list[str] = []
+        with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, **pipes) as process:
+            readers = [
+                Thread(target=printed.extend, args=(process.stdout,)),
+                Thread(target=self._listen, args=(process.stderr, said)),
+            ]
             for each in readers:
-                each.join()
+                each.start()
+            try:
+                self._wait(process)
+            finally:
+                process.kill()
+                for each in readers:
+                    each.join()
         if process.returncode:
             raise InputError(said[-1])
-        self.report = json.loads(printed[0])
+        self.report = json.loads("".join(printed))
 
     def _listen(self, lines: Iterable[str], said: list[str]) -> None:
         """Note the share that is done; keep every line that is no number."""

@@ -11,6 +11,11 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
 
 
+def make_chart(options: dict[str, Any]) -> ui.echart:
+    """Make a chart as SVG, whose texts have the colours of the page, light or dark."""
+    return ui.echart(options, renderer="svg").classes("gw-chart w-full min-w-0")
+
+
 def draw(chart: ui.echart, options: dict[str, Any]) -> None:
     """Replace the options of a chart."""
     chart.options.clear()
@@ -47,7 +52,7 @@ def line_chart(
     """Return the options of a line chart, without animation."""
     return {
         "animation": False,
-        "legend": {"top": 0, "type": "scroll", "textStyle": {"color": "#888"}},
+        "legend": {"top": 0, "type": "scroll"},
         "grid": {"left": 60, "right": 20, "top": 50, "bottom": 40},
         "xAxis": {"type": "value", "name": across, "nameLocation": "middle", "nameGap": 25},
         "yAxis": {"type": "value", "name": up, "scale": scale},

@@ -12,7 +12,7 @@ from ...grid.event import Entry
 from ...grid.journal import Journal
 from ..runs import machines_of
 from ..services import Services
-from .charts import draw, failure_trace, line_chart, line_series
+from .charts import draw, failure_trace, line_chart, line_series, make_chart
 from .frame import (
     columns_of,
     confirmed,
@@ -56,7 +56,7 @@ class Live:
                 self.machines = Machines(number)
             with ui.card().classes("min-w-0"):
                 heading("Jobs in the system; dashed: not sent yet")
-                self.chart = ui.echart(_chart(None)).classes("w-full h-64")
+                self.chart = make_chart(_chart(None)).classes("h-64")
         with ui.card().classes("w-full"):
             self.jobs = Jobs(number)
         with ui.card().classes("w-full"):
