@@ -14,6 +14,7 @@ from gridwright.grid import Corrections
 from gridwright.grid.prediction import Prediction
 from gridwright.model import System
 from gridwright.model.chain import PLURAL
+from gridwright.policies import policies
 from gridwright.testbed import Experiment
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,11 @@ def test_every_command_of_the_reference_exists() -> None:
 @pytest.mark.parametrize("record", [Experiment, Prediction, Corrections])
 def test_every_key_of_the_experiment_file(record: type) -> None:
     assert set(record.model_fields) <= words("reference/experiment-file.md")  # type: ignore[attr-defined]
+
+
+def test_every_policy() -> None:
+    shipped = {name for name, policy in policies().items() if policy.is_shipped}
+    assert shipped <= words("reference/policies.md")
 
 
 def test_every_key_of_the_system_file() -> None:
