@@ -9,12 +9,13 @@ import pytest
 from typer.main import get_command
 
 import gridwright
+from gridwright import Grid, testbed
 from gridwright.cli.main import app
 from gridwright.grid import Corrections
 from gridwright.grid.prediction import Prediction
 from gridwright.model import System
 from gridwright.model.chain import PLURAL
-from gridwright.policies import policies
+from gridwright.policies import find, policies
 from gridwright.testbed import Experiment
 
 ROOT = Path(__file__).parents[2]
@@ -146,6 +147,47 @@ def verdicts(line: str) -> list[int]:
     for number, word in re.findall(r"([\d,]+) (agree|differ|errat)", line):
         counts[word] += int(number.replace(",", ""))
     return [sum(counts.values()), *counts.values()]
+
+
+def requirements() -> list[str]:
+    """Return the rows of the page of requirements, without the heads of its tables."""
+    lines = (DOCS / "requirements.md").read_text("utf-8").splitlines()
+    heads = {number - 1 for number, line in enumerate(lines) if line.startswith("|---")}
+    return [
+        line for number, line in enumerate(lines) if line.startswith("| ") and number not in heads
+    ]
+
+
+def test_every_requirement_is_shown_by_a_test_that_exists() -> None:
+    rows = requirements()
+    assert [row.split(" | ")[0] for row in rows[:16]] == [f"| {n}" for n in range(1, 17)]
+    for row in rows:
+        tests = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row.split(" | ")[-1])
+        assert tests, row
+        for path, name in tests:
+            assert f"def {name}" in (ROOT / path).read_text("utf-8"), f"{path}::{name}"
+
+
+def test_what_meets_a_requirement_exists() -> None:
+    page = (DOCS / "requirements.md").read_text("utf-8")
+    for words in re.findall(r"`gridwright ([^`]+)`", page):
+        (name,) = (known for known in commands() if f"{words} ".startswith(f"{known} "))
+        options = {word for option in commands()[name].params for word in option.opts}
+        assert set(re.findall(r"--[\w-]+", words)) <= options, words
+    for owner, name in re.findall(r"`(Grid|Experiment|testbed)\.(\w+)`", page):
+        assert hasattr({"Grid": Grid, "Experiment": Experiment, "testbed": testbed}[owner], name)
+    for name in re.findall(r"`python -m bench (\w+)`", page):
+        assert (ROOT / "bench" / f"{name}.py").exists()
+
+
+def test_every_policy_of_the_sources_is_among_the_requirements() -> None:
+    rows = [row.split(" | ") for row in requirements()]
+    named = [cell for row in rows if len(row) == 4 for cell in re.findall(r"`([^`]+)`", row[2])]
+    found = {span for span in named if span.partition(":")[0] in policies()}
+    for span in found:
+        assert find(span).name
+    ours = {"pas", "pas_dg", "cmu", "max_min", "min_min", "sufferage"}  # of other sources
+    assert {span.partition(":")[0] for span in found} == set(policies()) - ours
 
 
 def sums(rows: list[list[int]]) -> list[int]:

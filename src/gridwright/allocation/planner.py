@@ -82,7 +82,7 @@ def solve(situation: Situation, space: Workspace) -> float:
     """Solve a situation of any size and scale; the solution is in the workspace."""
     best: Callable[[Tableau], float] = solve_general
     if steps(space) <= HUGE:
-        best = suited(simplex, space, LARGE)
+        best = suited(simplex, space, 0 if _COMPILED else LARGE)
     finish = suited(close, space)
     suited(totals, space)(situation, space)
     capacities: list[float] = []
@@ -94,6 +94,25 @@ def solve(situation: Situation, space: Workspace) -> float:
         capacities.append(float(capacity))
         finish(situation, space, capacity, len(capacities) - 1)
     return capacities[0] if capacities else 0.0
+
+
+_COMPILED: list[bool] = []
+"""Not empty if this process has compiled the simplex."""
+
+
+def compile_simplex() -> None:
+    """Compile the simplex now, and use it for all further plans of this process, however small.
+
+    This pays if the process makes many plans.
+
+    >>> compile_simplex()
+    >>> one = Situation(np.array([[2.0]]), np.array([1.0]), np.ones(1), np.arange(1))
+    >>> solve(one, make_workspace(one))
+    2.0
+    """
+    _COMPILED.append(True)
+    one = Situation(np.ones((1, 1)), np.ones(1), np.ones(1), np.arange(1))
+    solve(one, make_workspace(one))
 
 
 def steps(space: Workspace) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..allocation.planner import compile_simplex
 from ..compiler.link import entry
 from ..grid.beliefs import Floats
 from ..grid.book import Book
@@ -56,7 +57,8 @@ class PlacedBook(Book):
 
 
 def compile_policy(policy: Policy) -> bool:
-    """Compile a policy's function; return False if it must run in plain Python."""
+    """Compile a policy's function and the simplex; return False if it must run in plain Python."""
+    compile_simplex()
     book = PlacedBook(policy)
     try:
         entry(policy.decide, 0, book.view(), *book.arguments)

@@ -19,6 +19,10 @@ KEEP = 200.0
 """About how many of the last tasks of a class on a worker count for its rate."""
 WINDOW = 20.0
 """Seconds over which arrival rates are measured; older arrivals count ever less."""
+SILENCE = 3.0
+"""A class of which nothing has come for some time comes at most so often in that time."""
+SOON = 5.0
+"""Seconds in which what waits is to be done, if the workers can do that."""
 MIX = 0.2
 """A plan is made when the expected arrivals of a class change by this part of them."""
 RARE = 1e-3
@@ -63,35 +67,38 @@ def check_groups(groups: Any) -> None:
 class Arrivals:
     """Measures arrival rates, recent arrivals first.
 
+    Many tasks at once are no rate: more of them are expected only for a moment.
+
     >>> arrivals = Arrivals(0.0)
     >>> for k in range(1000):
     ...     arrivals.came(0, k / 10)
-    >>> arrivals.rates(1, 100.0).round(1)
-    array([10.])
+    >>> for _ in range(500):
+    ...     arrivals.came(1, 100.0)
+    >>> arrivals.rates(2, 100.1).round(1), arrivals.rates(2, 102.1).round(1)
+    (array([ 9.9, 25. ]), array([1.4, 1.4]))
     """
 
     def __init__(self, start: float) -> None:
         self.start = self._now = start
-        self._count = np.zeros(0)
+        self._count, self._last = np.zeros((2, 0))
         self._planned = np.zeros(0)
 
     def came(self, task_class: int, now: float) -> None:
         """Note an arrival."""
         self._age(now, task_class + 1)
         self._count[task_class] += 1.0
+        self._last[task_class] = now
 
     def rates(self, classes: int, now: float) -> Floats:
         """Return the arrivals a second of each class."""
         self._age(now, classes)
         seen = WINDOW * -math.expm1(-max(now - self.start, 1.0) / WINDOW)
-        return self._count[:classes] / seen
+        silent = np.maximum(now - self._last[:classes], 1e-9)
+        return np.minimum(self._count[:classes] / seen, SILENCE / silent)
 
     def expected(self, waiting: Floats, now: float) -> Floats | None:
-        """Return the arrivals a second to plan for, or None if they are about as before.
-
-        What waits is to be done within the window in which arrivals are measured.
-        """
-        rates = self.rates(len(waiting), now) + waiting / WINDOW
+        """Return the arrivals a second to plan for, or None if they are about as before."""
+        rates = self.rates(len(waiting), now) + waiting / SOON
         if not (total := float(rates.sum())):
             return None
         rates = np.maximum(rates, RARE * total)
@@ -103,7 +110,8 @@ class Arrivals:
 
     def _age(self, now: float, classes: int) -> None:
         if len(self._count) < classes:
-            self._count = np.pad(self._count, (0, classes - len(self._count)))
+            new = (0, classes - len(self._count))
+            self._count, self._last = np.pad(self._count, new), np.pad(self._last, new)
         if now > self._now:
             self._count *= math.exp((self._now - now) / WINDOW)
             self._now = now
