@@ -187,6 +187,7 @@ def test_every_policy_of_the_sources_is_among_the_requirements() -> None:
     for span in found:
         assert find(span).name
     ours = {"pas", "pas_dg", "cmu", "max_min", "min_min", "sufferage"}  # of other sources
+    ours |= {"jfsq", "jsq", "jsq_d", "maxweight", "min_drift", "qir"}
     assert {span.partition(":")[0] for span in found} == set(policies()) - ours
 
 

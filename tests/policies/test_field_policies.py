@@ -1,6 +1,6 @@
 """The policies of the field, against exact chains and theory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import factorial
 
@@ -27,9 +27,9 @@ def check(found: Result, exact: float) -> None:
 
 
 def mean_of_chain(
-    states: list[tuple[int, ...]],
-    moves: Callable[[tuple[int, ...]], list[tuple[tuple[int, ...], float]]],
-    cost: Callable[[tuple[int, ...]], float],
+    states: Sequence[Queues],
+    moves: Callable[[Queues], list[tuple[Queues, float]]],
+    cost: Callable[[Queues], float],
 ) -> float:
     """Return the long-run mean cost of a Markov chain; moves out of the states are left out."""
     place = {state: k for k, state in enumerate(states)}
