@@ -351,7 +351,7 @@ class PlacingHooks:
         worker = task.processing_on if task is not None else None
         if (
             worker is not None and task in worker.long_running
-        ):  # not from a worker that had it before
+        ):  # not one that had it before
             self.placer.left_slot(task.key)
         return answer
 
