@@ -35,12 +35,19 @@ class Assembler:
         """Return the bytes of memory that are free."""
         return 1 << 30
 
-    def put(self, array: Any) -> Any:
+    def put(self, array: Any, times: int = 1) -> Any:
         """Leave an array where it is."""
         return array
 
-    def get(self, there: Any, array: Any) -> None:
+    def get(self, there: Any, array: Any, first: int = 0) -> None:
         """Do nothing."""
+
+    def write(self, there: Any, array: Any, first: int) -> None:
+        """Do nothing."""
+
+    def extend(self, there: Any, array: Any) -> Any:
+        """Leave an array as it is."""
+        return there
 
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         """Compile a function as a GPU does."""

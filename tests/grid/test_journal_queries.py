@@ -1,6 +1,8 @@
 """Pages of a journal, and who writes it."""
 
 import os
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,37 @@ def test_queues(journal: Journal) -> None:
     assert inside[-1] == 10
     assert waiting.min() >= 0
     assert found.times[-1] == 30
+
+
+class BusyJournal(Journal):
+    """A journal that a grid writes between any two queries: ten jobs come, are sent and end."""
+
+    jobs_so_far = 100
+
+    def select(self, words: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        found = super().select(words, values)
+        for number in range(self.jobs_so_far, self.jobs_so_far + 10):
+            job = Job(number, 0, 30.0, Stage.finished, attempt=1)
+            job.sent = job.ended = job.settled = 30.0
+            self.write([], [(job, "a", "m0")], [(number, b"work")])
+        self.jobs_so_far += 10
+        return found
+
+
+def test_queues_are_never_negative_while_a_grid_writes(journal: Journal) -> None:
+    journal.close()
+    with closing(BusyJournal(journal.path, new=False)) as busy:
+        found = queues(busy, points=61)
+    for counts in (*found.waiting.values(), *found.in_system.values()):
+        assert counts.min() >= 0
+
+
+def test_a_cancelled_job_no_longer_waits(journal: Journal) -> None:
+    job = Job(29, 1, 29.0, Stage.cancelled)
+    job.settled = 30.0
+    journal.write([], [(job, "b", None)])
+    found = queues(journal, points=61)
+    assert sum(each[-1] for each in found.waiting.values()) == 4
 
 
 def test_machines(journal: Journal) -> None:

@@ -1,5 +1,6 @@
 """Many runs on a device: a fake one runs the same functions in plain Python."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from gridwright.experiments import Store, ahead, device, random_systems
 from gridwright.policies import PULL, PUSH, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation import Job, Replication, launch, replicate
-from gridwright.simulation.launch import ROOM
+from gridwright.simulation.launch import ROOM, Fleet
 
 FAILING = System(
     name="failing",
@@ -46,11 +47,18 @@ class Interpreter:
     def free(self) -> int:
         return self.memory
 
-    def put(self, array: Any) -> Any:
-        return array.view(np.recarray).copy() if array.dtype.names else array.copy()
+    def put(self, array: Any, times: int = 1) -> Any:
+        copied = np.concatenate([array] * times)
+        return copied.view(np.recarray) if array.dtype.names else copied
 
-    def get(self, there: Any, array: Any) -> None:
-        array[...] = there
+    def get(self, there: Any, array: Any, first: int = 0) -> None:
+        array[...] = there[first : first + len(array)]
+
+    def write(self, there: Any, array: Any, first: int) -> None:
+        there[first : first + len(array)] = array
+
+    def extend(self, there: Any, array: Any) -> Any:
+        return self.put(np.concatenate([there, array]))
 
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         self.linked += 1
@@ -135,6 +143,22 @@ def test_a_run_that_needs_more_room_comes_back_and_goes_on() -> None:
         check(found, job, rtol=1e-12)  # where a loop comes back, its sums are added up
 
 
+def test_runs_that_outgrow_the_memory_start_again_in_smaller_parts() -> None:
+    job = Job(System(arrivals=[60.0], rates=[[1.0]]), find("mct"), SEEDS, 5.0)
+    narrow = Interpreter(memory=60_000)
+    check(run(narrow, job), job, rtol=1e-12)
+    assert narrow.counts[1] == len(SEEDS)
+    assert narrow.counts[-1] == 1
+    with pytest.raises(InputError, match=r"more than 64 tasks .* the GPU has no memory for more"):
+        run(Interpreter(memory=8_000), job._replace(seeds=SEEDS[:1]))
+
+
+def test_what_is_read_back_is_read_in_parts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[Fleet.__module__], "HERE", 8 * 3000)
+    jobs = [Job(load("2.B"), find(name), SEEDS, 3.0, 1.0) for name in ("lpas", "fcfs")]
+    check(run(Interpreter(), *jobs), *jobs)
+
+
 def patient(task_class: int, view: View) -> int:
     """Hold a task back while the first machine has two."""
     return 0 if view.machines[0].backlog < 2 else -1
@@ -151,7 +175,7 @@ def test_a_policy_that_holds_tasks_back_gets_an_event_list() -> None:
 
 def test_what_does_not_fit_is_run_in_parts() -> None:
     job = Job(load("2.B"), find("lpas"), SEEDS, 3.0)
-    whole, narrow = Interpreter(), Interpreter(memory=20_000)
+    whole, narrow = Interpreter(), Interpreter(memory=10_000)
     assert run(whole, job).keys() == run(narrow, job).keys()
     assert (whole.linked, narrow.linked) == (1, 3)
     check(run(narrow, job), job)

@@ -47,6 +47,19 @@ def test_an_experiment_is_the_same_through_the_cells() -> None:
     assert experiment_from(Form.of(document_of(made)).document()) == made
 
 
+def test_new_rates_leave_everything_else() -> None:
+    form = Form.of(WHOLE)
+    form.take_rates([[2.5, 3.1], [4, 10.25]])
+    rates = {"system": {**WHOLE["system"], "rates": [[2.5, 3.1], [4, 10.25]]}}
+    assert experiment_from(form.document()) == experiment_from({**WHOLE, **rates})
+    form.take_rates([[2.5], [4]])
+    found = experiment_from(form.document())
+    assert (found.system.mean_availability.tolist(), found.faults()) == ([1], (Fault(0, 3.5, 4),))
+    assert found.system.failures is not None
+    with pytest.raises(InputError, match="chains"):
+        Form.of({"system": {"template": []}}).take_rates([[1.0]])
+
+
 @pytest.mark.parametrize("name", experiment_names()[::4])
 def test_so_are_the_published_ones(name: str) -> None:
     made = Experiment.find(name)

@@ -135,15 +135,33 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     button(page, "Resume the run").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
     page.reload()
+    button(page, "Kill").click()
+    expect(page.get_by_text("Kill machine 1?")).to_be_visible()
+    button(page, "Cancel").click()
     button(page, "Stop").click()
+    button(page, "Stop it").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*stopped"))).to_be_visible()
     expect(page.get_by_text("continues it", exact=False).first).to_be_visible()
+    machines = page.request.get(f"{server.url}/api/runs/{number}/machines").json()
+    assert {(each["state"], each["running"]) for each in machines} == {("off", None)}
+    expect(page.get_by_role("row").filter(has_text=re.compile(r"^1off"))).to_be_visible()
+    for name in ("Stop", "Pause the run", "Kill", "Fail now", "Ping"):
+        expect(button(page, name)).to_be_disabled()
+    expect(button(page, "Resume the run")).to_be_enabled()
+    kinds = {
+        each["kind"]
+        for each in page.request.get(f"{server.url}/api/runs/{number}/events?limit=1000").json()
+    }
+    assert "paused" in kinds
+    assert "killed" not in kinds
     page.get_by_role("link", name="Statistics of this run").click()
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
-    expect(page.get_by_text("Causes of the gap")).to_be_visible()
+    expect(page.get_by_text("Causes of the gap")).to_be_visible(timeout=90_000)
     expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
+    whole = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="overall"))
+    assert len(whole.get_by_role("cell").last.inner_text()) > 2, "its published figures are shown"
     with page.expect_download() as found:
         page.get_by_role("link", name="Export as CSV (zip)").click()
     assert found.value.suggested_filename == f"run-{number}.zip"
@@ -233,7 +251,9 @@ def test_runs_are_compared(page: Any, server: Any) -> None:
 
 
 def test_what_is_not_there(page: Any, server: Any) -> None:
-    page.goto(f"{server.url}/run/999")
-    expect(page.get_by_text("There is no run 999.")).to_be_visible()
-    page.goto(f"{server.url}/statistics/999")
-    expect(page.get_by_text("There is no run 999")).to_be_visible()
+    for path in ("run", "statistics"):
+        for number in ("999", "abc", "-1"):
+            page.goto(f"{server.url}/{path}/{number}")
+            expect(page.get_by_text(f"There is no run {number}.")).to_be_visible()
+            page.get_by_role("link", name="All runs").click()
+            page.wait_for_url(f"{server.url}/{path}")

@@ -125,15 +125,35 @@ class Device:
 
     def free(self) -> int:
         """Return the bytes of memory that are free."""
+        self.context.deallocations.clear()  # what is not used any more is free
         return int(self.context.get_memory_info().free)
 
-    def put(self, array: Any) -> Any:
-        """Copy an array to the GPU."""
-        return cuda.to_device(array)
+    def put(self, array: Any, times: int = 1) -> Any:
+        """Copy an array to the GPU, so many times one behind the other."""
+        if times == 1:
+            return cuda.to_device(array)
+        there, done = cuda.device_array(len(array) * times, array.dtype), len(array)
+        there[:done].copy_to_device(array)
+        while done < len(there):
+            more = min(done, len(there) - done)
+            there[done : done + more].copy_to_device(there[:more])
+            done += more
+        return there
 
-    def get(self, there: Any, array: Any) -> None:
-        """Copy an array back."""
-        there.copy_to_host(array)
+    def get(self, there: Any, array: Any, first: int = 0) -> None:
+        """Copy back what begins at an index, as much as the array holds."""
+        there[first : first + len(array)].copy_to_host(array)
+
+    def write(self, there: Any, array: Any, first: int) -> None:
+        """Copy an array into another one on the GPU, to an index."""
+        there[first : first + len(array)].copy_to_device(array)
+
+    def extend(self, there: Any, array: Any) -> Any:
+        """Return an array of the GPU that continues with another one."""
+        longer = cuda.device_array(len(there) + len(array), array.dtype)
+        longer[: len(there)].copy_to_device(there)
+        longer[len(there) :].copy_to_device(array)
+        return longer
 
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         """Compile a function that asks for the number of its thread by a hook ``lanes``."""

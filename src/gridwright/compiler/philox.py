@@ -12,6 +12,7 @@ the masks give the same bits in both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import cos, log, pi, sqrt
 from typing import Any, NamedTuple
@@ -43,10 +44,7 @@ class Philox(NamedTuple):
     @classmethod
     def of(cls, seed: np.random.SeedSequence, stream: int) -> Philox:
         """Make a stream of a replication; the last part of the spawn key is its number."""
-        *above, replication = seed.spawn_key or (0,)
-        entropy = seed.entropy if isinstance(seed.entropy, int) else tuple(seed.entropy or ())
-        key = _key(entropy, tuple(above))
-        return cls(np.array([*key, replication, stream, 0, 0], np.int64))
+        return cls(np.array([*_words(seed), stream, 0, 0], np.int64))
 
     def random(self, size: int | None = None) -> Any:
         """Draw a number from 0 to 1, or an array of them."""
@@ -136,8 +134,23 @@ def gamma(words: NDArray[np.int64], shape: float) -> float:
                 return factor * d * v
 
 
+def words_of(seeds: Sequence[np.random.SeedSequence], streams: int) -> NDArray[np.int64]:
+    """Return the first streams of many replications: the words of generators, [seed, stream, 6]."""
+    words = np.zeros((len(seeds), streams, SPARE + 1), np.int64)
+    words[:, :, : REPLICATION + 1] = np.array([_words(seed) for seed in seeds])[:, None]
+    words[:, :, STREAM] = np.arange(streams)
+    return words
+
+
 METHODS = {"random": uniform, "standard_exponential": exponential, "standard_normal": normal}
 """What the methods without arguments are, in compiled code."""
+
+
+def _words(seed: np.random.SeedSequence) -> tuple[int, int, int]:
+    """Return the words of a generator that belong to a replication."""
+    *above, replication = seed.spawn_key or (0,)
+    entropy = seed.entropy if isinstance(seed.entropy, int) else tuple(seed.entropy or ())
+    return *_key(entropy, tuple(above)), replication
 
 
 @lru_cache(maxsize=64)

@@ -98,13 +98,20 @@ def queues(journal: Journal, points: int = 120) -> Queues:
     step = end / last if end > 0 else 1.0
     names = list(journal.told("classes").get("classes", ()))
     counts: dict[str, dict[str, NDArray[np.int64]]] = {}
-    for moment in ("submitted", "sent", "settled"):
+    # One query for all moments: a grid that writes meanwhile would make the counts disagree.
+    parts = []
+    for key, moment in (
+        ("submitted", "submitted"),
+        ("sent", "coalesce(sent, settled)"),  # a cancelled job has stopped waiting
+        ("settled", "settled"),
+    ):
         # The index of the first of the times that is not before the moment.
         place = f"min(CAST({moment} / ?1 - 1e-9 AS INTEGER) + ({moment} > 0), ?2)"
-        words = f"class, {place}, count(*) FROM job WHERE {moment} IS NOT NULL GROUP BY 1, 2"
-        for name, k, number in journal.select(words, (step, last)):
-            own = counts.setdefault(name, {})
-            own.setdefault(moment, np.zeros(last + 1, np.int64))[k] = number
+        rows = f"FROM job WHERE {moment} IS NOT NULL GROUP BY 2, 3"
+        parts.append(f"'{key}', class, {place}, count(*) {rows}")
+    for moment, name, k, number in journal.select(" UNION ALL SELECT ".join(parts), (step, last)):
+        own = counts.setdefault(name, {})
+        own.setdefault(moment, np.zeros(last + 1, np.int64))[k] = number
     names += [name for name in counts if name not in names]
     zero = np.zeros(last + 1, np.int64)
     waiting, inside = {}, {}

@@ -1,8 +1,9 @@
 """The simulator: compiled loops for every kind of policy, resumable and reproducible."""
 
+from .device_arrays import Device
 from .driver import PCG64, PHILOX, Replication, check_run
 from .event_log import KINDS
-from .launch import Device, Job, launch
+from .launch import Job, launch
 from .replicate import check_rng, check_system, line_of, replicate
 
 __all__ = [

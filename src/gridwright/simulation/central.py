@@ -102,21 +102,24 @@ class Central(Mechanism):
         """Start the statistics again at the end of the warm-up."""
         super().forget()
         stream = self.state.stream
-        stream["area"] = -stream["inside"] * self.state.count[0].now
+        stream["area"] = -stream["inside"] * self.state.count["now"]
 
     def measured(self) -> dict[str, Any]:
         return central_figures(self.state, self.conditions)
 
 
 def central_figures(state: State, conditions: Conditions) -> dict[str, Any]:
-    """Return what is counted in the state of a central system, as fields of ``Replication``."""
-    count, stream = state.count[0], state.stream
+    """Return what is counted in the state of a central system, as fields of ``Replication``.
+
+    With the states of many runs, the runs are the first axis of everything.
+    """
+    count, stream = np.asarray(state.count)[..., 0], np.asarray(state.stream)
     area = stream["area"] + stream["inside"] * conditions.horizon
     return {
         "class_number": area / (conditions.horizon - conditions.warmup),
-        "lost": int(state.stream["lost"].sum()),
-        **{name: int(count[name]) for name in ("held", "asked", "replans")},
+        "lost": stream["lost"].sum(axis=-1),
+        **{name: count[name] for name in ("held", "asked", "replans")},
         "tally": state.tally.copy(),
-        "permitted": np.count_nonzero(state.plan, axis=1).astype(float),
+        "permitted": np.count_nonzero(state.plan, axis=-1).astype(float),
         "memory": state.memory.copy(),
     }

@@ -210,10 +210,10 @@ class Mechanism:
 
     def forget(self) -> None:
         """Start the statistics again at the end of the warm-up."""
-        count, server = self.core.count[0], self.core.server
-        count.area = 0.0
+        count, server = self.core.count, self.core.server
+        count["area"] = 0.0
         self.core.stream["finished"] = 0
-        server["busy"] = np.where(self.serving, -self.occupied(float(count.now)), 0.0)
+        server["busy"] = np.where(self.serving, -self.occupied(count["now"]), 0.0)
 
     @property
     def end(self) -> float:
@@ -281,17 +281,22 @@ def grow(mechanism: Mechanism) -> None:
     """Double the room for tasks."""
     core = mechanism.core
     count, old = core.count[0], len(core.ticket)
-    if old >= mechanism.most:
-        raise InputError(
-            f"more than {mechanism.most:,} {mechanism.tasks} are in the system at time "
-            f"{count.now:g}: it is unstable; a shorter horizon shows that too"
-        )
+    check_room(mechanism, old, count.now)
     ticket = doubled(core.ticket)
     ticket[mechanism.link_field][old:] = np.arange(old + 1, 2 * old + 1)
     ticket[mechanism.link_field][-1] = count.free
     count.free = old
     mechanism.replace(ticket=ticket)
     mechanism.more_room(2 * old)
+
+
+def check_room(mechanism: Mechanism, room: int, now: float) -> None:
+    """Refuse to double the largest room for tasks."""
+    if room >= mechanism.most:
+        raise InputError(
+            f"more than {mechanism.most:,} {mechanism.tasks} are in the system at time "
+            f"{now:g}: it is unstable; a shorter horizon shows that too"
+        )
 
 
 def _turn_page(mechanism: Mechanism, pages: list[Any]) -> None:
@@ -308,34 +313,59 @@ def read_off(
     mechanism: Mechanism, samples: tuple[Floats, Floats], seconds: float, log: Any
 ) -> Replication:
     """Return what was measured, at the end of a run."""
+    found = {name: _plain(value) for name, value in _figures(mechanism).items()}
+    return Replication(times=samples[0], number=samples[1], seconds=seconds, trace=log, **found)
+
+
+def read_off_many(
+    mechanism: Mechanism, samples: tuple[Floats, Floats], seconds: float
+) -> Iterator[Replication]:
+    """Return what runs measured whose states lie in arrays with the runs as their first axis.
+
+    The times of the samples are the same for all of them, and their numbers are [run, sample].
+    """
+    times, numbers = samples
+    found = {name: value for name, value in _figures(mechanism).items() if name != "more"}
+    rows = [value.tolist() if value.ndim == 1 else value for value in found.values()]
+    for number, *row in zip(numbers, *rows, strict=True):
+        yield Replication(
+            times=times, number=number, seconds=seconds, **dict(zip(found, row, strict=True))
+        )
+
+
+def _figures(mechanism: Mechanism) -> dict[str, Any]:
+    """Return what was measured, of one run or of many: they are the first axis then."""
     core, end = mechanism.core, mechanism.end
     stream, server = np.asarray(core.stream), np.asarray(core.server)  # quicker than records
-    count = core.count[0]
+    count = np.asarray(core.count)[..., 0]
     length = end - mechanism.conditions.warmup
     busy, serving = server["busy"].copy(), mechanism.serving
     busy[serving] += mechanism.occupied(end)[serving]
-    area = float(count.area) - float(count.inside) * max(float(count.now) - end, 0.0)
+    area = count["area"] - count["inside"] * np.maximum(count["now"] - end, 0.0)
     responded = mechanism.responded
 
     def mean(total: Floats) -> Floats:
-        return np.divide(total, responded, out=np.full(len(total), np.nan), where=responded > 0)
+        return np.divide(total, responded, out=np.full(total.shape, np.nan), where=responded > 0)
 
-    return Replication(
-        mean_number=area / length,
-        response=mean(stream["response"]),
-        waiting=mean(stream["waited"]),
-        queueing=mean(stream["queued"]),
-        responded=responded,
-        throughput=stream["finished"] / length,
-        utilisation=busy / length,
-        tasks=int(count.tasks),
-        refusals=int(count.refusals),
-        times=samples[0],
-        number=samples[1],
-        seconds=seconds,
-        trace=log,
-        responses=core.responses.copy(),
+    return {
+        "mean_number": area / length,
+        "response": mean(stream["response"]),
+        "waiting": mean(stream["waited"]),
+        "queueing": mean(stream["queued"]),
+        "responded": responded,
+        "throughput": stream["finished"] / length,
+        "utilisation": busy / length,
+        "tasks": count["tasks"],
+        "refusals": count["refusals"],
+        "responses": core.responses.copy(),
         **mechanism.measured(),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of Python for one of NumPy."""
+    return (
+        value.tolist() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
     )
 
 

@@ -2,7 +2,9 @@
 
 A device has many threads, and each of them runs one replication after the other. The arrays of all
 runs lie one behind the other, field by field. A table says where those of a run begin, and how many
-rows and columns they have. The loops, the policies and the planners are those of a single run.
+rows and columns they have; runs may share arrays that no loop writes to. Tickets go on to the end
+of all of them, because a run that needs more gets some there. The loops, the policies and the
+planners are those of a single run.
 """
 
 from typing import Any
@@ -21,6 +23,7 @@ GO = -1
 """The reason of a run that is to continue."""
 TASKS, FAULTS, REPEATS, OWN = range(4)
 """The streams of a run."""
+COUNT = State._fields.index("count")
 
 
 @allocates_nothing
@@ -32,11 +35,13 @@ def run_push(
     warmup: Any,
     horizon: Any,
     words: Any,
+    inside: Any,
     reasons: Any,
 ) -> None:
     """Continue push systems whose machines neither fail nor change.
 
-    ``where`` is [run, field, 3]: first, rows and columns; ``words`` is [run, stream, word].
+    ``where`` is [run, field, 3]: first, rows and columns; ``words`` is [run, stream, word];
+    ``inside`` gets the number of tasks in the system.
     """
     first, step = lanes()
     for r in range(first, len(reasons), step):
@@ -50,6 +55,7 @@ def run_push(
                 generator(words[r, TASKS]),
                 generator(words[r, OWN]),
             )
+            inside[r] = flat.count[where[r, COUNT, 0]].inside
 
 
 @allocates_nothing
@@ -61,6 +67,7 @@ def run_events(
     until: Any,
     warmup: Any,
     words: Any,
+    inside: Any,
     reasons: Any,
 ) -> None:
     """Continue systems with an event list; the fields of ``rooms`` follow those of the state."""
@@ -79,6 +86,7 @@ def run_events(
                 generator(words[r, REPEATS]),
                 generator(words[r, OWN]),
             )
+            inside[r] = flat.count[where[r, COUNT, 0]].inside
 
 
 @hook
@@ -99,33 +107,37 @@ def generator(words: Any) -> Any:
 
 
 def state_of(flat: State, where: Any) -> State:
-    """Return the state of a run."""
+    """Return the state of a run.
+
+    The numbers of its machines and classes are read once: fewer values to keep make the code fast.
+    """
+    machines, classes = where[0, 1], where[1, 1]
     return State(
-        shaped(flat.machines, where[0, 0], where[0, 1]),
-        shaped(flat.classes, where[1, 0], where[1, 1]),
-        shaped(flat.rate, where[2, 0], where[2, 1], where[2, 2]),
-        shaped(flat.nominal, where[3, 0], where[3, 1], where[3, 2]),
-        shaped(flat.expected, where[4, 0], where[4, 1], where[4, 2]),
-        shaped(flat.assigned, where[5, 0], where[5, 1], where[5, 2]),
-        shaped(flat.plan, where[6, 0], where[6, 1], where[6, 2]),
-        shaped(flat.memory, where[7, 0], where[7, 1], where[7, 2]),
+        shaped(flat.machines, where[0, 0], machines),
+        shaped(flat.classes, where[1, 0], classes),
+        shaped(flat.rate, where[2, 0], classes, machines),
+        shaped(flat.nominal, where[3, 0], classes, machines),
+        shaped(flat.expected, where[4, 0], classes, machines),
+        shaped(flat.assigned, where[5, 0], classes, machines),
+        shaped(flat.plan, where[6, 0], classes, machines),
+        shaped(flat.memory, where[7, 0], classes, machines),
         shaped(flat.tally, where[8, 0], where[8, 1]),
-        shaped(flat.server, where[9, 0], where[9, 1]),
-        shaped(flat.stream, where[10, 0], where[10, 1]),
-        shaped(flat.ticket, where[11, 0], where[11, 1]),
-        shaped(flat.count, where[12, 0], where[12, 1]),
-        shaped(flat.truth, where[13, 0], where[13, 1], where[13, 2]),
+        shaped(flat.server, where[9, 0], machines),
+        shaped(flat.stream, where[10, 0], classes),
+        shaped(flat.ticket, where[11, 0], len(flat.ticket) - where[11, 0]),
+        shaped(flat.count, where[12, 0], 1),
+        shaped(flat.truth, where[13, 0], classes, machines),
         shaped(flat.due, where[14, 0], where[14, 1]),
         shaped(flat.tree, where[15, 0], where[15, 1]),
         shaped(flat.ends, where[16, 0], where[16, 1], where[16, 2]),
-        shaped(flat.pattern, where[17, 0], where[17, 1]),
-        shaped(flat.group, where[18, 0], where[18, 1]),
-        shaped(flat.present, where[19, 0], where[19, 1]),
+        shaped(flat.pattern, where[17, 0], machines),
+        shaped(flat.group, where[18, 0], machines),
+        shaped(flat.present, where[19, 0], machines),
         shaped(flat.shapes, where[20, 0], where[20, 1]),
         shaped(flat.table, where[21, 0], where[21, 1], where[21, 2]),
         shaped(flat.chain, where[22, 0], where[22, 1], where[22, 2]),
         shaped(flat.responses, where[23, 0], where[23, 1], where[23, 2]),
-        shaped(flat.trace, where[24, 0], where[24, 1]),
+        shaped(flat.trace, where[24, 0], 0),  # a device keeps no event log
     )
 
 

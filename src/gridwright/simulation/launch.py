@@ -1,71 +1,64 @@
 """Run many replications of push and pull systems on a device, all at once.
 
-The states of all runs are made here as for a CPU, and lie one behind the other in one array for
-each field. The device continues every run until the end of its slice. A run that needs something
-comes back: it gets more room, fresh draws or a plan, and continues. What is measured is read off as
-for a single run.
+The states are made here as for a CPU, one for all replications that start alike, and the device
+gets as many copies as there are replications. It continues every run until the end of its slice. A
+run that needs something comes back: it gets more room, fresh draws or a plan, and continues. What
+is measured is read off as for a single run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from ..compiler.philox import Philox
+from ..compiler.philox import Philox, words_of
 from ..model import InputError, System
 from ..policies import Policy
+from ..policies.view import records
 from ..statistics import BINS
 from .central import Central
 from .central_state import TICKET, State
+from .device_arrays import Arrays, Device, leaves
 from .driver import (
     PHILOX,
     TASKS_PER_SLICE,
     Conditions,
-    Mechanism,
     Replication,
     Streams,
+    check_room,
     free_pool,
-    grow,
-    read_off,
+    read_off_many,
 )
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE
-from .kernel import GO, run_events, run_push
+from .kernel import COUNT, GO, run_events, run_push
 from .planning import plan_in_python
-from .sampling import samplers
+from .sampling import BUFFERED, samplers
 
 TASKS_PER_LAUNCH = 4000
 """A launch simulates at most about this many tasks of a run, so that it can be stopped in time."""
-ROOM = 128
-"""Tickets of a run at first; there are many runs, and most systems hold few tasks."""
+ROOM = 64
+"""Tickets of a run at first, or two for each machine; there are many runs."""
 SHARE = 0.7
 """The part of the free memory that states may take at first; some runs will need more room."""
+HERE = 4 << 30
+"""The most bytes of states that differ at time 0, and of results that are read off at a time."""
 LOOP_STREAMS = 4
-TICKETS, COUNT = State._fields.index("ticket"), State._fields.index("count")
-
-
-class Device(Protocol):
-    """What runs the functions of ``kernel``, and where their arrays are."""
-
-    def free(self) -> int:
-        """Return the bytes of memory that are free."""
-
-    def put(self, array: Any) -> Any:
-        """Copy an array to the device."""
-
-    def get(self, there: Any, array: Any) -> None:
-        """Copy an array back."""
-
-    def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
-        """Compile a function of ``kernel``."""
-
-    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
-        """Run a linked function for so many runs, and wait for it."""
+CONSTANT = ("nominal", "truth", "group", "chain")
+CONSTANT_WITHOUT_EVENTS = ("rate", "expected", "plan", "tree", "ends", "pattern", "present")
+CONSTANT_WITHOUT_BUFFERS = ("shapes", "table")
+"""Arrays that no loop writes to: always, without an event list, and without draws from Python."""
+MEASURED = ("plan", "memory", "tally", "server", "stream", "count", "responses")
+FORGOTTEN = ("server", "stream", "count")
+DRAWN = ("shapes", "table")
+PLANNED = ("classes", "plan", "count", "present")
+"""Arrays that results are read from; that change at the end of the warm-up, when draws are made and
+when a plan is made."""
 
 
 class Job(NamedTuple):
@@ -90,19 +83,20 @@ def launch(
     Random numbers are those of ``rng="philox"``: a CPU gives the same results. ``on_done`` gets the
     number of the job, that of the replication, and what was measured.
     """
-    waiting = [run for number, job in enumerate(jobs) for run in _runs(number, job)]
-    all_work, finished = sum(run.work for run in waiting), 0.0
+    waiting = [batch for number, job in enumerate(jobs) for batch in _batches(number, job)]
+    all_work, finished = sum(batch.work for batch in waiting), 0.0
     while waiting:
-        again: list[Run] = []
+        again: list[Batch] = []
         for part in _parts(device, waiting):
             fleet = Fleet(device, part)
-            work = sum(run.work for run in part)
+            work = sum(batch.work for batch in part)
             for share in fleet.run():
                 on_progress((finished + share * work) / all_work)
-            for run, replication in fleet.results():
-                on_done(run.job, run.number, replication)
-            again += [run.with_event_list() for run in fleet.held]
-            finished += work - sum(run.work for run in fleet.held)
+            for batch, number, replication in fleet.results():
+                on_done(batch.job, number, replication)
+            left = list(fleet.left())
+            again += left
+            finished += work - sum(batch.work for batch in left)
         waiting = again
 
 
@@ -116,7 +110,8 @@ class OnDevice(Central):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self.replace(ticket=free_pool(ROOM, TICKET))
+        room = 1 << (max(ROOM, 2 * self.system.shape[1]) - 1).bit_length()
+        self.replace(ticket=free_pool(room, TICKET))
         if self.conditions.tails:
             self.replace(responses=np.zeros((len(self.state.stream), BINS), np.int64))
 
@@ -143,6 +138,16 @@ class OnDevice(Central):
         return (self.state, *self.room)
 
     @property
+    def shared(self) -> frozenset[int]:
+        """The fields of the state that no run changes: runs that start alike share them."""
+        names = list(CONSTANT)
+        if self.counts_at_once:
+            names += CONSTANT_WITHOUT_EVENTS
+        if not (self.state.shapes["kind"] == BUFFERED).any():
+            names += CONSTANT_WITHOUT_BUFFERS
+        return frozenset(map(State._fields.index, names))
+
+    @property
     def is_drawn(self) -> bool:
         """Whether the state at time 0 is drawn, so that each replication has its own."""
         return self.system.assumed is not None or bool((self.state.server["chain"] >= 0).any())
@@ -161,128 +166,178 @@ def _elsewhere(*_: Any) -> int:
     raise AssertionError("a device runs this loop")
 
 
-class Run(NamedTuple):
-    """One replication on a device."""
+class Batch(NamedTuple):
+    """Replications of a job that start from the same state."""
 
     job: int
-    number: int
+    numbers: Sequence[int]
+    seeds: Sequence[SeedSequence]
     mechanism: OnDevice
-    """As at time 0; replications of a job share it unless it is drawn."""
-    seed: SeedSequence
+    """As at time 0."""
 
     @property
     def work(self) -> float:
-        """About how many tasks it simulates."""
-        return self.mechanism.conditions.horizon * float(self.mechanism.system.arrival_rates.sum())
+        """About how many tasks they simulate."""
+        rate = float(self.mechanism.system.arrival_rates.sum())
+        return len(self.seeds) * self.mechanism.conditions.horizon * rate
 
-    def words(self) -> list[NDArray[np.int64]]:
-        """Return its random streams; some of their numbers may be drawn already."""
+    def sizes(self) -> tuple[int, int]:
+        """Return the bytes of what they share, and of what each of them has."""
+        bytes_of = [each.nbytes for each in leaves(self.mechanism.arrays)]
+        common = sum(bytes_of[field] for field in self.mechanism.shared)
+        return common, sum(bytes_of) - common
+
+    def words(self) -> NDArray[np.int64]:
+        """Return their random streams; some of their numbers may be drawn already."""
         if self.mechanism.is_drawn:
             streams: Any = self.mechanism.streams[:LOOP_STREAMS]
-            return [each.words for each in streams]
-        return [Philox.of(self.seed, stream).words for stream in range(LOOP_STREAMS)]
+            return np.array([[each.words for each in streams]])
+        return words_of(self.seeds, LOOP_STREAMS)
 
-    def with_event_list(self) -> Run:
-        """Return the run with the loop that can hold tasks back."""
+    def some(self, chosen: Iterable[int]) -> Batch:
+        """Return some of them."""
+        places = list(chosen)
+        numbers = [self.numbers[k] for k in places]
+        return self._replace(numbers=numbers, seeds=[self.seeds[k] for k in places])
+
+    def with_event_list(self) -> Batch:
+        """Return them with the loop that can hold tasks back."""
         old = self.mechanism
-        conditions = old.conditions._replace(seed=self.seed)
+        conditions = old.conditions._replace(seed=self.seeds[0])
         made = OnDevice(old.system, old.policy, conditions, event_list=True)
         return self._replace(mechanism=made)
 
+    def with_room(self, size: int) -> Batch:
+        """Return them with room for so many tasks."""
+        made = copy(self.mechanism)
+        made.replace(ticket=free_pool(size, TICKET))
+        return self._replace(mechanism=made)
 
-def _runs(number: int, job: Job) -> Iterator[Run]:
-    mechanism: OnDevice | None = None
+
+def _batches(number: int, job: Job) -> Iterator[Batch]:
+    def start(seed: SeedSequence) -> OnDevice:
+        conditions = Conditions(job.horizon, seed, job.warmup, tails=job.tails, rng=PHILOX)
+        return OnDevice(job.system, job.policy, conditions)
+
+    first = start(job.seeds[0])
+    if not first.is_drawn:
+        yield Batch(number, range(len(job.seeds)), job.seeds, first)
+        return
     for k, seed in enumerate(job.seeds):
-        if mechanism is None or mechanism.is_drawn:
-            conditions = Conditions(job.horizon, seed, job.warmup, tails=job.tails, rng=PHILOX)
-            mechanism = OnDevice(job.system, job.policy, conditions)
-        yield Run(number, k, mechanism, seed)
+        yield Batch(number, [k], [seed], start(seed) if k else first)
 
 
-def _parts(device: Device, runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Divide runs into those that are launched together: one program, sorted, and with room."""
-    groups: dict[Any, list[Run]] = {}
-    keys = {id(run.mechanism): run.mechanism for run in runs}
-    found = {number: each.key for number, each in keys.items()}
-    for run in runs:
-        groups.setdefault(found[id(run.mechanism)], []).append(run)
+def _parts(device: Device, batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    """Divide batches into those that are launched together: one program, sorted, and with room."""
+    groups: dict[Any, list[Batch]] = {}
+    for batch in batches:
+        groups.setdefault(batch.mechanism.key, []).append(batch)
     for group in groups.values():
-        group.sort(key=lambda run: run.mechanism.system.shape)
-        part: list[Run] = []
-        left = SHARE * device.free()
-        for run in group:
-            size = sum(each.nbytes for each in leaves(run.mechanism.arrays))
-            if part and size > left:
-                yield part
-                part, left = [], SHARE * device.free()
-            part.append(run)
-            left -= size
+        group.sort(key=lambda batch: batch.mechanism.system.shape)
+        part: list[Batch] = []
+        there, here = SHARE * device.free(), float(HERE)
+        for whole in group:
+            batch = whole
+            common, own = batch.sizes()
+            while len(batch.seeds):
+                fitting = max(int((there - common) // own), 0 if part else 1)
+                if part and (not fitting or common + own > here):
+                    yield part
+                    part, there, here = [], SHARE * device.free(), float(HERE)
+                    continue
+                now = batch.some(range(min(fitting, len(batch.seeds))))
+                batch = batch.some(range(len(now.seeds), len(batch.seeds)))
+                part.append(now)
+                there -= common + own * len(now.seeds)
+                here -= common + own
         yield part
 
 
 class Fleet:
     """Runs that are launched together."""
 
-    def __init__(self, device: Device, runs: Sequence[Run]) -> None:
-        self.device, self.runs = device, runs
-        first = runs[0].mechanism
-        self.linked = device.link(first.kernel, first.hooks_there)
+    def __init__(self, device: Device, batches: Sequence[Batch]) -> None:
+        self.device, self.batches = device, batches
+        first = batches[0].mechanism
         self.counts_at_once = first.counts_at_once
+        self.linked = device.link(first.kernel, first.hooks_there)
         self.arguments = tuple(
             device.put(each) if isinstance(each, np.ndarray) else each for each in first.arguments
         )
-        self.arrays = Arrays(device, [run.mechanism.arrays for run in runs])
-        self.words = np.array([run.words() for run in runs])
-        limits = [run.mechanism.conditions for run in runs]
+        counts = [len(batch.seeds) for batch in batches]
+        self.begins = np.cumsum(counts) - counts
+        self.batch_of = np.repeat(np.arange(len(batches)), counts)
+        self.arrays = Arrays(
+            device,
+            [(batch.mechanism.arrays, len(batch.seeds)) for batch in batches],
+            first.shared,
+        )
+        self.words = np.concatenate([batch.words() for batch in batches])
+        self.words_there = device.put(self.words)
+        limits = [batch.mechanism.conditions for batch in batches]
         self.warmup = np.array([each.warmup for each in limits])
         lengths = (self.warmup, np.array([each.horizon for each in limits]))
-        self.lengths = [device.put(each) for each in lengths[: 2 if self.counts_at_once else 1]]
-        self.words_there = device.put(self.words)
-        self.reasons = np.full(len(runs), SLICE)
-        self.is_held = np.zeros(len(runs), bool)
-        numbers = {id(run.mechanism): run.mechanism for run in runs}
-        places = {number: k for k, number in enumerate(numbers)}
-        self.schedules = [list(each.slices()) for each in numbers.values()]
-        self.schedule = np.array([places[id(run.mechanism)] for run in runs])
+        self.lengths = [
+            device.put(each[self.batch_of]) for each in lengths[: 2 if self.counts_at_once else 1]
+        ]
+        rooms = np.array([len(batch.mechanism.state.ticket) for batch in batches])
+        self.rooms, self.all_room = rooms[self.batch_of], int((rooms * counts).sum())
+        self.size = sum(counts)
+        self.reasons = np.full(self.size, SLICE)
+        self.inside_there = device.put(np.zeros(self.size, np.int64))
+        self.is_held, self.is_crowded = np.zeros((2, self.size), bool)
+        self.schedules = [list(batch.mechanism.slices()) for batch in batches]
         self.inside: dict[int, NDArray[np.int64]] = {}
         self.seconds = 0.0
-
-    @property
-    def held(self) -> list[Run]:
-        """The runs whose policies hold tasks back: they need the loop with an event list."""
-        return [self.runs[k] for k in np.flatnonzero(self.is_held).tolist()]
 
     def run(self) -> Iterator[float]:
         """Run all to their ends; after every slice, yield the share done."""
         for step in range(max(map(len, self.schedules))):
             ends = [each[min(step, len(each) - 1)] for each in self.schedules]
-            until = np.array([end for end, _, _ in ends])[self.schedule]
-            is_on = np.array([step < len(each) for each in self.schedules])[self.schedule]
-            is_on &= ~self.is_held
-            self.reasons[:] = np.where(is_on, GO, SLICE)
-            there = self.device.put(until)
+            until = np.array([end for end, _, _ in ends])
+            is_on = np.array([step < len(each) for each in self.schedules])
+            going = is_on[self.batch_of] & ~self.is_held & ~self.is_crowded
+            self.reasons[:] = np.where(going, GO, SLICE)
+            there = self.device.put(until[self.batch_of])
             while (self.reasons == GO).any():
                 seconds = self._launch(there)
                 self.seconds += seconds if step > 0 else 0.0  # the first one compiles
-                self._serve(np.flatnonzero(self.reasons != SLICE))
+                self._serve()
             if any(is_sample for _, is_sample, _ in ends):
-                self.arrays.fetch(COUNT)
-                self.inside[step] = self.arrays.host[COUNT]["inside"][:-1].copy()
+                self.inside[step] = np.zeros(self.size, np.int64)
+                self.device.get(self.inside_there, self.inside[step])
             if not self.counts_at_once:
-                self._forget(np.flatnonzero(is_on & (until == self.warmup) & (until > 0)))
+                for number in np.flatnonzero(is_on & (until == self.warmup) & (until > 0)):
+                    self._forget(int(number))
             yield float(np.mean([done for _, _, done in ends]))
 
-    def results(self) -> Iterator[tuple[Run, Replication]]:
-        """Read off what every run measured."""
-        self.arrays.fetch()
-        for k in np.flatnonzero(~self.is_held).tolist():
-            schedule = self.schedules[self.schedule[k]]
-            noted = [step for step, (_, is_sample, _) in enumerate(schedule) if is_sample]
-            times = [0.0, *(schedule[step][0] for step in noted)]
-            number = [0.0, *(float(self.inside[step][k]) for step in noted)]
-            mechanism = self._mechanism(k)
-            samples = mechanism.samples(times, number)
-            yield self.runs[k], read_off(mechanism, samples, self.seconds / len(self.runs), None)
+    def results(self) -> Iterator[tuple[Batch, int, Replication]]:
+        """Read off what every run measured: its batch and its number too."""
+        left = self.is_held | self.is_crowded
+        for number, batch in enumerate(self.batches):
+            steps = [k for k, (_, is_sample, _) in enumerate(self.schedules[number]) if is_sample]
+            times = np.array([0.0, *(self.schedules[number][k][0] for k in steps)])
+            for first, count, mechanism in self._mechanisms(number, MEASURED):
+                inside = [self.inside[k][first : first + count] for k in steps]
+                numbers = np.array([np.zeros(count), *inside]).T.copy()
+                seconds = self.seconds / self.size
+                found = read_off_many(mechanism, (times, numbers), seconds)
+                for k, each in enumerate(found, first):
+                    if not left[k]:
+                        yield batch, batch.numbers[k - self.begins[number]], each
+
+    def left(self) -> Iterator[Batch]:
+        """Return what must start again: with an event list, or with more memory for each run."""
+        for number, batch in enumerate(self.batches):
+            places = slice(self.begins[number], self.begins[number] + len(batch.seeds))
+            held, crowded = (
+                np.flatnonzero(each[places]).tolist() for each in (self.is_held, self.is_crowded)
+            )
+            if held:
+                yield batch.some(held).with_event_list()
+            for room in np.unique(self.rooms[places][crowded]).tolist():
+                alike = [k for k in crowded if self.rooms[places][k] == room]
+                yield batch.some(alike).with_room(room)
 
     def _launch(self, until: Any) -> float:
         """Continue the runs that are to go on; return the seconds that it took."""
@@ -290,124 +345,120 @@ class Fleet:
         began = perf_counter()
         self.device.launch(
             self.linked,
-            len(self.runs),
+            self.size,
             *self.arrays.there,
             self.arrays.where_there,
             self.arguments,
             until,
             *self.lengths,
             self.words_there,
+            self.inside_there,
             reasons,
         )
         seconds = perf_counter() - began
         self.device.get(reasons, self.reasons)
         return seconds
 
-    def _serve(self, needy: NDArray[np.int64]) -> None:
+    def _serve(self) -> None:
         """Give the runs that came back what they need."""
-        if not len(needy):
+        reasons = self.reasons.copy()
+        self.is_held |= reasons == HELD
+        self.reasons[reasons != SLICE] = GO
+        self.reasons[reasons == HELD] = SLICE
+        if (reasons == POOL).any():
+            self._grow(np.flatnonzero(reasons == POOL))
+        for k in np.flatnonzero(reasons == DRAWS).tolist():
+            self._draw(k)
+        for k in np.flatnonzero(reasons == PLAN).tolist():
+            ((_, _, mechanism),) = self._mechanisms(self.batch_of[k], PLANNED, k)
+            one = _single(mechanism, PLANNED)
+            one.plan()
+            self._write(one, ("plan", "count"), k)
+
+    def _grow(self, needy: NDArray[np.int64]) -> None:
+        """Double the room of some runs: they get tickets at the end of all of them.
+
+        If the device has no memory for that, they start again later, fewer of them at a time.
+        """
+        field = State._fields.index("ticket")
+        count = records(self.size, self.arrays.dtypes[COUNT])
+        self.device.get(self.arrays.parts[COUNT], count.view(np.ndarray))
+        rooms = self.rooms[needy]
+        for k in needy[rooms >= OnDevice.most][:1]:
+            check_room(self.batches[self.batch_of[k]].mechanism, self.rooms[k], count[k].now)
+        self.rooms[needy] *= 2
+        total = int(rooms.sum())
+        if (self.all_room + total) * TICKET.itemsize > self.device.free():
+            if self.size == 1:
+                raise InputError(
+                    f"more than {rooms[0]:,} tasks are in the system at time {count[0].now:g}, "
+                    "and the GPU has no memory for more; a shorter horizon needs less"
+                )
+            self.is_crowded[needy] = True
+            self.reasons[needy] = SLICE
             return
-        self.arrays.fetch()
-        self.device.get(self.words_there, self.words)
-        grown = {}
-        for k in needy.tolist():
-            reason, mechanism = self.reasons[k], self._mechanism(k)
-            self.reasons[k] = GO
-            if reason == HELD:
-                self.is_held[k], self.reasons[k] = True, SLICE
-            elif reason == POOL:
-                grow(mechanism)
-                grown[k] = mechanism.core.ticket
-            elif reason == DRAWS:
-                mechanism.refill()
-            elif reason == PLAN:
-                mechanism.plan()
-        self.arrays.replace(TICKETS, grown)
-        self.arrays.put()
-        self.words_there = self.device.put(self.words)
+        fresh = np.zeros(total, TICKET)
+        begins = np.cumsum(rooms) - rooms + self.all_room - self.arrays.where[needy, field, 0]
+        fresh["next"] = np.arange(total) - np.repeat(np.cumsum(rooms) - rooms - begins, rooms) + 1
+        fresh["next"][np.cumsum(rooms) - 1] = count["free"][needy]
+        count["free"][needy] = begins
+        self.arrays.parts[field] = self.device.extend(self.arrays.parts[field], fresh)
+        self.device.write(self.arrays.parts[COUNT], count.view(np.ndarray), 0)
+        self.all_room += total
 
-    def _forget(self, ending: NDArray[np.int64]) -> None:
-        """Start the statistics again of runs whose warm-up ends."""
-        if len(ending):
-            self.arrays.fetch()
-            for k in ending.tolist():
-                self._mechanism(k).forget()
-            self.arrays.put()
+    def _draw(self, k: int) -> None:
+        """Draw from users' own distributions for a run."""
+        ((_, _, mechanism),) = self._mechanisms(self.batch_of[k], DRAWN, k)
+        one = _single(mechanism, DRAWN)
+        words = self.words[k : k + 1]
+        self.device.get(self.words_there, words, k)
+        streams: list[Any] = [*map(Philox, words[0]), one.streams.beliefs]
+        one.streams = Streams(*streams)
+        one.refill()
+        self.device.write(self.words_there, words, k)
+        self._write(one, DRAWN, k)
 
-    def _mechanism(self, k: int) -> Mechanism:
-        """Return a run as it is now, on the arrays that were fetched."""
-        run = self.runs[k]
-        found = copy(run.mechanism)
-        found.state = self.arrays.of(k)[0]
-        streams: list[Any] = [*map(Philox, self.words[k]), run.mechanism.streams.beliefs]
-        found.streams = Streams(*streams)
-        return found
+    def _forget(self, number: int) -> None:
+        """Start the statistics again of a batch whose warm-up ends."""
+        for first, _, mechanism in self._mechanisms(number, FORGOTTEN):
+            mechanism.forget()
+            self._write(mechanism, FORGOTTEN, first)
 
+    def _mechanisms(
+        self, number: int, fields: Sequence[str], only: int | None = None
+    ) -> Iterator[tuple[int, int, OnDevice]]:
+        """Return the runs of a batch as they are now, with some fields as [run, …].
 
-class Arrays:
-    """The arrays of many runs, one behind the other in one array for each field."""
+        There are several parts of it if it is large. Each comes with its first run, and how many.
+        """
+        batch = self.batches[number]
+        made, state = copy(batch.mechanism), batch.mechanism.state
+        size = sum(getattr(state, name).nbytes for name in fields)
+        first, end = int(self.begins[number]), int(self.begins[number]) + len(batch.seeds)
+        if only is not None:
+            first, end = only, only + 1
+        most = max(1, HERE // 8 // size)
+        for begin in range(first, end, most):
+            count = min(most, end - begin)
+            found = {
+                name: self.arrays.get(State._fields.index(name), getattr(state, name), begin, count)
+                for name in fields
+            }
+            made.state = state._replace(**found)
+            yield begin, count, made
 
-    def __init__(self, device: Device, runs: Sequence[tuple[Any, ...]]) -> None:
-        self.device, self.like = device, runs[0]
-        columns = list(zip(*(leaves(each) for each in runs), strict=True))
-        self.host = [_joined(column) for column in columns]
-        self.where = np.stack([_where(column) for column in columns], axis=1)
-        self.flat = [each[0].ndim == 1 for each in columns]
-        self.put()
-
-    def put(self) -> None:
-        """Copy everything to the device."""
-        self.parts = [self.device.put(each) for each in self.host]
-        self.there = _rebuilt(self.like, iter(self.parts))
-        self.where_there = self.device.put(self.where)
-
-    def fetch(self, *fields: int) -> None:
-        """Copy some fields back, or all."""
-        for field in fields or range(len(self.host)):
-            self.device.get(self.parts[field], self.host[field])
-
-    def of(self, k: int) -> Any:
-        """Return the arrays of a run, as views."""
-        return _rebuilt(self.like, (self._part(field, k) for field in range(len(self.host))))
-
-    def replace(self, field: int, arrays: dict[int, Any]) -> None:
-        """Put other arrays into a field of some runs."""
-        if arrays:
-            runs = range(len(self.where))
-            column = [arrays[k] if k in arrays else self._part(field, k) for k in runs]
-            self.host[field], self.where[:, field] = _joined(column), _where(column)
-
-    def _part(self, field: int, k: int) -> Any:
-        first, rows, columns = self.where[k, field]
-        part = self.host[field][first : first + rows * columns]
-        if part.dtype.names:
-            return part.view(np.recarray)
-        return part if self.flat[field] else part.reshape(rows, columns)
+    def _write(self, mechanism: OnDevice, fields: Sequence[str], first: int) -> None:
+        """Copy some fields of runs to the device."""
+        for name in fields:
+            self.arrays.write(State._fields.index(name), getattr(mechanism.state, name), first)
 
 
-def leaves(arrays: Any) -> Iterator[Any]:
-    """Return the arrays in tuples of arrays and tuples, in their order."""
-    for each in arrays:
-        if isinstance(each, tuple):
-            yield from leaves(each)
-        else:
-            yield each
-
-
-def _rebuilt(like: Any, arrays: Iterator[Any]) -> Any:
-    """Put other arrays into such tuples."""
-    parts = [_rebuilt(each, arrays) if isinstance(each, tuple) else next(arrays) for each in like]
-    return tuple(parts) if type(like) is tuple else type(like)(*parts)
-
-
-def _joined(column: Sequence[Any]) -> Any:
-    """Join arrays; one element follows, so that no array is empty."""
-    plain = [np.ascontiguousarray(each).view(np.ndarray).reshape(-1) for each in column]
-    return np.concatenate([*plain, np.zeros(1, plain[0].dtype)])
-
-
-def _where(column: Sequence[Any]) -> NDArray[np.int64]:
-    """Return where each of some arrays begins when they are joined, its rows and its columns."""
-    shapes = np.array([each.shape if each.ndim == 2 else (len(each), 1) for each in column])
-    sizes = shapes.prod(axis=1)
-    return np.column_stack([np.cumsum(sizes) - sizes, shapes])
+def _single(mechanism: OnDevice, fields: Sequence[str]) -> OnDevice:
+    """Return the only run of several, without the axis of runs."""
+    state = mechanism.state
+    found = {name: getattr(state, name)[0] for name in fields}
+    for name, array in found.items():
+        if array.dtype.names:
+            found[name] = array.view(np.recarray)
+    mechanism.replace(**found)
+    return mechanism

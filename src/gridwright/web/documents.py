@@ -1,5 +1,6 @@
 """Systems and experiments that come over the web: they must not name files of this computer."""
 
+import re
 import tomllib
 from itertools import zip_longest
 from typing import Any
@@ -53,23 +54,49 @@ def document_of(found: System | Experiment) -> dict[str, Any]:
 
 
 def read_text(text: str, name: str = "the text") -> dict[str, Any]:
-    r"""Read a system file, or a matrix of rates: commas, semicolons or tabs between them.
+    r"""Read a system file, or a matrix of rates.
 
     Rates by themselves get an arrival rate of 1 for every class.
 
     >>> read_text("8, 3\n4, 10", "rates.mue")
     {'arrivals': [1.0, 1.0], 'rates': [[8.0, 3.0], [4.0, 10.0]]}
     """
+    if is_matrix(text):
+        rates = read_rates(text, name)
+        return {"arrivals": [1.0] * len(rates), "rates": rates}
+    _check_length(text, name)
+    try:
+        return parse_toml(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def is_matrix(text: str) -> bool:
+    """Tell whether a text can only be a matrix of rates, not a file with keys."""
+    return "=" not in text
+
+
+def read_rates(text: str, name: str = "the text") -> list[list[float]]:
+    r"""Read a matrix of rates: tabs, semicolons or commas between them.
+
+    Between tabs or semicolons, a comma is a decimal sign.
+
+    >>> read_rates("2,5\t3,1\n4\t10,25")
+    [[2.5, 3.1], [4.0, 10.25]]
+    """
+    _check_length(text, name)
+    mark = next((each for each in "\t;" if each in text), "")
+    if not mark:
+        return parse_rates(text, name).tolist()
+    both = next((w for w in re.split(rf"[{mark}\n]", text) if "," in w and "." in w), None)
+    if both is not None:
+        raise InputError(f"{name}: {both.strip()[:40]!r} has a comma and a point; expected one")
+    return parse_rates(text.replace(",", ".").replace(mark, ","), name).tolist()
+
+
+def _check_length(text: str, name: str) -> None:
     if len(text) > LONGEST_TEXT:
         raise InputError(f"{name}: {len(text):,} characters; expected at most {LONGEST_TEXT:,}")
-    if "=" in text:
-        try:
-            return parse_toml(text)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
-    mark = "\t" if "\t" in text else ";" if ";" in text else ","
-    rates = parse_rates(text.replace(mark, ","), name).tolist()
-    return {"arrivals": [1.0] * len(rates), "rates": rates}
 
 
 def check_policy(name: str) -> str:

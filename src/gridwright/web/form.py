@@ -132,6 +132,14 @@ class Form:
                 self.sheet.remove_machine(column)
                 self._forget(lambda p, c=column: _without_column(p, c))
 
+    def take_rates(self, rates: list[list[float]]) -> None:
+        """Replace the rates, and forget only machines that the system no longer has."""
+        if not self.sheet.rates:
+            raise InputError("a system of chains has no table of rates")
+        self.sheet.take_rates(rates)
+        known = set(self.sheet.machines())
+        self._forget(lambda place: place if place in known else None)
+
     def list_machines(self, listed: Sequence[Listed]) -> None:
         """Make a column for each machine of a list, with its speed if the list has it."""
         if not self.sheet.rates:

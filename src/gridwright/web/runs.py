@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ..catalogue import experiment_names
-from ..grid import request
+from ..grid import MachineState, machine_states, request
 from ..grid.executors.connection import check_address, find_workers, security_of
 from ..grid.journal import Journal
 from ..grid.ownership import home
@@ -235,6 +235,17 @@ def path_of(number: int, ending: str = "sqlite") -> Path:
 def open_journal(number: int) -> closing[Journal]:
     """Open a run's journal; leaving the ``with`` block closes it."""
     return closing(Journal(path_of(number), new=False))
+
+
+def machines_of(journal: Journal) -> list[MachineState]:
+    """Return the state of each machine of a run; if nobody conducts it, they are off and idle."""
+    found = machine_states(journal)
+    if journal.is_claimed():
+        return found
+    return [
+        each if each.state == "not yet up" else each._replace(state="off", running=None)
+        for each in found
+    ]
 
 
 def zipped(run: Run) -> bytes:

@@ -40,6 +40,11 @@ def load_saved(name: str) -> System:
     return Experiment.from_file(path).system if whole else System.from_file(path)
 
 
+def is_saved(name: str) -> bool:
+    """Tell whether something is saved under a name; refuse names that cannot be."""
+    return _path(name).exists()
+
+
 def remove_saved(name: str) -> bool:
     """Delete what is saved under a name; return False if there is nothing."""
     path = _path(name)

@@ -111,6 +111,23 @@ class Sheet:
         sure = [n if isinstance(n, int) and 1 <= n <= MOST_ALIKE else 1 for n in counts]
         return [(column, number) for column, n in enumerate(sure) for number in range(n)]
 
+    def take_rates(self, rates: list[list[float]]) -> None:
+        """Replace the rates; whatever else is known of the classes and machines stays.
+
+        >>> sheet = Sheet.of({"classes": ["a"], "arrivals": [5], "rates": [[8]]})
+        >>> sheet.take_rates([[2.5, 3], [4, 10]])
+        >>> sheet.document()["classes"], sheet.document()["arrivals"]
+        (['a', '2'], [5.0, 1.0])
+        """
+        rows, columns = len(rates), len(rates[0])
+        self.rates = [[as_text(rate) for rate in row] for row in rates]
+        self.classes = _resized(self.classes, rows)
+        self.arrivals = _resized(self.arrivals, rows, "1")
+        for key in ("groups", "counts", "availability"):
+            setattr(self, key, _resized(getattr(self, key), columns))
+        kept = [_resized(row, columns) for row in self.believed[:rows]]
+        self.believed = [*kept, *([""] * columns for _ in range(rows - len(kept)))]
+
     def add_class(self) -> None:
         """Add a row like the last."""
         if not self.rates:
@@ -144,6 +161,10 @@ class Sheet:
             rows = (*self.rates, *self.believed)
             for cells in (self.groups, self.counts, self.availability, *rows):
                 del cells[column]
+
+
+def _resized(cells: list[str], length: int, more: str = "") -> list[str]:
+    return [*cells[:length], *[more] * (length - len(cells))]
 
 
 def _rows(value: Any) -> list[list[str]]:

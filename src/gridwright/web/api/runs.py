@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from ...grid import event_page, job_page, machine_states, queues, request
+from ...grid import event_page, job_page, queues, request
 from ...grid.journal import Journal
 from ...grid.journal_queries import statistics
 from ...testbed import Overview, Run, job_lengths
 from ...testbed.experiment import LONGEST, SHORTEST
 from ..documents import experiment_from, plain
 from ..pasted_policy import LONGEST_CODE
-from ..runs import check_size, experiment_of, open_journal, zipped
+from ..runs import check_size, experiment_of, machines_of, open_journal, zipped
 from ..services import Services
 from ..tasks import report_of
 from .parts import (
@@ -179,7 +179,7 @@ def run_routes(services: Services) -> APIRouter:
     def machines(number: Number) -> list[dict[str, Any]]:
         """Return the states of a run's machines."""
         with opened(number) as journal:
-            return [plain(each._asdict()) for each in machine_states(journal)]
+            return [plain(each._asdict()) for each in machines_of(journal)]
 
     @routes.get("/runs/{number}/queues", responses=MISSING)
     def queue_lengths(number: Number) -> dict[str, Any]:

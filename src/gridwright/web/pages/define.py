@@ -3,24 +3,25 @@
 from typing import Any
 
 from fastapi import Request
-from nicegui import app, events, ui
+from nicegui import events, ui
 from nicegui import run as background
 
 from ...catalogue import experiment_names, find
-from ...model import System
+from ...model import InputError, System
 from ...testbed import Experiment
-from ..documents import document_of, read_definition, read_text, why_unfit
+from ..documents import document_of, is_matrix, read_definition, read_rates, why_unfit
+from ..drafts import Draft
 from ..guard import may_run_code
 from ..queue import solved
 from ..runs import check_cluster, check_size
-from ..saved import OWN, load_own, own_experiments, save
+from ..saved import OWN, is_saved, load_own, own_experiments, save
 from ..services import Services
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
 from .cells import Cells, Part
 from .experiment_part import ExperimentPart
 from .fault_part import FaultPart
-from .frame import errors_shown, frame, system_choices, system_named, tell
+from .frame import confirmed, errors_shown, frame, system_choices, system_named, tell
 from .machine_part import MachinePart, pick_file, read_upload
 from .system_part import SystemPart
 
@@ -35,6 +36,9 @@ PARTS: dict[str, type[Part]] = {
 }
 
 
+Rates = list[list[float]]
+
+
 async def define_page(services: Services, request: Request) -> None:
     """Show the page; a reload keeps what was typed."""
     client = ui.context.client
@@ -42,7 +46,7 @@ async def define_page(services: Services, request: Request) -> None:
     if client.is_deleted:  # the browser never opened the page
         return
     with frame("Define"):
-        Editor(Cells(app.storage.tab, services), trusted=may_run_code(request))
+        Editor(Cells(Draft(client.tab_id or ""), services), trusted=may_run_code(request))
 
 
 class Editor:
@@ -121,26 +125,39 @@ class Editor:
 
     async def upload(self, event: events.UploadEventArguments) -> None:
         """Load a file."""
-        found = await read_upload(event, read_definition)
+        found = await read_upload(event, _read)
         if found is not None:
             with errors_shown():
-                self._take(found)
+                self._take_read(found)
+
+    def _take_read(self, found: dict[str, Any] | Rates) -> None:
+        """Load a definition, or put new rates into the one that is shown."""
+        if isinstance(found, dict):
+            self._take(found)
+            return
+        self.cells.act(lambda: self.cells.form.take_rates(found))
+        tell(f"{_size(found)}; everything else stays as it was", "positive")
 
     def paste(self) -> None:
-        """Ask for a matrix of rates from a spreadsheet."""
+        """Ask for a matrix of rates from a spreadsheet, and show what was understood."""
         with ui.dialog() as dialog, ui.card().classes("w-96"):
             ui.label("Rates from a spreadsheet: a row for each class")
-            box = ui.textarea("Rates").classes("w-full")
+
+            def look() -> None:
+                try:
+                    rates = read_rates(str(box.value or ""), "the rates")
+                    first = ", ".join(f"{rate:g}" for rate in rates[0][:8])
+                    shown.text = f"{_size(rates)}; the first row: {first}"
+                except InputError as error:
+                    shown.text = str(error)
+
+            box = ui.textarea("Rates", on_change=look).classes("w-full").props("debounce=250")
+            shown = ui.label().classes("gw-steady gw-quiet").props("role=status")
 
             async def take() -> None:
                 text = str(box.value or "")
                 with errors_shown():
-                    rates = await solved(lambda: read_text(text, "the rates"))
-                    sheet = self.cells.form.sheet
-                    old = sheet.document()
-                    same = len(old.get("rates", ())) == len(rates["rates"])
-                    kept = {"arrivals": old["arrivals"]} if same and "arrivals" in old else {}
-                    self._take({"system": {**rates, **kept, "name": sheet.name}})
+                    self._take_read(await solved(lambda: _read(text, "the rates")))
                     dialog.close()
 
             with ui.row():
@@ -153,11 +170,14 @@ class Editor:
         system = self.cells.system
         return system if system is not None and why_unfit(system) else self.cells.experiment()
 
-    def save(self) -> None:
+    async def save(self) -> None:
         """Save everything under the system's name; without the experiment if it cannot run."""
         name = self.cells.form.sheet.name
         with errors_shown():
             found = self._definition()
+            question = f"{name} is saved already. Replace it?"
+            if is_saved(name) and not await confirmed(question, "Replace it"):
+                return
             save(found, name)
             alone = isinstance(found, System)
             words = " as a system; Simulate offers it" if alone else "; Simulate and Run offer it"
@@ -176,3 +196,12 @@ class Editor:
             experiment = check_cluster(check_size(self.cells.experiment()), self.trusted)
             number = await background.io_bound(self.cells.services.runs.start, experiment)
             ui.navigate.to(f"/run/{number}")
+
+
+def _read(text: str, name: str) -> dict[str, Any] | Rates:
+    """Read rates by themselves, or a definition."""
+    return read_rates(text, name) if is_matrix(text) else read_definition(text, name)
+
+
+def _size(rates: Rates) -> str:
+    return f"rates of {len(rates)} classes on {len(rates[0])} machines"

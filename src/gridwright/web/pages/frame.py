@@ -109,6 +109,79 @@ async def read_journal(number: int, read: Callable[[Journal], T]) -> T | None:
     return await background.io_bound(look)
 
 
+async def confirmed(question: str, yes: str) -> bool:
+    """Ask before something that cannot be undone; ``yes`` is the text of the button for it."""
+    with ui.dialog() as dialog, ui.card():
+        ui.label(question)
+        with ui.row():
+            ui.button(yes, on_click=lambda: dialog.submit(True)).props("color=negative")
+            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat autofocus")
+    answer = await dialog
+    dialog.delete()
+    return bool(answer)
+
+
+class Picker(ui.select):
+    """A list to choose from by typing; typed text that matches nothing is never ignored."""
+
+    def __init__(self, options: dict[str, str], label: str, value: str | None) -> None:
+        super().__init__(options, label=label, value=value, with_input=True)
+        self.without_auto_validation()
+        self.typed = ""
+        """What the field shows, if it was typed; empty once it has become a choice."""
+        self.on("input-value", lambda event: self._note(str(event.args or "")))
+        self.on("keydown.enter", self._take_sole)
+        self.on("blur", self._settle)
+        self.on_value_change(self._chosen)
+
+    def chosen(self) -> str:
+        """Return the choice; raise an error if what was typed is not one of the options."""
+        self._settle()
+        if self.error:
+            raise InputError(self.error)
+        return str(self.value or "")
+
+    def _note(self, text: str) -> None:
+        self.typed = "" if text in self._choices().values() else text.strip()
+
+    def _chosen(self) -> None:
+        if self.value is not None:
+            self.typed, self.error = "", None
+
+    def _choices(self) -> dict[Any, str]:
+        return self.options if isinstance(self.options, dict) else {}
+
+    def _matches(self) -> list[Any]:
+        """Return the option of that name, or all whose label contains what was typed."""
+        text = self.typed.casefold()
+        same = [key for key in self._choices() if str(key).casefold() == text]
+        return same or [key for key, each in self._choices().items() if text in each.casefold()]
+
+    def _take_sole(self) -> None:
+        found = self._matches() if self.typed else []
+        if len(found) == 1:
+            self.value = found[0]
+
+    def _settle(self) -> None:
+        """Choose what was typed; if that is impossible, choose nothing and say so."""
+        if not self.typed:
+            return
+        self._take_sole()
+        if self.typed:
+            number = len(self._matches())
+            which = f"matches {number} entries; choose one" if number else "matches nothing here"
+            self.error, self.typed, self.value = f"{self.typed[:60]!r} {which}", "", None
+
+
+def run_number(text: str) -> int | None:
+    """Return the number of a run in an address; None if it is none.
+
+    >>> run_number("12"), run_number("abc"), run_number("-1")
+    (12, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
 def heading(text: str, level: int = 2) -> ui.label:
     """Make a heading."""
     return ui.label(text).props(f"role=heading aria-level={level}")

@@ -10,9 +10,19 @@ from nicegui import run as background
 from ... import grid
 from ...grid.event import Entry
 from ...grid.journal import Journal
+from ..runs import machines_of
 from ..services import Services
 from .charts import draw, failure_trace, line_chart, line_series
-from .frame import columns_of, errors_shown, figure, heading, offer, read_journal, tell
+from .frame import (
+    columns_of,
+    confirmed,
+    errors_shown,
+    figure,
+    heading,
+    offer,
+    read_journal,
+    tell,
+)
 
 GLANCE = 1.0
 """Seconds between two updates; more if an update takes long."""
@@ -30,9 +40,16 @@ class Live:
         self.trouble = ui.label().classes("text-negative gw-steady").props("role=alert")
         with ui.row().classes("gap-2"):
             runs = services.runs
-            ui.button("Stop", on_click=lambda: self._do(runs.stop))
-            for label, do in (("Pause the run", runs.pause), ("Resume the run", runs.resume)):
-                ui.button(label, on_click=lambda do=do: self._do(do)).props("outline")
+            stop = ui.button("Stop", on_click=self._stop)
+            self.buttons: dict[ui.button, tuple[str, ...]] = {
+                stop: ("running", "paused", "starting")
+            }
+            for label, do, allowed in (
+                ("Pause the run", runs.pause, ("running",)),
+                ("Resume the run", runs.resume, ("paused", "stopped")),
+            ):
+                made = ui.button(label, on_click=lambda do=do: self._do(do)).props("outline")
+                self.buttons[made] = allowed
             ui.link("Statistics of this run", f"/statistics/{number}").classes("self-center")
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
             with ui.card().classes("max-w-full"):
@@ -55,6 +72,9 @@ class Live:
         if found is None or found == self.last:
             return
         self.last = found
+        for each, allowed in self.buttons.items():
+            each.set_enabled(found.state in allowed)
+        self.machines.enable(found.state in ("running", "paused"))
         self.title.text = (
             f"Run {found.run}: {found.name or found.system} under {found.policy}, {found.state}, "
             f"{found.time_units:.1f} of {found.duration:g} time units, {found.finished:,} of "
@@ -79,6 +99,11 @@ class Live:
         await self.jobs.show()
         self.timer.interval = max(GLANCE, (time.monotonic() - begun) / SHARE)
 
+    async def _stop(self) -> None:
+        question = f"Stop run {self.number}? Its running jobs are lost; it can be resumed."
+        if await confirmed(question, "Stop it"):
+            await self._do(self.services.runs.stop)
+
     async def _do(self, what: Callable[[int], None]) -> None:
         """Stop, pause or resume the run."""
         with errors_shown():
@@ -88,7 +113,7 @@ class Live:
 
 def _look(journal: Journal) -> tuple[list[grid.MachineState], grid.Queues, list[Entry], Any, Any]:
     return (
-        grid.machine_states(journal),
+        machines_of(journal),
         grid.queues(journal),
         grid.event_page(journal, limit=12, readings=False),
         journal.told("faults").get("faults", []),
@@ -193,6 +218,7 @@ class Machines:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.buttons: list[ui.button] = []
         heading("Machines")
         self.table = ui.table(
             columns=columns_of(MACHINE_COLUMNS, MACHINE_LABELS), rows=[], row_key="name"
@@ -213,7 +239,14 @@ class Machines:
         def operate() -> Any:
             return self.operate(verb, *(each.value for each in values))
 
-        return ui.button(label, on_click=operate).props("outline dense")
+        made = ui.button(label, on_click=operate).props("outline dense")
+        self.buttons.append(made)
+        return made
+
+    def enable(self, can: bool) -> None:
+        """Let machines be operated only while the run is going on."""
+        for each in self.buttons:
+            each.set_enabled(can)
 
     def show(self, found: list[grid.MachineState], trace: str) -> None:
         """Show the states of the machines, and their failures."""
@@ -238,6 +271,11 @@ class Machines:
             tell(f"a number is missing; {verb} needs {len(values)}")
             return
         machine = str(self.machine.value or "")
+        question = (
+            f"Kill machine {machine}? Its job is lost, and it stays away until it is started."
+        )
+        if verb == "kill" and not await confirmed(question, "Kill it"):
+            return
         words = " ".join(f"{value:g}" for value in values)
 
         with errors_shown():

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from nicegui import events, ui
+from nicegui import app, events, ui
 
 from ...model import InputError
 from ...testbed import Calibration, parse_machines, real_rates, warnings
@@ -28,7 +28,8 @@ class MachinePart(Part):
         super().__init__(cells)
         self.queue = cells.services.queue
         self.real: list[ui.label] = []
-        begun = cells.kept.get("calibration", 0)  # perhaps from before the page was reloaded
+        self.kept = app.storage.tab  # as long as the server's queue
+        begun = self.kept.get("calibration", 0)  # perhaps from before the page was reloaded
         self.watched = self.queue.find(CalibrationTask, begun)
         with ui.row().classes("gap-2"):
             ui.button("Add a machine", on_click=self.add).props("outline dense")
@@ -97,7 +98,7 @@ class MachinePart(Part):
         names = selected(self.table) or self.cells.form.names()
         with errors_shown():
             self.watched = self.queue.start(CalibrationTask(names))
-            self.cells.kept["calibration"] = self.watched.number
+            self.kept["calibration"] = self.watched.number
 
     def stop(self) -> None:
         """Stop the calibration."""
@@ -115,7 +116,7 @@ class MachinePart(Part):
         if not watched.is_over:
             return
         self.watched = None
-        self.cells.kept.pop("calibration", None)
+        self.kept.pop("calibration", None)
         if watched.found is not None:
             self.cells.act(lambda: self._take(watched.found))
 

@@ -36,16 +36,18 @@ class PolicyForm:
         """Return the policies with their parameters that differ from the defaults."""
         return [self._named(name) for name in self._chosen()]
 
-    def choose(self, policy: str) -> None:
-        """Choose one policy with its parameters; choose nothing if the list does not have it."""
-        name, *words = policy.split(":")
-        several, known = isinstance(self.chosen.value, list), name in self.known
-        self.chosen.value = [name] * known if several else name if known else None
-        for word in words:
-            key, _, value = word.partition("=")
-            field = self.fields.get((name, key))
-            if field is not None:
-                field.value = value == "true" if isinstance(field.value, bool) else value
+    def choose(self, *policies: str) -> None:
+        """Choose policies with their parameters; leave out what the list does not have."""
+        parts = [policy.split(":") for policy in policies]
+        names = [name for name, *_ in parts if name in self.known]
+        several = isinstance(self.chosen.value, list)
+        self.chosen.value = names if several else next(iter(names), None)
+        for name, *words in parts:
+            for word in words:
+                key, _, value = word.partition("=")
+                field = self.fields.get((name, key))
+                if field is not None:
+                    field.value = value == "true" if isinstance(field.value, bool) else value
 
     def _chosen(self) -> list[str]:
         value = self.chosen.value or []

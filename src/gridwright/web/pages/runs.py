@@ -15,6 +15,7 @@ from ..saved import OWN, load_own, own_experiments
 from ..services import Services
 from .frame import (
     Cell,
+    Picker,
     errors_shown,
     figure,
     frame,
@@ -22,6 +23,7 @@ from .frame import (
     html_table,
     model_input,
     read_input,
+    run_number,
     system_choices,
     system_named,
     tell,
@@ -39,14 +41,15 @@ def run_page(services: Services, request: Request) -> None:
         RunList(services, "/run", "No runs yet: choose an experiment and press Start.")
 
 
-def watch_page(services: Services, number: int) -> None:
+def watch_page(services: Services, number: str) -> None:
     """Show one run."""
+    known = run_number(number)
     with frame("Run"):
-        if not path_of(number).is_file():
-            ui.label(f"There is no run {number}.")
+        if known is None or not path_of(known).is_file():
+            ui.label(f"There is no run {number[:40]}.")
             ui.link("All runs", "/run")
         else:
-            Live(services, number)
+            Live(services, known)
 
 
 HEADS = ("run", "state", "experiment", "system", "policy", "time units", "jobs", "mean response")
@@ -102,7 +105,7 @@ class Starter:
         choices |= {name: f"{name} (experiment)" for name in experiment_names()}
         choices |= {f"{SYSTEM}{name}": f"{label} (system)" for name, label in systems.items()}
         label = "Experiment or system"
-        self.what = ui.select(choices, label=label, value="MGST-1", with_input=True)
+        self.what = Picker(choices, label, "MGST-1")
         self.what.classes("w-full max-w-3xl")
         self.policy = PolicyForm(["lpas_dg"], several=False)
         self.code = CodeField("", trusted, USE)
@@ -140,7 +143,7 @@ class Starter:
         """Start a run, and show it."""
         self.code.show_error("")
         try:
-            made = await background.io_bound(self._experiment)
+            made = await background.io_bound(self._experiment, self.what.chosen())
             if made is None:  # the server is shutting down
                 return
             experiment = check_cluster(made, self.trusted)
@@ -164,8 +167,8 @@ class Starter:
             self.on_timeout = found.on_timeout
             self.failures.value = self.corrections.value = ""
 
-    def _experiment(self) -> Experiment:
-        what, policies = str(self.what.value or ""), self.policy.names()
+    def _experiment(self, what: str) -> Experiment:
+        policies = self.policy.names()
         changes = {key: read_input(FIELDS[key], made) for key, made in self.inputs.items()}
         usual = FIELDS["on_timeout"].default if what.startswith(SYSTEM) else self.on_timeout
         if changes["on_timeout"] == usual:

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from ...model import InputError
 from ..documents import document_of, plain
+from ..drafts import Draft
 from ..fields import fields_of, validated
 from ..guard import may_run_code
 from ..saved import OWN
@@ -15,6 +16,7 @@ from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
 from .charts import convergence_chart, draw, number_chart
 from .frame import (
+    Picker,
     columns_of,
     figure,
     frame,
@@ -33,17 +35,24 @@ USE = "Every function with @push or @pull is simulated together with the policie
 COLUMNS = ("policy", "replications", *MEASURES, "stability")
 
 
-def simulate_page(services: Services, request: Request) -> None:
-    """Show the page with the latest simulation; only trusted users may run code."""
+async def simulate_page(services: Services, request: Request) -> None:
+    """Show the page with the latest simulation; only trusted users may run code.
+
+    A reload keeps the form.
+    """
+    client = ui.context.client
+    await client.connected()
+    if client.is_deleted:  # the browser never opened the page
+        return
     with frame("Simulate"):
-        Simulator(services, trusted=may_run_code(request))
+        Simulator(services, Draft(client.tab_id or ""), trusted=may_run_code(request))
 
 
 class Simulator:
     """The form and the results."""
 
-    def __init__(self, services: Services, *, trusted: bool) -> None:
-        self.services, self.trusted = services, trusted
+    def __init__(self, services: Services, draft: Draft, *, trusted: bool) -> None:
+        self.services, self.draft, self.trusted = services, draft, trusted
         latest = services.queue.all(Simulation)
         self.shown: Simulation | None = latest[0] if latest else None
         with ui.card().classes("w-full"):
@@ -63,23 +72,45 @@ class Simulator:
         ui.timer(0.5, self.show)
 
     def _form(self) -> None:
-        self.system = ui.select(system_choices(), label="System", value="2.B", with_input=True)
+        self.system = Picker(system_choices(), "System", "2.B")
         self.system.classes("w-full max-w-3xl")
         self.policies = PolicyForm(["mct", "lpas"])
-        code = "" if self.shown is None else self.shown.wanted.code
+        kept = self.draft.get("simulate") or {}
+        code = kept.get("code", "" if self.shown is None else self.shown.wanted.code)
         self.code = CodeField(code, self.trusted, USE)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in NUMBERS}
+        self._restore()
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
             ui.button("Stop", on_click=self.stop).props("outline")
+
+    def _restore(self) -> None:
+        """Fill the form as it was before a reload, and remember it from now on."""
+        kept = self.draft.get("simulate") or {}
+        if kept.get("system") in self.system.options:
+            self.system.value = kept["system"]
+        if "policies" in kept:
+            self.policies.choose(*map(str, kept["policies"]))
+        for key, made in self.inputs.items():
+            if key in kept:
+                made.value = kept[key]
+        ui.timer(0.5, self._remember)
+
+    def _remember(self) -> None:
+        self.draft["simulate"] = {
+            "system": self.system.value,
+            "policies": self.policies.names(),
+            "code": self.code.text,
+            **{key: made.value for key, made in self.inputs.items()},
+        }
 
     async def start(self) -> None:
         """Start a simulation."""
         self.code.show_error("")
         try:
-            name = self.system.value
-            own = name is None or str(name).startswith(OWN)
+            name = self.system.chosen()
+            own = not name or name.startswith(OWN)
             given = {
                 "system": document_of(system_named(name)) if own else name,
                 "policies": tuple(self.policies.names()),
@@ -117,7 +148,9 @@ class Simulator:
         rows = [_row(each) for each in progress["policies"]]
         if self.table.rows != rows:
             self.table.rows = rows
-            draw(self.chart, convergence_chart(plain(found.convergence())))
+            settled = {each["policy"] for each in progress["policies"] if _has_means(each)}
+            history = {k: v for k, v in plain(found.convergence()).items() if k in settled}
+            draw(self.chart, convergence_chart(history))
             draw(self.numbers, number_chart(plain(found.numbers())))
         if found.is_over and not self.words.default_slot.children:
             self._conclude(found)
@@ -140,17 +173,25 @@ def _row(line: dict[str, Any]) -> dict[str, str]:
     return {
         "policy": line["policy"],
         "replications": str(line["replications"]),
-        "number in system": _interval(line.get("mean_number"), line.get("stable")),
-        "response time": _interval(line.get("mean_response"), line.get("stable")),
+        "number in system": _interval(line, "mean_number"),
+        "response time": _interval(line, "mean_response"),
         "long-run load": "" if load is None else f"{100 * load:.1f} %",
         "stability": line.get("verdict", ""),
     }
 
 
-def _interval(found: dict[str, Any] | None, stable: bool | None) -> str:
-    """Write a mean and its interval; without one if the policy is unstable, as it would mislead."""
+def _has_means(line: dict[str, Any]) -> bool:
+    """Tell whether a policy has means: those of an unstable one are only as long as the run."""
+    return line.get("stable") is not False
+
+
+def _interval(line: dict[str, Any], measure: str) -> str:
+    """Write a mean and its interval; nothing if the policy is unstable, as it would mislead."""
+    found = line.get(measure)
     if found is None:
         return ""
-    if found["low"] is None or stable is False:
+    if not _has_means(line):
+        return "grows"
+    if found["low"] is None:
         return figure(found["mean"])
     return f"{figure(found['mean'])} ({figure(found['low'])}, {figure(found['high'])})"

@@ -14,7 +14,7 @@ from ..documents import plain
 from ..runs import path_of
 from ..services import Services
 from ..tasks import report_of
-from .frame import errors_shown, figure, frame, heading, html_table, read_journal
+from .frame import errors_shown, figure, frame, heading, html_table, read_journal, run_number
 from .runs import RunList
 
 MOST_COMPARED = 8
@@ -67,32 +67,38 @@ def _response(figures: Figures | None) -> str:
     return "" if figures is None else f"{figure(figures.response) or '–'} ({figures.finished})"
 
 
-def one_page(services: Services, number: int) -> None:
+def one_page(services: Services, number: str) -> None:
     """Show the statistics of a run."""
+    known = run_number(number)
     with frame("Statistics"):
         ui.link("All runs", "/statistics")
-        if not path_of(number).is_file():
-            ui.label(f"There is no run {number}.")
+        if known is None or not path_of(known).is_file():
+            ui.label(f"There is no run {number[:40]}.")
             return
-        with ui.column().classes("w-full gap-4") as place:
-            ui.label(f"Run {number} is being read.")
+        _one_run(services, known)
 
-        async def read() -> None:
-            found = await background.io_bound(services.runs.find, number)
-            try:
-                tables = await background.io_bound(_read, number)
-            except InputError as error:
-                tables = [str(error)]
-            place.clear()
-            with place:
-                if found is not None:
-                    _head(found)
-                for each in tables or []:
-                    ui.label(each) if isinstance(each, str) else html_table(*each)
-                if tables and not isinstance(tables[0], str):
-                    show_gap(services, number)
 
-        ui.timer(0.01, read, once=True)
+def _one_run(services: Services, number: int) -> None:
+    """Read a run's journal, and show it."""
+    with ui.column().classes("w-full gap-4") as place:
+        ui.label(f"Run {number} is being read.")
+
+    async def read() -> None:
+        found = await background.io_bound(services.runs.find, number)
+        try:
+            tables = await background.io_bound(_read, number)
+        except InputError as error:
+            tables = [str(error)]
+        place.clear()
+        with place:
+            if found is not None:
+                _head(found)
+            for each in tables or []:
+                ui.label(each) if isinstance(each, str) else html_table(*each)
+            if tables and not isinstance(tables[0], str):
+                show_gap(services, number)
+
+    ui.timer(0.01, read, once=True)
 
 
 def _head(found: Overview) -> None:
@@ -176,7 +182,7 @@ def _show(found: dict[str, Any]) -> None:
     published = found["published"]
     platforms = sorted({name for each in published.values() for name in each})
     rows = []
-    of_run, of_twin = ([*each["classes"], {"name": "overall", **each}] for each in (run, twin))
+    of_run, of_twin = ([*each["classes"], {**each, "name": "overall"}] for each in (run, twin))
     for both in zip(of_run, of_twin, strict=True):
         printed = [published.get(both[0]["name"], {}).get(each, "") for each in platforms]
         responses = [figure(each["mean_response"]) for each in both]
