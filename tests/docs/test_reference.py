@@ -81,6 +81,11 @@ def test_every_key_of_the_experiment_file(record: type) -> None:
     assert set(record.model_fields) <= words("reference/experiment-file.md")  # type: ignore[attr-defined]
 
 
+def test_every_policy() -> None:
+    shipped = {name for name, policy in policies().items() if policy.is_shipped}
+    assert shipped <= words("reference/policies.md")
+
+
 def test_every_key_of_the_system_file() -> None:
     one = {many: word for word, many in PLURAL.items()}  # a file has [[template]] for each
     assert {one.get(name, name) for name in System.model_fields} <= words(
@@ -182,6 +187,7 @@ def test_every_policy_of_the_sources_is_among_the_requirements() -> None:
     for span in found:
         assert find(span).name
     ours = {"pas", "pas_dg", "cmu", "max_min", "min_min", "sufferage"}  # of other sources
+    ours |= {"jfsq", "jsq", "jsq_d", "maxweight", "min_drift", "qir"}
     assert {span.partition(":")[0] for span in found} == set(policies()) - ours
 
 

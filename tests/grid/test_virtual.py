@@ -133,13 +133,13 @@ class World:
         return min(length, 1e9)
 
 
-DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k"}
+DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k", "jsq", "jsq_d"}
 """Policies that draw random numbers: those of the simulator are not those of a grid."""
 CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", sorted(set(CENTRAL) - DRAWS))
+@pytest.mark.parametrize("policy", [*sorted(set(CENTRAL) - DRAWS), "jsq:tie=lowest"])
 def test_the_two_worlds_are_one(policy: str) -> None:
     """A grid on the fake executor sends the jobs of a simulation where, and when, that did."""
     system = FAILING

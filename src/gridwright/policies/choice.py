@@ -186,3 +186,32 @@ def drawn_within(task_class: int, view: View, total: float, c: Pairs, but: int) 
             if left < 0.0:
                 break
     return last
+
+
+def is_idle(machine: int, view: View) -> bool:
+    """Tell whether a machine is up and has nothing to do."""
+    return bool(view.machines[machine].up and view.machines[machine].serving < 0)
+
+
+def excess_idle(machine: int, view: View) -> int:
+    """Return by how much the idle machines of a machine's pool exceed its share of all idle ones.
+
+    A pool is the machines with the same rates. The number is multiplied by that of all machines,
+    so that it is whole.
+    """
+    size, here, everywhere = 0, 0, 0
+    for j in range(len(view.machines)):
+        idle = is_idle(j, view)
+        everywhere += idle
+        same = are_alike(j, machine, view)
+        size += same
+        here += idle and same
+    return here * len(view.machines) - size * everywhere
+
+
+def are_alike(first: int, second: int, view: View) -> bool:
+    """Tell whether two machines have the same rates for every class."""
+    different = 0
+    for i in range(len(view.classes)):
+        different += view.nominal[i, first] != view.nominal[i, second]
+    return different == 0

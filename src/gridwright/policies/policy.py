@@ -17,7 +17,7 @@ from ..allocation import Situation, dantzig, grouped, interior, prices, vertex, 
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
 from .kind import KINDS, ON_TIMEOUT, Kind
-from .view import Pairs, Table
+from .view import Count, Pairs, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,8 @@ class Policy:
                 raise InputError(f"{self.name} has no parameter {key!r}{hint}")
             check = checked_pairs if key in self.pairs else checked
             values[key] = check(self.name, key, value, known[key])
+            if self.decide.__annotations__.get(key) in (Count, "Count") and values[key] < 1:
+                raise InputError(f"{self.name}: {key} is {value}; expected at least 1")
         changed: dict[str, Any] = {
             part: MappingProxyType({k: values.get(k, v) for k, v in getattr(self, part).items()})
             for part in ("own", "planning", "options")

@@ -32,6 +32,9 @@ Pairs = Annotated[Any, "[class, machine]"]
 """The type of a parameter that may differ by class and machine. The policy gets an array
 [class, machine]; users may write one number for all."""
 
+Count = Annotated[int, "at least 1"]
+"""The type of a parameter that counts something, and so is a whole number of at least 1."""
+
 
 class Table:
     """A computed parameter: whole numbers in which a policy looks up its answers.
