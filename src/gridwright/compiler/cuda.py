@@ -38,6 +38,8 @@ from .target import How
 
 SIZE, WARP = 64, 32
 """Threads of a block, and those that run in step. A block may be smaller than a warp."""
+REGISTERS = 128
+"""The most registers of a thread, so that a multiprocessor holds 512 of them."""
 MOST_BLOCKS = 32
 """The most blocks that a multiprocessor of any GPU holds; some hold fewer."""
 
@@ -73,7 +75,7 @@ class CUDA:
     """
 
     is_kept = True
-    name = f"cuda {VERSION}"
+    name = f"cuda {VERSION}, {REGISTERS} registers"
 
     def inner(self, function: Callable[..., Any], how: How) -> Any:
         """Compile a function that only compiled code calls, once for arguments of a type."""
@@ -96,7 +98,7 @@ class CUDA:
         """
         before, config.CACHE_DIR = config.CACHE_DIR, numba.config.CACHE_DIR
         try:
-            return cuda.jit(function, cache=cached, lto=False)
+            return cuda.jit(function, cache=cached, lto=False, max_registers=REGISTERS)
         finally:
             config.CACHE_DIR = before
 
