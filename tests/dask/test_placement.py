@@ -1,5 +1,6 @@
 """Dask's tasks on real workers, placed by a policy."""
 
+import inspect
 import time
 from collections import Counter
 from pathlib import Path
@@ -8,11 +9,11 @@ from typing import Any
 import pytest
 
 pytest.importorskip("distributed")
-from distributed import Client, get_worker, secede
+from distributed import Client, Event, get_worker, secede
 
 import dask
 from gridwright import InputError
-from gridwright.dask import Placement
+from gridwright.dask import Placement, learning
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +145,8 @@ def test_wrong_input(given: dict[str, Any], said: str) -> None:
         Placement(**given)
 
 
-def test_very_short_tasks_are_left_to_dask(client: Client) -> None:
+def test_very_short_tasks_are_left_to_dask(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "TINY", 0.5)  # on a busy computer nothing is short
     client.register_plugin(Placement("pas_dg"))
     assert client.gather(client.map(abs, range(-1000, 0))) == list(range(1000, 0, -1))
     before = placer(client).decisions
@@ -156,3 +158,25 @@ def test_very_short_tasks_are_left_to_dask(client: Client) -> None:
         time.sleep(0.1)
     assert not placer(client).book.jobs
     assert not placer(client).numbers
+
+
+def pass_gate() -> Any:
+    return Event("gate").wait()
+
+
+def test_a_late_message_of_another_worker_leaves_no_task_behind(client: Client) -> None:
+    client.register_plugin(Placement("fcfs"))
+    gate = Event("gate", client=client)
+    busy = [client.submit(pass_gate, pure=False) for _ in range(8)]
+    scheduler = client.cluster.scheduler
+    while not scheduler.queued:
+        time.sleep(0.01)
+    waiting = next(task for task in busy if scheduler.tasks[task.key].state == "queued")
+    said = {"key": waiting.key, "worker": next(iter(scheduler.workers)), "run_id": 0}
+    handler = scheduler.stream_handlers["long-running"]
+    taken = set(inspect.signature(type(scheduler).handle_long_running).parameters)
+    said |= {"compute_duration": None, "stimulus_id": "late"}
+    said = {name: value for name, value in said.items() if name in taken}
+    scheduler.loop.add_callback(lambda: handler(**said))
+    gate.set()
+    assert client.gather(busy) == [True] * 8

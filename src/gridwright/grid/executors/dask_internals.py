@@ -241,8 +241,8 @@ class PlacingHooks:
         """The task that is leaving the queue, and its worker."""
         self._asked: Any = None
         """The task that the scheduler asks about."""
-        self._called: dict[str, Any] = {}
-        """The tasks that workers were asked for, by the request."""
+        self._called: dict[str, tuple[Any, Any]] = {}
+        """The tasks that workers were asked for, and these workers, by the request."""
         self._requests = 0
         self.stock_is_root = scheduler.is_rootish
         self._stock_turn = scheduler.stimulus_queue_slots_maybe_opened
@@ -320,7 +320,7 @@ class PlacingHooks:
             return False
         self._requests += 1
         request = f"gridwright-back-{self._requests}"
-        self._called[request] = task
+        self._called[request] = task, task.processing_on
         with suppress(OSError):
             stream.send({"op": "steal-request", "key": task.key, "stimulus_id": request})
         return True
@@ -347,15 +347,18 @@ class PlacingHooks:
 
     def _long_running(self, **message: Any) -> Any:
         answer = self._stock_handlers["long-running"](**message)
-        self.placer.left_slot(message.get("key"))
+        task = self.scheduler.tasks.get(message["key"])
+        worker = task.processing_on if task is not None else None
+        if worker is not None and task in worker.long_running:  # not one that had it before
+            self.placer.left_slot(task.key)
         return answer
 
     def _answered(self, **message: Any) -> Any:
-        task = self._called.pop(message["stimulus_id"], None)
+        task, worker = self._called.pop(message["stimulus_id"], (None, None))
         if task is None:
             stock = self._stock_handlers["steal-response"]
             return stock(**message) if stock is not None else None
-        if self.scheduler.tasks.get(task.key) is not task or task.state != "processing":
+        if self.scheduler.tasks.get(task.key) is not task or task.processing_on is not worker:
             return None  # it has ended, or its worker has left
         if message["state"] in NOT_BEGUN:
             self.placer.came_back(task.key, message["stimulus_id"])
