@@ -237,7 +237,7 @@ def test_benchmarks_have_costs_and_what_is_printed() -> None:
     entry = find("QGym-N")
     assert entry.printed["printed_cost"]["MW"] == 40.2
     assert entry.system.holding_costs.tolist() == [1, 3]
-    # the printed cost of cμ is no mean: class 1 gets machine 1 for 28.0 % of the time, but needs 38 %
+    # no mean: class 1 gets machine 1 for 28.0 % of the time, but needs 38 %
     assert simulate("QGym-N", "cmu", 3096, 10).stable is False
     assert simulate("QGym-N", "maxweight", 20_000, 10).stable is True
 
