@@ -36,8 +36,10 @@ from .link import link
 from .numba_types import register_philox, register_shaped
 from .target import How
 
-WARP = 32
-"""Threads that run in step. A block is one warp, so that blocks go where there is room."""
+SIZE, WARP = 64, 32
+"""Threads of a block, and those that run in step. A block may be smaller than a warp."""
+REGISTERS = 128
+"""The most registers of a thread, so that a multiprocessor holds 512 of them."""
 MOST_BLOCKS = 32
 """The most blocks that a multiprocessor of any GPU holds; some hold fewer."""
 
@@ -73,7 +75,7 @@ class CUDA:
     """
 
     is_kept = True
-    name = f"cuda {VERSION}"
+    name = f"cuda {VERSION}, {REGISTERS} registers"
 
     def inner(self, function: Callable[..., Any], how: How) -> Any:
         """Compile a function that only compiled code calls, once for arguments of a type."""
@@ -96,7 +98,7 @@ class CUDA:
         """
         before, config.CACHE_DIR = config.CACHE_DIR, numba.config.CACHE_DIR
         try:
-            return cuda.jit(function, cache=cached, lto=False)
+            return cuda.jit(function, cache=cached, lto=False, max_registers=REGISTERS)
         finally:
             config.CACHE_DIR = before
 
@@ -182,14 +184,15 @@ class Device:
     def _block(self, linked: Any, count: int) -> int:
         """Return how many threads a block has.
 
-        Threads of a warp that do different things wait for each other. So a warp is filled only if
-        there are not enough of them, as its code needs registers.
+        Threads of a warp that do different things wait for each other. So warps are filled only
+        if there are too few of them otherwise, as their code needs registers.
         """
         for kernel in linked.overloads.values():
             registers = WARP * -(-kernel.regs_per_thread // 8) * 8
             warps = min(self.unit.MAX_REGISTERS_PER_MULTIPROCESSOR // registers, MOST_BLOCKS)
-            return min(-(-count // (warps * self.unit.MULTIPROCESSOR_COUNT)), WARP)
-        return WARP  # it is not compiled yet
+            needed = -(-count // (warps * self.unit.MULTIPROCESSOR_COUNT))
+            return SIZE if needed > WARP // 2 else 1 << (needed - 1).bit_length()
+        return SIZE  # it is not compiled yet
 
 
 def assembly(kernel: Any, capability: Capability, *arguments: Any) -> str:
