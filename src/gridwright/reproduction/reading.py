@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..catalogue import Cell, find, results
+from .question import entry_of
 
 IDENTITY = (
     *("src", "section", "system", "arrival", "case", "exec_dist", "platform", "policy", "kbar"),
@@ -72,9 +73,9 @@ def _as_run_by_dantzig(cell: Cell) -> Cell | None:
 
 RESPONSES = ("W_mean", "W_class", "Delta_pct")
 """Metrics of a policy's mean responses."""
-SHARE, SHARE_OF_SOLVER = 1 / 10, 1 / 40
-"""Of the published length, where a policy is compared with the usual one; the second where a
-solver outside the compiled loop plans at every failure."""
+SHARE, SHARE_WITH_FAILURES = 1 / 10, 1 / 40
+"""Of the published length, where a policy is compared with the usual one; with failures it plans
+so often that it takes long."""
 TOO_LARGE = ("3.F", "3.G1", "3.G2")
 """Systems whose LP takes too long to be solved machine by machine at every failure."""
 
@@ -83,15 +84,18 @@ def _by_dantzig(cell: Cell) -> Cell | None:
     simulated = cell.get("platform") != "testbed" and cell["metric"] in RESPONSES
     if not simulated or cell.get("policy") != "LPAS_DG" or cell["system"] in TOO_LARGE:
         return None
-    return {**cell, "settings": {"planner": "dantzig"}, "share": SHARE}
+    return {**cell, "settings": {"planner": "dantzig"}, "share": _share(cell)}
 
 
 def _interior(cell: Cell) -> Cell | None:
     if cell.get("policy") != "LPAS_DG_mod" or cell["metric"] not in RESPONSES:
         return None
-    system = find(f"{cell['system']}:{cell['arrival']}:{cell['case']}").system
-    share = SHARE if system.failures is None else SHARE_OF_SOLVER
-    return {**cell, "settings": {"planner": "interior"}, "share": share}
+    return {**cell, "settings": {"planner": "interior"}, "share": _share(cell)}
+
+
+def _share(cell: Cell) -> float:
+    """Return the share of the published length for which another planner is run."""
+    return SHARE if find(entry_of(cell)).system.failures is None else SHARE_WITH_FAILURES
 
 
 def _ties_at_random(cell: Cell) -> Cell | None:
