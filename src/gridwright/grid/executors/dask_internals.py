@@ -349,9 +349,7 @@ class PlacingHooks:
         answer = self._stock_handlers["long-running"](**message)
         task = self.scheduler.tasks.get(message["key"])
         worker = task.processing_on if task is not None else None
-        if (
-            worker is not None and task in worker.long_running
-        ):  # not one that had it before
+        if worker is not None and task in worker.long_running:  # not one that had it before
             self.placer.left_slot(task.key)
         return answer
 
