@@ -195,6 +195,8 @@ def entry(name: str, printed: Table, data: Table) -> Table:
         result |= _expected(printed)
         result["system"] = _machines(printed) | _execution(printed)
         result["system"] |= _changes(printed)
+        if "costs" in printed:
+            result["system"]["costs"] = printed.pop("costs")
     elif name.startswith("4.B"):
         result["system"] = _changing_hosts(printed, data["hosts"])
         result["note"] = f"{result['note']}; at the start every machine has its own group's host"

@@ -32,7 +32,7 @@ from gridwright.policies import find
 from gridwright.reproduction import Run, Scale, read_data, targets
 from gridwright.reproduction.question import is_of_testbed, run_of
 from gridwright.reproduction.verdict import allowed, contradictions, judge, words
-from gridwright.statistics import Estimate, estimate
+from gridwright.statistics import Estimate, estimate, plus
 
 Planner = Callable[[Situation], Floats]
 
@@ -238,12 +238,6 @@ def judged(row: Row, planner: Planner, scale: Scale) -> list[dict[str, Any]]:
         for usual, values in zip(long_run(run, run.policy), differences.T, strict=True)
     ]
     return [_judged(row, cell, found) for cell in row.cells]
-
-
-def plus(first: Estimate, second: Estimate) -> Estimate:
-    """Add two independent estimates."""
-    mean, half = first.mean + second.mean, hypot(first.half_width, second.half_width)
-    return Estimate(mean, mean - half, mean + half)
 
 
 def _judged(row: Row, cell: Cell, found: list[Estimate]) -> dict[str, Any]:

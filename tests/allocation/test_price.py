@@ -18,6 +18,9 @@ PUBLISHED = [
     if entry.has_capacity and entry.system.arrivals.ndim == 1
 ]
 
+ROUNDING = 1e-9
+"""Of a capacity, divided by the step below, where a price is 0."""
+
 
 @st.composite
 def systems(draw: st.DrawFn) -> System:
@@ -127,8 +130,11 @@ def test_a_little_more_of_a_machine_adds_its_price(name: str) -> None:
             slopes.append(sign * (allocate(changed).capacity - base.capacity) / step)
         # at a kink a machine that fails costs more than one that is added brings
         price = base.machine_prices[machine]
-        assert slopes[1] - 1e-4 * price <= price <= slopes[0] + 1e-4 * price
-        assert 0 < base.gain(int(machine)) * base.capacity <= price * less[machine] * (1 + 1e-6)
+        slack = 1e-4 * price or ROUNDING
+        assert slopes[1] - slack <= price <= slopes[0] + slack
+        gain = base.gain(int(machine)) * base.capacity
+        assert gain <= price * less[machine] * (1 + 1e-6) + ROUNDING
+        assert (gain > ROUNDING) == (price > 0)  # others than the limiting machines add nothing
 
 
 def test_weights_go_from_none_to_all_as_the_load_rises() -> None:

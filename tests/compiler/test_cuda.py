@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from gpu_ptx import ptx_of
 
 from gridwright import System, load
+from gridwright.compiler.cuda import CUDA, lanes
+from gridwright.compiler.link import link
 from gridwright.policies import PUSH, View, find
 from gridwright.policies.policy import policy_of
+from gridwright.simulation.kernel import run_push
 
 
 def least_backlog(task_class: int, view: View) -> int:
@@ -44,3 +48,9 @@ def test_it_compiles_to_ptx(system: System, policy: object) -> None:
     entry = code.partition(".visible .entry")[2].partition("\n.func")[0]
     assert "ret;" in entry
     assert ".local" not in entry, "tuples that are passed to functions would be copied"
+
+
+def test_what_is_compiled_is_kept_on_disk() -> None:
+    made: Any = link(run_push, made_for=CUDA(), lanes=lanes, decide=find("lpas").decide)
+    digest = made.py_func.__qualname__.rpartition("_")[2]
+    assert f"/code/{digest}/" in made._cache.cache_path

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from gridwright import GridClosedError, GridTimeoutError, InputError
-from gridwright.grid import Journal, event_page, job_page, machine_states, queues, request
+from gridwright.grid import (
+    Journal,
+    event_page,
+    held_times,
+    job_page,
+    machine_states,
+    queues,
+    request,
+)
 from gridwright.grid.event import Entry
 from gridwright.grid.job import Job, Stage
 
@@ -153,3 +161,10 @@ def test_who_writes(journal: Journal) -> None:
     journal.release()
     assert journal.owner() is None
     journal.close()
+
+
+def test_when_operators_held_machines(journal: Journal) -> None:
+    told = [(1.0, "paused", "m0"), (2.0, "availability imposed", "m0"), (3.0, "resumed", "m0")]
+    told += [(4.0, "availability free", "m0"), (5.0, "paused", "m1")]
+    journal.write([Entry(time, kind, machine=name) for time, kind, name in told])
+    assert held_times(journal) == {"m0": [(1, 3), (2, 4)], "m1": [(5, float("inf"))]}

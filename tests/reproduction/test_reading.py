@@ -67,7 +67,7 @@ def test_two_adopted_readings_add_up() -> None:
     )
     (both,) = adopted(found, {"A": ["one", "two"]})
     assert (both.reading, both.agree, both.differ) == ("one and two", 2, 1)
-    assert (both.explained, both.spoiled) == (2, 1)
+    assert (both.cells, both.explained, both.spoiled) == (3, 2, 1)
 
 
 def test_one_rule_for_the_vertex_concerns_every_simulated_cell_of_its_policy() -> None:

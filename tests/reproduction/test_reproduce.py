@@ -51,6 +51,23 @@ def test_numbers_agree_and_wrong_ones_differ(laboratory: Laboratory) -> None:
     assert found.outcomes[0].judgement.reason.startswith("by -1")
 
 
+def test_a_reading_of_a_share_of_the_length_is_the_stated_answer_and_a_difference(
+    laboratory: Laboratory,
+) -> None:
+    """The single machine of KPB with k = 1 has no ties, so that both runs are the same."""
+    for policy, same in (("KPB", True), ("MCT", False)):
+        target = part("2.1", system="2.B", policy=policy)
+        stated, other = reproduce(target, laboratory=laboratory)[0].outcomes
+        assert other.reading == "ties at random"
+        assert stated.ours is not None
+        assert other.ours is not None
+        assert (other.ours.mean == stated.ours.mean) == same
+        assert (other.ours.half_width > stated.ours.half_width) != same
+    short = [run for run in laboratory.results if run.share < 1]
+    assert {laboratory.scale.length(run) for run in short} == {20_000 / 20 / 10}
+    assert len(short) == 4
+
+
 def test_words_agree_and_wrong_ones_differ(laboratory: Laboratory) -> None:
     target = part("A:text", system="2.Sharifnia", metric="Q_mean")
     (right,) = reproduce(target, laboratory=laboratory)

@@ -135,7 +135,7 @@ def test_tails_are_measured_there_too() -> None:
 
 
 def test_a_run_that_needs_more_room_comes_back_and_goes_on() -> None:
-    crowded = System(arrivals=[60.0], rates=[[1.0]])
+    crowded = System(arrivals=[120.0], rates=[[1.0]])
     for name in ("mct", "fcfs"):
         job = Job(crowded, find(name), SEEDS, 5.0)
         found = run(Interpreter(), job)
@@ -145,12 +145,12 @@ def test_a_run_that_needs_more_room_comes_back_and_goes_on() -> None:
 
 def test_runs_that_outgrow_the_memory_start_again_in_smaller_parts() -> None:
     job = Job(System(arrivals=[60.0], rates=[[1.0]]), find("mct"), SEEDS, 5.0)
-    narrow = Interpreter(memory=60_000)
+    narrow = Interpreter(memory=90_000)
     check(run(narrow, job), job, rtol=1e-12)
     assert narrow.counts[1] == len(SEEDS)
     assert narrow.counts[-1] == 1
-    with pytest.raises(InputError, match=r"more than 64 tasks .* the GPU has no memory for more"):
-        run(Interpreter(memory=8_000), job._replace(seeds=SEEDS[:1]))
+    with pytest.raises(InputError, match=r"more than 256 tasks .* the GPU has no memory for more"):
+        run(Interpreter(memory=20_000), job._replace(seeds=SEEDS[:1]))
 
 
 def test_what_is_read_back_is_read_in_parts_too(monkeypatch: pytest.MonkeyPatch) -> None:

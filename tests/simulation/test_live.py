@@ -18,6 +18,7 @@ BATCH = System(
     batch={"queue_limit": 3},
 )
 CHAINS = load("Wisnesky:4").replace(failures={"mean_uptime": 60, "mean_repair": 5})
+FAR = CHAINS.replace(links={"latency": 3})
 
 
 def virtually(loop: LiveLoop) -> list[Happened]:
@@ -40,7 +41,12 @@ def virtually(loop: LiveLoop) -> list[Happened]:
 
 @pytest.mark.parametrize(
     ("system", "policy", "horizon"),
-    [(BATCH, "mm", 20.0), (BATCH, "mect", 20.0), (CHAINS, "chain_mct", 100.0)],
+    [
+        (BATCH, "mm", 20.0),
+        (BATCH, "mect", 20.0),
+        (CHAINS, "chain_mct", 100.0),
+        (FAR, "chain_mct", 100.0),
+    ],
 )
 def test_if_tasks_take_as_long_as_the_loop_says_it_is_the_simulation(
     system: System, policy: str, horizon: float

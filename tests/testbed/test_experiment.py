@@ -86,6 +86,7 @@ def test_what_is_wrong_is_told_in_one_line(line: str, wrong: str, tmp_path: Path
         ({"system": "Wisnesky:text:4", "policy": "fcfs"}, "fcfs is a pull policy"),
         ({"system": "Smith", "policy": "fcfs"}, "fcfs is a pull policy"),
         ({"system": "3.G1:alpha1:1", "policy": "fcfs"}, "availabilities that stay the same"),
+        ({"system": "MGST-7-as-run:fcfs", "policy": "fcfs"}, r"has \[delays\]"),
         ({"system": "2.Z", "policy": "fcfs"}, "2.Z"),
         ({"system": "2.B", "policy": "fcsf"}, "fcsf"),
     ],

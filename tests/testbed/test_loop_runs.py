@@ -28,6 +28,14 @@ CHAINS: dict[str, Any] = {
 }
 
 
+OVERLAP: dict[str, Any] = {
+    "name": "overlaps",
+    "template": [
+        {"name": "a", "rate": 0.1, "times": [[3, 4], [5, 2]], "latency": 40, "overlap": 0.5}
+    ],
+}
+
+
 @pytest.mark.slow
 def test_a_killed_process_and_a_run_that_was_stopped_lose_no_task(tmp_path: Path) -> None:
     experiment = Experiment(system=BATCH, policy="mm", time_unit=0.1, duration=1000)
@@ -100,6 +108,7 @@ def test_the_twin_is_the_simulation() -> None:
         ({"timeout": 3}, "timeout is given, but chain_mct is a chain policy"),
         ({"failures": [["1", 2, 3]]}, "failures are a trace"),
         ({"policy": "mm"}, "mm is a batch policy"),
+        ({"system": OVERLAP}, "overlaps has applications that overlap"),
     ],
 )
 def test_what_does_not_suit_is_refused(parts: dict[str, Any], wrong: str) -> None:

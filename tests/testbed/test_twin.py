@@ -5,6 +5,7 @@ import pytest
 
 from gridwright import simulate
 from gridwright.testbed import Experiment, virtually
+from gridwright.testbed.conduct import Action
 from gridwright.testbed.twin import Causes, Gap
 from gridwright.testbed.workload import Fault, JobList
 
@@ -44,6 +45,28 @@ def test_every_cause_lengthens_the_response() -> None:
     assert late.response > plain + 0.02
     silent = virtually(experiment, causes=Causes(failures=faults)).overall
     assert silent.timed_out > 0
+
+
+def test_what_operators_did_is_done_to_the_twin() -> None:
+    """The same pause, kill and share of the CPU lengthen the response of the twin."""
+    jobs = JobList(np.arange(0, 20, 0.5), np.zeros(40, int), np.full(40, 1.0))
+    system = {"arrivals": [2.0], "rates": [[4.0, 4.0]], "availability": [0.5, 1]}
+    experiment = Experiment(system=system, policy="fcfs", duration=40)
+    plain = virtually(experiment, jobs, ()).overall.response
+    responses = {}
+    for kind, ended, share in (
+        ("paused", "resumed", None),
+        ("killed", "started again", None),
+        ("availability imposed", "availability free", 0.25),
+    ):
+        actions = Action(0.1, kind, 1, share), Action(10.1, ended, 1)
+        found = virtually(experiment, jobs, (), Causes(operators=actions)).overall
+        assert found.finished == 40
+        responses[kind] = found.response
+    assert min(responses.values()) > 1.05 * plain
+    same = Action(0.1, "availability imposed", 0, 0.5), Action(10.1, "availability free", 0)
+    usual = virtually(experiment, jobs, (), Causes(operators=same)).overall.response
+    assert usual == pytest.approx(plain), "the usual share changes nothing"
 
 
 def test_a_failure_that_only_the_time_out_tells() -> None:

@@ -1,6 +1,6 @@
 """The bars of failures."""
 
-from gridwright.web.pages.charts import FUTURE, PAST, failure_trace
+from gridwright.web.pages.charts import FUTURE, HELD, PAST, failure_trace
 
 INFINITY = float("inf")
 
@@ -15,6 +15,15 @@ def test_what_was_and_what_is_planned() -> None:
 def test_what_is_away_now_may_come_back_as_planned() -> None:
     drawn = failure_trace(["1"], [[0, 4, 6]], 5.0, 10.0, {"1": [(4.0, INFINITY)]})
     assert "away 4.0 to 5.0; to come 5.0 to 6.0" in drawn
+
+
+def test_what_operators_held_is_striped() -> None:
+    drawn = failure_trace(["1", "2"], [], 5.0, 10.0, held={"2": [(3.0, INFINITY)]})
+    assert (
+        "machine 2: away never; to come never; paused or slowed by an operator 3.0 to 5.0" in drawn
+    )
+    assert "striped: paused or slowed by an operator" in drawn
+    assert drawn.count(HELD) == 1
 
 
 def test_names_are_escaped() -> None:

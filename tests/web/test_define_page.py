@@ -99,6 +99,50 @@ def test_everything_is_reached_from_the_keyboard_on_a_phone(page: Any, server: A
     expect(page.get_by_role("heading", name="Simulate")).to_be_visible()
 
 
+FAINT = """() => {
+  const parts = (colour) => {
+    const found = colour.match(/[\\d.]+/g).map(Number);
+    return found.length < 4 ? [...found, 1] : found;
+  };
+  const light = (colour) => colour.slice(0, 3).map((part) => {
+    const share = part / 255;
+    return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  }).reduce((sum, part, k) => sum + [0.2126, 0.7152, 0.0722][k] * part, 0);
+  const over = (top, under) => under.map((part, k) => top[k] * top[3] + part * (1 - top[3]));
+  const behind = (element) => {
+    const all = [];
+    for (let each = element; each; each = each.parentElement) {
+      all.unshift(parts(getComputedStyle(each).backgroundColor));
+    }
+    return all.reduce((under, top) => over(top, under), [255, 255, 255]);
+  };
+  const found = [];
+  for (const each of document.querySelectorAll("button, a, .q-tab, [role=alert], .gw-chart text")) {
+    if (!each.checkVisibility() || each.disabled || !each.textContent.trim()) continue;
+    const style = getComputedStyle(each), ground = behind(each);
+    const front = over(parts(each.tagName === "text" ? style.fill : style.color), ground);
+    const [dark, bright] = [light(front), light(ground)].sort((a, b) => a - b);
+    const ratio = (bright + 0.05) / (dark + 0.05);
+    if (ratio < 4.5) found.push(`${each.textContent.trim()}: ${ratio.toFixed(2)}`);
+  }
+  return found;
+}"""
+"""Texts of buttons, links, tabs and charts whose contrast is below 4.5."""
+
+
+def test_nothing_is_faint_in_light_or_dark(page: Any, server: Any) -> None:
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        for path in ("/", "/simulate", "/run"):
+            page.goto(f"{server.url}{path}")
+            expect(page.locator(f"body.body--{scheme}")).to_be_visible()
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            if path == "/simulate":
+                expect(page.locator(".gw-chart text").first).to_be_attached()
+            faint = "; ".join(page.evaluate(FAINT))
+            assert not faint, f"{scheme} {path}: {faint}"
+
+
 def test_light_and_dark(page: Any, server: Any) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(server.url)
@@ -230,3 +274,48 @@ def test_what_was_defined_is_run_and_stepped_into(page: Any, server: Any) -> Non
     box.click()
     box.fill("stepped")
     expect(page.get_by_role("option", name="stepped (saved experiment)")).to_be_visible()
+
+
+COUNT = "document.querySelectorAll('.gw-cells input').length"
+PASTE = """(input, text) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  input.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, cancelable: true}));
+}"""
+
+
+def test_fifty_classes_on_fifty_machines(page: Any, server: Any) -> None:
+    """They are pasted into the first cell, edited by keyboard and kept; the page stays alive."""
+    page.goto(server.url)
+    expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
+    opened: list[Any] = []
+    page.on("framenavigated", lambda frame: opened.append(frame))
+    block = "\n".join(
+        "\t".join(f"{1 + (7 * i + 3 * j) % 10},5" for j in range(50)) for i in range(50)
+    )
+    first = cell(page, "Rate of class 1 on machine 1")
+    first.evaluate(PASTE, block)
+    expect(first).to_have_value("1,5")
+    expect(page.get_by_text(re.compile(r"λ\* = \d+\.\d"))).to_be_visible()
+    assert page.evaluate(COUNT) < 1200, "only cells near the visible part exist"
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.type("x")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("rates, row 2, column 1 is 'x'; expected a number")).to_be_visible()
+    wrong = cell(page, "Rate of class 2 on machine 1")
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    expect(cell(page, "Rate of class 3 on machine 1")).to_be_focused()
+    button(page, "Undo").click()
+    expect(wrong).not_to_have_attribute("aria-invalid", "true")
+    page.locator(".gw-cells").evaluate("box => box.scrollTo(1e6, 1e6)")
+    last = cell(page, "Rate of class 50 on machine 50")
+    expect(last).to_have_value(f"{1 + (7 * 49 + 3 * 49) % 10},5")
+    last.fill("2.25")
+    last.press("Enter")
+    expect(page.get_by_text(re.compile(r"λ\* = \d+\.\d"))).to_be_visible()
+    page.reload()
+    expect(first).to_have_value("1.5")
+    page.locator(".gw-cells").evaluate("box => box.scrollTo(1e6, 1e6)")
+    expect(last).to_have_value("2.25")
+    assert len(opened) == 1, "it was opened again once, by the test"

@@ -121,6 +121,8 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     button(page, "Pause").click()
     expect(page.get_by_text("machine 1: pause, done")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="paused")).to_be_visible()
+    strip = page.get_by_role("img", name=re.compile("^machine 1: .*by an operator"))
+    expect(strip).to_be_visible()
     button(page, "Fail now").click()
     expect(page.get_by_text("machine 1: fail, done")).to_be_visible()
     expect(page.get_by_text(re.compile(r"failure\s+machine 1"))).to_be_visible()
@@ -158,7 +160,9 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
+    expect(page.get_by_text(re.compile(r"The twin is being simulated: [1-9]"))).to_be_visible()
     expect(page.get_by_text("Causes of the gap")).to_be_visible(timeout=90_000)
+    expect(page.get_by_role("rowheader", name="operators")).to_be_visible()
     expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
     whole = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="overall"))
     assert len(whole.get_by_role("cell").last.inner_text()) > 2, "its published figures are shown"

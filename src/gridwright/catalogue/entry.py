@@ -18,7 +18,7 @@ class Entry:
 
     name: str
     source: str
-    """The key of the source: A, K, S, D or W."""
+    """The key of the source: A, K, S, D, W or Q."""
     where: str
     parts: dict[str, Any] | None
     """The contents of a system file; None if the source prints too little for one."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from pickle import PicklingError
 from threading import Lock
 from typing import Any
 
@@ -52,7 +53,7 @@ def compile_into(folder: Path | None, compiled: Callable[[bool], Any]) -> Any:
 def _let_saving_fail(made: Any) -> None:
     """Warn if machine code cannot be saved at its first call, for example on a full disk.
 
-    This is a private part of Numba. Without it, a full disk would end the run.
+    This is a private part of Numba and of numba-cuda. Without it, a full disk would end the run.
     """
     save = getattr(getattr(made, "_cache", None), "save_overload", None)
     if save is None:
@@ -61,7 +62,7 @@ def _let_saving_fail(made: Any) -> None:
     def save_or_warn(*given: Any) -> None:
         try:
             save(*given)
-        except OSError as error:
+        except (OSError, RuntimeError, PicklingError) as error:
             _warn(error)
 
     made._cache.save_overload = save_or_warn

@@ -27,6 +27,7 @@ import numba
 import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher, extending
+from numba.cuda.core import config
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
 
@@ -35,8 +36,12 @@ from .link import link
 from .numba_types import register_philox, register_shaped
 from .target import How
 
-SIZE = 64
-"""Threads of a block."""
+SIZE, WARP = 64, 32
+"""Threads of a block, and those that run in step. A block may be smaller than a warp."""
+REGISTERS = 128
+"""The most registers of a thread, so that a multiprocessor holds 512 of them."""
+MOST_BLOCKS = 32
+"""The most blocks that a multiprocessor of any GPU holds; some hold fewer."""
 
 SCALAR = {
     id(getattr(np, name)): getattr(math, name)
@@ -69,14 +74,14 @@ class CUDA:
     Users' functions are not checked here: they ran on the CPU first, with all checks.
     """
 
-    is_kept = False
-    name = f"cuda {VERSION}"
+    is_kept = True
+    name = f"cuda {VERSION}, {REGISTERS} registers"
 
     def inner(self, function: Callable[..., Any], how: How) -> Any:
         """Compile a function that only compiled code calls, once for arguments of a type."""
         from numba.core.types.misc import unliteral
 
-        made: Any = cuda.jit(function, device=True, forceinline=how.inlined)
+        made: Any = cuda.jit(function, device=True, forceinline=how.inlined, lto=False)
         once = made.get_call_template
 
         def get_call_template(args: Any, kws: Any) -> Any:
@@ -86,8 +91,16 @@ class CUDA:
         return made
 
     def entry(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
-        """Compile a function that Python starts on the GPU."""
-        return cuda.jit(function)
+        """Compile a function that Python starts on the GPU.
+
+        It is not optimised again when it is linked, where products and sums would be contracted.
+        numba-cuda keeps what it compiles for each kind of GPU, and has settings of its own.
+        """
+        before, config.CACHE_DIR = config.CACHE_DIR, numba.config.CACHE_DIR
+        try:
+            return cuda.jit(function, cache=cached, lto=False, max_registers=REGISTERS)
+        finally:
+            config.CACHE_DIR = before
 
     def callback(self, function: Callable[..., Any], how: How, cached: bool, signature: Any) -> Any:
         """Refuse: on a GPU, functions are linked and not called by their address."""
@@ -109,7 +122,8 @@ def _unchanged(array: Any, rows: int = 0, columns: int = 0) -> Any:
 
 def lanes() -> tuple[int, int]:
     """Return the number of this thread, and how many there are."""
-    return cuda.grid(1), cuda.gridsize(1)
+    first = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    return first, cuda.gridDim.x * cuda.blockDim.x
 
 
 class Device:
@@ -118,7 +132,8 @@ class Device:
     def __init__(self) -> None:
         try:
             self.context = cuda.current_context()
-            self.name = cuda.get_current_device().name
+            self.unit = cuda.get_current_device()
+            self.name = self.unit.name
         except Exception as error:
             said = " ".join(str(error).split())
             raise NoDeviceError(said) from None
@@ -161,9 +176,23 @@ class Device:
 
     def launch(self, linked: Any, count: int, *arguments: Any) -> None:
         """Run a function with a thread for each of so many runs, and wait for it."""
+        size = self._block(linked, count)
         with _exact():
-            linked[(count + SIZE - 1) // SIZE, SIZE](*arguments)
+            linked[(count + size - 1) // size, size](*arguments)
         cuda.synchronize()
+
+    def _block(self, linked: Any, count: int) -> int:
+        """Return how many threads a block has.
+
+        Threads of a warp that do different things wait for each other. So warps are filled only
+        if there are too few of them otherwise, as their code needs registers.
+        """
+        for kernel in linked.overloads.values():
+            registers = WARP * -(-kernel.regs_per_thread // 8) * 8
+            warps = min(self.unit.MAX_REGISTERS_PER_MULTIPROCESSOR // registers, MOST_BLOCKS)
+            needed = -(-count // (warps * self.unit.MULTIPROCESSOR_COUNT))
+            return SIZE if needed > WARP // 2 else 1 << (needed - 1).bit_length()
+        return SIZE  # it is not compiled yet
 
 
 def assembly(kernel: Any, capability: Capability, *arguments: Any) -> str:

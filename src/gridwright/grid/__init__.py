@@ -11,7 +11,14 @@ from .journal import Journal
 from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, queues, statistics
 from .mapper import Mapper
 from .progress import here
-from .remote import MachineState, away_times, find_running, machine_states, request
+from .remote import (
+    MachineState,
+    away_times,
+    find_running,
+    held_times,
+    machine_states,
+    request,
+)
 from .settings import Corrections, Settings, corrections_of, on_timeout_of
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "export",
     "find_journal",
     "find_running",
+    "held_times",
     "here",
     "job_page",
     "machine_states",

@@ -113,6 +113,23 @@ def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
+def held_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
+    """Return the times when operators let each machine rest or gave it a share of its CPU."""
+    ends = {"paused": "resumed", "availability imposed": "availability free"}
+    found: dict[str, list[tuple[float, float]]] = {}
+    for begins, ended in ends.items():
+        since: dict[str, float] = {}
+        for entry in journal.events(begins, ended):
+            machine = entry.machine or ""
+            if entry.kind == begins:
+                since.setdefault(machine, entry.time)
+            elif machine in since:
+                found.setdefault(machine, []).append((since.pop(machine), entry.time))
+        for machine, start in since.items():
+            found.setdefault(machine, []).append((start, float("inf")))
+    return {machine: sorted(spans) for machine, spans in found.items()}
+
+
 def request(
     journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
 ) -> str:

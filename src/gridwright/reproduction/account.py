@@ -107,10 +107,11 @@ def adopted(found: Iterable[Account], readings: Mapping[str, Sequence[str]]) -> 
             stated = chosen[each.source] = each
         elif each.reading in readings.get(each.source, ()):
             before = chosen[each.source]
-            names = [] if before.reading == PRIMARY else [before.reading]
+            first = before.reading == PRIMARY
             chosen[each.source] = Account(
                 each.source,
-                " and ".join([*names, each.reading]),
-                *(b + e - s for b, e, s in zip(before[2:], each[2:], stated[2:], strict=True)),
+                each.reading if first else f"{before.reading} and {each.reading}",
+                each.cells if first else before.cells + each.cells,
+                *(b + e - s for b, e, s in zip(before[3:], each[3:], stated[3:], strict=True)),
             )
     return list(chosen.values())

@@ -153,9 +153,9 @@ def chain_targets() -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
         for method, words in FITTED.items():
             more = {"reading": words, "variant": words, "changes": methods(method)}
             yield _again(table, method, f"templates drawn anew: {words}", more)
-        if table != "text":
-            more = {"reading": TEXT, "variant": TEXT, "setting": "text"}
-            yield _again(table, "text", "as the text has it, each template on its own", more)
+    for table in ("II", "III", "IV", "V", "text"):
+        more = {"reading": TEXT, "variant": TEXT, "setting": "text"}
+        yield _again(table, "text", "as the text has it, each template on its own", more)
     for formula in FORMULAS[1:]:
         words = f"{formula} reading"
         more = {"reading": words, "variant": words, "formula": formula}

@@ -24,6 +24,8 @@ class Run(NamedTuple):
     """Replications that a published run is the sum of; these are short and never shortened."""
     length: float | None = None
     """The length of the one published run that it is compared with; it is never shortened."""
+    share: float = 1.0
+    """Of the usual length, for a run that is only compared with another of the same share."""
 
     def changed(self) -> System:
         """Return the system as it is to be simulated."""
@@ -50,7 +52,9 @@ class Scale(NamedTuple):
         """Return the length of a run."""
         if run.length is not None:
             return run.length
-        return self.horizon(run.system) if run.bodies == 1 else find(run.system).horizon
+        if run.bodies > 1:
+            return find(run.system).horizon
+        return self.horizon(run.system) * run.share
 
     def times(self, run: Run) -> int:
         """Return how many replications a run needs: of several bodies, a third as many times."""

@@ -12,7 +12,8 @@ import numpy as np
 from ..allocation import Allocation, allocate
 from ..catalogue import Cell, find
 from ..experiments import Result
-from ..statistics import Estimate, prediction, ratio
+from ..model import Floats
+from ..statistics import Estimate, estimate, plus, prediction, ratio
 from .laboratory import Run
 
 POLICIES = {
@@ -140,14 +141,40 @@ def one_run(cell: Cell) -> Question:
 
     def answer(results: tuple[Result, ...]) -> Answer:
         (result,) = results
-        means = result.values("mean_response")
-        if cell["metric"] == "W_class":
-            means = np.array([each.response[cell["class"] - 1] for each in result.replications])
         delays = result.system.delays
         late = 0.0 if delays is None else float(np.mean(delays.after))
-        return answered(prediction(means - late), result)
+        return answered(prediction(_figures(result, cell) - late), result)
 
     return Question((run,), answer)
+
+
+def shifted(cell: Cell, stated: Question) -> Question:
+    """Ask by how much another policy changes the answer to a cell as stated.
+
+    Both policies run for a share of the length on the same arrivals and failures, so both are off
+    by nearly the same. The difference is added to the answer as stated, and the interval counts
+    the errors of both.
+    """
+    usual = {key: value for key, value in cell.items() if key != "settings"}
+    pair = tuple(run_of(each)._replace(share=cell["share"]) for each in (cell, usual))
+
+    def answer(results: tuple[Result, ...]) -> Answer:
+        found, (own, other) = stated.answer(results[:-2]), results[-2:]
+        assert found.ours is not None
+        change = _figures(own, cell) - _figures(other, cell)
+        if cell["metric"] == "Delta_pct":
+            change *= -100 / results[1].mean_response.mean
+        stable = False if own.stable is False else found.stable
+        return found._replace(ours=plus(found.ours, estimate(change)), stable=stable)
+
+    return Question((*stated.runs, *pair), answer)
+
+
+def _figures(result: Result, cell: Cell) -> Floats:
+    """Return the mean number in system or the mean response of a cell, in every replication."""
+    if cell["metric"] == "W_class":
+        return np.array([each.response[cell["class"] - 1] for each in result.replications])
+    return result.values("mean_number" if cell["metric"] == "Q_mean" else "mean_response")
 
 
 def compared(

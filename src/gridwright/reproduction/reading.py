@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..catalogue import Cell, find, results
+from .question import entry_of
 
 IDENTITY = (
     *("src", "section", "system", "arrival", "case", "exec_dist", "platform", "policy", "kbar"),
@@ -63,24 +64,46 @@ def _without_sending(cell: Cell) -> Cell | None:
     return {**other, "changes": {"delays": {**delays.parts(), "sending": 0.0}}}
 
 
-SIMULATED = ("W_mean", "W_class", "W_ratio_range", "Delta_pct")
-"""Metrics of a policy's simulation."""
+def _as_run_by_dantzig(cell: Cell) -> Cell | None:
+    other = _without_sending(cell)
+    if other is None or cell["policy"] != "LPAS_DG":
+        return None
+    return {**other, "settings": {**other["settings"], "planner": "dantzig"}}
+
+
+RESPONSES = ("W_mean", "W_class", "Delta_pct")
+"""Metrics of a policy's mean responses."""
+SHARE, SHARE_WITH_FAILURES = 1 / 10, 1 / 40
+"""Of the published length, where a policy is compared with the usual one; with failures it plans
+so often that it takes long."""
 TOO_LARGE = ("3.F", "3.G1", "3.G2")
 """Systems whose LP takes too long to be solved machine by machine at every failure."""
 
 
 def _by_dantzig(cell: Cell) -> Cell | None:
-    simulated = cell.get("platform") != "testbed" and cell["metric"] in SIMULATED
+    simulated = cell.get("platform") != "testbed" and cell["metric"] in RESPONSES
     if not simulated or cell.get("policy") != "LPAS_DG" or cell["system"] in TOO_LARGE:
         return None
-    return {**cell, "settings": {"planner": "dantzig"}}
+    return {**cell, "settings": {"planner": "dantzig"}, "share": _share(cell)}
+
+
+def _interior(cell: Cell) -> Cell | None:
+    if cell.get("policy") != "LPAS_DG_mod" or cell["metric"] not in RESPONSES:
+        return None
+    return {**cell, "settings": {"planner": "interior"}, "share": _share(cell)}
+
+
+def _share(cell: Cell) -> float:
+    """Return the share of the published length for which another planner is run."""
+    return SHARE if find(entry_of(cell)).system.failures is None else SHARE_WITH_FAILURES
 
 
 def _ties_at_random(cell: Cell) -> Cell | None:
     """Break ties at random where a policy of Tables 2.1 and 2.6 can meet them."""
     if cell["table"] not in ("2.1", "2.6") or cell["policy"] not in TIES:
         return None
-    return {**cell, "settings": {"tie": "random"}}
+    share = {"share": SHARE} if cell["table"] == "2.1" else {}
+    return {**cell, "settings": {"tie": "random"}, **share}
 
 
 TIES = ("MCT", "KPB", "LPAS", "LPAS-2/k")
@@ -88,7 +111,8 @@ READINGS: tuple[Reading, ...] = (
     Reading(
         "ties at random",
         "machines where a task would end at the same time are equally likely, in all rows of "
-        "Tables 2.1 and 2.6; the source does not say how it breaks ties",
+        "Tables 2.1 and 2.6; the source breaks ties arbitrarily, and names the smallest index as "
+        "one way (A, section 2.1)",
         _ties_at_random,
     ),
     Reading(
@@ -109,6 +133,18 @@ READINGS: tuple[Reading, ...] = (
         "as run, sending takes no time",
         "the same without the second that the mapper takes to send each job (K, Figure B.8)",
         _without_sending,
+    ),
+    Reading(
+        "as run, sending takes no time, vertex by Dantzig's rule",
+        "the same for LPAS_DG with `planner=dantzig`; K does not name its solver",
+        _as_run_by_dantzig,
+    ),
+    Reading(
+        "interior point",
+        "the modified LPAS_DG with the solution of an interior-point method (`planner=interior`), "
+        "as the source has it (A, section 3.4.6: the barrier method of CPLEX), in place of equal "
+        "shares in groups of equal machines (`planner=grouped`)",
+        _interior,
     ),
     Reading(
         "vertex by Dantzig's rule",

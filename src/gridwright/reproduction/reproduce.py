@@ -209,5 +209,9 @@ def ask(cell: Cell) -> Question:
     """Return the question of a cell."""
     if "length" in cell:
         return question.one_run(cell)
+    if "share" in cell:
+        changed = ("share", "settings", "reading")
+        stated = {key: value for key, value in cell.items() if key not in changed}
+        return question.shifted(cell, ask(stated))
     known = decentralised.QUESTIONS if decentralised.is_decentralised(cell) else CENTRAL
     return known[cell["metric"]](cell)

@@ -16,6 +16,7 @@ from ..compiler.link import allocates_nothing, hook
 from ..compiler.philox import Philox
 from .central_state import State
 from .event_loop import loop as event_loop
+from .interrupts import SLICE
 from .planning import Floats, Planning
 from .push import loop as push_loop
 
@@ -23,7 +24,6 @@ GO = -1
 """The reason of a run that is to continue."""
 TASKS, FAULTS, REPEATS, OWN = range(4)
 """The streams of a run."""
-COUNT = State._fields.index("count")
 
 
 @allocates_nothing
@@ -31,31 +31,41 @@ def run_push(
     flat: State,
     where: Any,
     arguments: Any,
+    batch: Any,
     until: Any,
+    last: int,
     warmup: Any,
     horizon: Any,
     words: Any,
+    done: Any,
     inside: Any,
     reasons: Any,
 ) -> None:
-    """Continue push systems whose machines neither fail nor change.
+    """Continue push systems whose machines neither fail nor change, to the end of some slices.
 
     ``where`` is [run, field, 3]: first, rows and columns; ``words`` is [run, stream, word];
-    ``inside`` gets the number of tasks in the system.
+    ``batch`` is [run], ``until`` is [batch, slice], ``warmup`` and ``horizon`` are [batch]. The
+    slices before ``last`` are run, ``done`` says how many of them were, and ``inside``, [slice,
+    run], gets the number of tasks in the system at their ends.
     """
     first, step = lanes()
     for r in range(first, len(reasons), step):
         if reasons[r] == GO:
-            reasons[r] = push_loop(
-                state_of(flat, where[r]),
-                arguments,
-                until[r],
-                warmup[r],
-                horizon[r],
-                generator(words[r, TASKS]),
-                generator(words[r, OWN]),
-            )
-            inside[r] = flat.count[where[r, COUNT, 0]].inside
+            state, b, reason = state_of(flat, where[r]), batch[r], SLICE
+            while reason == SLICE and done[r] < last:
+                reason = push_loop(
+                    state,
+                    arguments,
+                    until[b, done[r]],
+                    warmup[b],
+                    horizon[b],
+                    generator(words[r, TASKS]),
+                    generator(words[r, OWN]),
+                )
+                if reason == SLICE:
+                    inside[done[r], r] = state.count[0].inside
+                    done[r] += 1
+            reasons[r] = reason
 
 
 @allocates_nothing
@@ -64,9 +74,12 @@ def run_events(
     rooms: Planning,
     where: Any,
     arguments: Any,
+    batch: Any,
     until: Any,
+    last: int,
     warmup: Any,
     words: Any,
+    done: Any,
     inside: Any,
     reasons: Any,
 ) -> None:
@@ -74,19 +87,25 @@ def run_events(
     first, step = lanes()
     for r in range(first, len(reasons), step):
         if reasons[r] == GO:
-            reasons[r] = event_loop(
-                state_of(flat, where[r]),
-                arguments,
-                until[r],
-                warmup[r],
-                make_plan,
-                planning_of(rooms, where[r]),
-                generator(words[r, TASKS]),
-                generator(words[r, FAULTS]),
-                generator(words[r, REPEATS]),
-                generator(words[r, OWN]),
-            )
-            inside[r] = flat.count[where[r, COUNT, 0]].inside
+            state, b, reason = state_of(flat, where[r]), batch[r], SLICE
+            planning = planning_of(rooms, where[r])
+            while reason == SLICE and done[r] < last:
+                reason = event_loop(
+                    state,
+                    arguments,
+                    until[b, done[r]],
+                    warmup[b],
+                    make_plan,
+                    planning,
+                    generator(words[r, TASKS]),
+                    generator(words[r, FAULTS]),
+                    generator(words[r, REPEATS]),
+                    generator(words[r, OWN]),
+                )
+                if reason == SLICE:
+                    inside[done[r], r] = state.count[0].inside
+                    done[r] += 1
+            reasons[r] = reason
 
 
 @hook

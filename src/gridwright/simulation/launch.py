@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from ..allocation.planner import compile_simplex
 from ..compiler.philox import Philox, words_of
 from ..model import InputError, System
 from ..policies import Policy
@@ -36,19 +37,24 @@ from .driver import (
     read_off_many,
 )
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE
-from .kernel import COUNT, GO, run_events, run_push
+from .kernel import GO, run_events, run_push
 from .planning import plan_in_python
 from .sampling import BUFFERED, samplers
 
-TASKS_PER_LAUNCH = 4000
-"""A launch simulates at most about this many tasks of a run, so that it can be stopped in time."""
-ROOM = 64
+TASKS_PER_SLICE_THERE = 4000
+"""A slice is at most about this many tasks of a run."""
+SECONDS = 0.3
+"""About how long a launch takes, so that it can be stopped in time; it may have many slices."""
+MANY = 50
+"""Jobs, each with a plan, that it pays to compile the simplex for."""
+ROOM = 256
 """Tickets of a run at first, or two for each machine; there are many runs."""
 SHARE = 0.7
 """The part of the free memory that states may take at first; some runs will need more room."""
 HERE = 4 << 30
 """The most bytes of states that differ at time 0, and of results that are read off at a time."""
 LOOP_STREAMS = 4
+COUNT = State._fields.index("count")
 CONSTANT = ("nominal", "truth", "group", "chain")
 CONSTANT_WITHOUT_EVENTS = ("rate", "expected", "plan", "tree", "ends", "pattern", "present")
 CONSTANT_WITHOUT_BUFFERS = ("shapes", "table")
@@ -83,6 +89,8 @@ def launch(
     Random numbers are those of ``rng="philox"``: a CPU gives the same results. ``on_done`` gets the
     number of the job, that of the replication, and what was measured.
     """
+    if len(jobs) > MANY:
+        compile_simplex()
     waiting = [batch for number, job in enumerate(jobs) for batch in _batches(number, job)]
     all_work, finished = sum(batch.work for batch in waiting), 0.0
     while waiting:
@@ -103,7 +111,7 @@ def launch(
 class OnDevice(Central):
     """A push or pull system whose loop a device runs."""
 
-    effort = TASKS_PER_SLICE / TASKS_PER_LAUNCH
+    effort = TASKS_PER_SLICE / TASKS_PER_SLICE_THERE
     kernel: Callable[..., None]
     room: tuple[Any, ...] = ()
     """The arrays of the planner, with an event list."""
@@ -277,39 +285,52 @@ class Fleet:
         limits = [batch.mechanism.conditions for batch in batches]
         self.warmup = np.array([each.warmup for each in limits])
         lengths = (self.warmup, np.array([each.horizon for each in limits]))
-        self.lengths = [
-            device.put(each[self.batch_of]) for each in lengths[: 2 if self.counts_at_once else 1]
-        ]
+        self.lengths = [device.put(each) for each in lengths[: 2 if self.counts_at_once else 1]]
         rooms = np.array([len(batch.mechanism.state.ticket) for batch in batches])
         self.rooms, self.all_room = rooms[self.batch_of], int((rooms * counts).sum())
         self.size = sum(counts)
         self.reasons = np.full(self.size, SLICE)
-        self.inside_there = device.put(np.zeros(self.size, np.int64))
         self.is_held, self.is_crowded = np.zeros((2, self.size), bool)
         self.schedules = [list(batch.mechanism.slices()) for batch in batches]
-        self.inside: dict[int, NDArray[np.int64]] = {}
+        self.steps = max(map(len, self.schedules))
+        ends = [[end for end, _, _ in each] for each in self.schedules]
+        self.until = np.array([each + each[-1:] * (self.steps - len(each)) for each in ends])
+        self.until_there, self.batch_there = device.put(self.until), device.put(self.batch_of)
+        self.done_there = device.put(np.zeros(self.size, np.int64))
+        self.inside = np.zeros((self.steps, self.size), np.int64)
+        self.inside_there = device.put(self.inside)
         self.seconds = 0.0
 
     def run(self) -> Iterator[float]:
-        """Run all to their ends; after every slice, yield the share done."""
-        for step in range(max(map(len, self.schedules))):
-            ends = [each[min(step, len(each) - 1)] for each in self.schedules]
-            until = np.array([end for end, _, _ in ends])
-            is_on = np.array([step < len(each) for each in self.schedules])
-            going = is_on[self.batch_of] & ~self.is_held & ~self.is_crowded
-            self.reasons[:] = np.where(going, GO, SLICE)
-            there = self.device.put(until[self.batch_of])
+        """Run all to their ends, some slices at a time; then yield the share done.
+
+        The first slice is empty: it compiles. A launch stops where the warm-up of a batch ends.
+        """
+        stops = np.flatnonzero(((self.until == self.warmup[:, None]) & (self.until > 0)).any(0))
+        begin, together = 0, 1
+        while begin < self.steps:
+            ahead = stops[stops >= begin] + 1
+            last = min(begin + together, self.steps, *(() if self.counts_at_once else ahead[:1]))
+            self.reasons[:] = np.where(self.is_held | self.is_crowded, SLICE, GO)
+            took = 0.0
             while (self.reasons == GO).any():
-                seconds = self._launch(there)
-                self.seconds += seconds if step > 0 else 0.0  # the first one compiles
+                took += self._launch(last)
                 self._serve()
-            if any(is_sample for _, is_sample, _ in ends):
-                self.inside[step] = np.zeros(self.size, np.int64)
-                self.device.get(self.inside_there, self.inside[step])
-            if not self.counts_at_once:
-                for number in np.flatnonzero(is_on & (until == self.warmup) & (until > 0)):
-                    self._forget(int(number))
-            yield float(np.mean([done for _, _, done in ends]))
+            if begin:
+                self.seconds += took
+                pace = SECONDS * (last - begin) / max(took, 1e-3)
+                together = int(min(max(pace, 1), 4 * together))
+            for number in np.flatnonzero(self._is_warm(last - 1)).tolist():
+                self._forget(number)
+            yield float(np.mean([each[min(last, len(each)) - 1][2] for each in self.schedules]))
+            begin = last
+        self.device.get(self.inside_there, self.inside)
+
+    def _is_warm(self, step: int) -> NDArray[np.bool_]:
+        """Tell whose warm-up ends with a slice, and must be forgotten."""
+        until = self.until[:, step]
+        is_on = np.array([step < len(each) for each in self.schedules])
+        return is_on & (until == self.warmup) & (until > 0) & (not self.counts_at_once)
 
     def results(self) -> Iterator[tuple[Batch, int, Replication]]:
         """Read off what every run measured: its batch and its number too."""
@@ -318,8 +339,8 @@ class Fleet:
             steps = [k for k, (_, is_sample, _) in enumerate(self.schedules[number]) if is_sample]
             times = np.array([0.0, *(self.schedules[number][k][0] for k in steps)])
             for first, count, mechanism in self._mechanisms(number, MEASURED):
-                inside = [self.inside[k][first : first + count] for k in steps]
-                numbers = np.array([np.zeros(count), *inside]).T.copy()
+                numbers = np.zeros((count, len(times)))
+                numbers[:, 1:] = self.inside[steps, first : first + count].T
                 seconds = self.seconds / self.size
                 found = read_off_many(mechanism, (times, numbers), seconds)
                 for k, each in enumerate(found, first):
@@ -339,8 +360,8 @@ class Fleet:
                 alike = [k for k in crowded if self.rooms[places][k] == room]
                 yield batch.some(alike).with_room(room)
 
-    def _launch(self, until: Any) -> float:
-        """Continue the runs that are to go on; return the seconds that it took."""
+    def _launch(self, last: int) -> float:
+        """Continue the runs that are to go on, to a slice; return the seconds that it took."""
         reasons = self.device.put(self.reasons)
         began = perf_counter()
         self.device.launch(
@@ -349,9 +370,12 @@ class Fleet:
             *self.arrays.there,
             self.arrays.where_there,
             self.arguments,
-            until,
+            self.batch_there,
+            self.until_there,
+            last,
             *self.lengths,
             self.words_there,
+            self.done_there,
             self.inside_there,
             reasons,
         )

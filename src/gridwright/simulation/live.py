@@ -32,6 +32,16 @@ class Happened(NamedTuple):
     length: float = 0.0
 
 
+def check_live(system: System, policy: Policy) -> None:
+    """Refuse a system whose tasks cannot run on real machines under a policy."""
+    check_system(system, policy)
+    if any(each.overlap for each in system.templates):
+        raise InputError(
+            f"{system.name or 'the system'} has applications that overlap; only a simulation "
+            "knows before the end of one when its successor can start"
+        )
+
+
 class LiveLoop:
     """The loop of a batch or chain system, which waits for the ends of its tasks.
 
@@ -57,18 +67,13 @@ class LiveLoop:
     ) -> None:
         if policy.kind not in (BATCH, CHAIN):
             raise InputError(f"{policy.name} is a {policy.kind} policy; expected batch or chain")
-        check_system(system, policy)
+        check_live(system, policy)
         self.horizon = horizon
         sequence = np.random.SeedSequence(seed)
         conditions = Conditions(horizon, sequence, trace=True, interpreted=interpreted)
         self.mechanism: Mechanism = MECHANISMS[policy.kind](system, policy, conditions)
         self.in_ticks = policy.kind is CHAIN
         """Whether everything happens at whole time units."""
-        if self.in_ticks and self.mechanism.core.count[0].overlaps:
-            raise InputError(
-                f"{system.name or 'the system'} has applications that overlap; only a simulation "
-                "knows before the end of one when its successor can start"
-            )
         self.mechanism.replace(
             trace=records(PAGE + 2 * self.mechanism.events_per_step(self.mechanism.core), EVENT)
         )

@@ -1,6 +1,6 @@
 """Plain numbers: means with intervals, percentiles, and whether a run has settled."""
 
-from .estimate import CONFIDENCE, Estimate, Line, estimate, line, prediction, ratio
+from .estimate import CONFIDENCE, Estimate, Line, estimate, line, plus, prediction, ratio
 from .histogram import BINS, bin_of, longer_than, quantile, share_within
 from .stability import EDGE, Stability, stability
 
@@ -15,6 +15,7 @@ __all__ = [
     "estimate",
     "line",
     "longer_than",
+    "plus",
     "prediction",
     "quantile",
     "ratio",

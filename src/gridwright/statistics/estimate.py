@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan, sqrt
+from math import hypot, isfinite, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +66,16 @@ def estimate(values: Sequence[float] | Any) -> Estimate:
     if len(known) == 1:
         return Estimate(mean, nan, nan)
     half = student(len(known) - 1) * float(known.std(ddof=1)) / sqrt(len(known))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def plus(first: Estimate, second: Estimate) -> Estimate:
+    """Add two independent estimates.
+
+    >>> plus(Estimate(5.0, 2.0, 8.0), Estimate(1.0, -3.0, 5.0))
+    Estimate(6.0 ± 5.0)
+    """
+    mean, half = first.mean + second.mean, hypot(first.half_width, second.half_width)
     return Estimate(mean, mean - half, mean + half)
 
 

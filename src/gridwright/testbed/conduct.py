@@ -7,12 +7,14 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import time as wall_clock
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..grid import Journal, Mapper
+from ..grid.event import Entry
 from ..grid.executors import Executor
 from ..grid.executors.virtual import Stop, run_apart
 from ..grid.job import Job
@@ -118,6 +120,28 @@ async def _until_stopped(conducting: Conduct | PeerConduct | LoopConduct, stop: 
     await task
 
 
+class Action(NamedTuple):
+    """What an operator did to a machine, as the journal has it."""
+
+    time: float
+    kind: str
+    """One of `ACTIONS`."""
+    machine: int
+    availability: float | None = None
+    """The share of the CPU that was imposed."""
+
+
+ACTIONS = {
+    "paused": "pause",
+    "resumed": "resume",
+    "killed": "kill",
+    "started again": "start",
+    "availability imposed": "",
+    "availability free": "",
+}
+"""Events that operators cause, and the verb of each; none for those that set availability."""
+
+
 class Conduct:
     """Conducts an experiment on any executor: in real time, or in virtual time without machines.
 
@@ -134,8 +158,9 @@ class Conduct:
         faults: Sequence[Fault],
         adjuster: Adjuster | None = None,
         watch: Callable[[Mapper], None] = lambda mapper: None,
+        actions: Sequence[Action] = (),
     ) -> None:
-        self.experiment, self.journal = experiment, journal
+        self.experiment, self.journal, self.actions = experiment, journal, actions
         self.executor = PausableExecutor(executor)
         self.jobs, self.faults, self.adjuster, self.watch = jobs, faults, adjuster, watch
         self.came = 0
@@ -182,6 +207,8 @@ class Conduct:
                 "resume run": lambda: self.resume(mapper),
             }
             all_parts = [self._generate(mapper), self._fail(mapper, since, operators)]
+            if self.actions:
+                all_parts.append(self._operate(mapper, operators))
             if self.journal.path != IN_MEMORY:  # no other process can read it
                 all_parts += [operators.serve(), self._watch(mapper)]
             parts = [asyncio.create_task(part) for part in all_parts]
@@ -284,6 +311,22 @@ class Conduct:
                 self.executor.fail(fault.machine, silent=silent)
             elif fault.machine not in operators.killed:
                 self.executor.repair(fault.machine)
+
+    async def _operate(self, mapper: Mapper, operators: Operators) -> None:
+        """Do what operators did in another run, at the same times."""
+        usual = self.experiment.system.mean_availability
+        for action in self.actions:
+            await self._sleep_until(mapper, action.time)
+            machine, share = action.machine, action.availability
+            if verb := ACTIONS[action.kind]:
+                await getattr(operators, verb)(self.executor.machines[machine])
+                continue
+            # The rates have the usual share of the CPU in them already.
+            await self.executor.impose(machine, 1.0 if share is None else share / usual[machine])
+            told = partial(mapper.beliefs.impose, machine, share)
+            mapper.call(
+                told, Entry(mapper.now(), action.kind, machine=self.executor.machines[machine])
+            )
 
     async def _watch(self, mapper: Mapper) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,16 +114,22 @@ def _fared(found: Statistics) -> dict[str, Any]:
     return {**words(found.overall), **counted, "classes": classes}
 
 
-def report(run: Run, *, expected: bool = True) -> Report:
-    """Compare a run with its twin, with simulations, and with published results."""
+def report(
+    run: Run, *, expected: bool = True, progress: Callable[[float], None] = lambda done: None
+) -> Report:
+    """Compare a run with its twin, with simulations, and with published results.
+
+    ``progress`` is called with the share of the twins that are done.
+    """
     run.journal.check()
     if run.until == 0:
         raise InputError(f"{run.name} has not begun: there is nothing to compare")
+    plain = twin(run)
     return Report(
         run,
         run.statistics(),
-        twin(run),
-        gap(run),
+        plain,
+        gap(run, plain, progress),
         expect(run.experiment, run.until) if expected else None,
         _published(run),
         actual_rates(run),

@@ -26,13 +26,13 @@ from ..model import Floats
 from ..policies import PEER
 from ..simulation.live import Happened
 from .changes import Change, peer_of, rates_after
-from .conduct import Conduct
+from .conduct import ACTIONS, Action, Conduct
 from .experiment import LOOPS, Experiment
 from .loop_model import loop_of, modelled, outcome
 from .runs import Run
 from .workload import Fault, JobList
 
-CAUSES = ("arrivals", "execution", "overhead", "failures")
+CAUSES = ("arrivals", "execution", "overhead", "failures", "operators")
 """Causes of differences from the model, in the order in which the twin gets them."""
 
 
@@ -49,6 +49,8 @@ class Causes:
     message between machines that decide for themselves."""
     failures: tuple[Fault, ...] | None = None
     """The real failures, detected as in the run."""
+    operators: tuple[Action, ...] = ()
+    """What operators did to machines."""
 
 
 SHAKEN = 8
@@ -125,7 +127,8 @@ def virtually(
     # Virtual time has a time unit of one second.
     chosen = experiment.replace(time_unit=1.0, duration=length, detection=detection, resolution=0.0)
     with closing(Journal(IN_MEMORY)) as journal:
-        run_virtually(Conduct(chosen, executor, journal, jobs, faults).run())
+        conduct = Conduct(chosen, executor, journal, jobs, faults, actions=causes.operators)
+        run_virtually(conduct.run())
         journal.describe(classes=list(system.classes), machines=executor.machines)
         return statistics(journal, length)
 
@@ -213,15 +216,27 @@ def twin(run: Run, causes: Causes | None = None) -> Statistics:
     return virtually(run.experiment, run.jobs, run.faults, causes, run.until)
 
 
-def gap(run: Run) -> Gap:
-    """Compare a run with its twin, and split the difference by cause."""
+def gap(
+    run: Run, plain: Statistics | None = None, progress: Callable[[float], None] = lambda done: None
+) -> Gap:
+    """Compare a run with its twin, and split the difference by cause.
+
+    ``plain`` is the twin, if it is known. ``progress`` is called with the share that is done.
+    """
     found, steps, so_far = causes_of(run), {}, Causes()
-    for cause in CAUSES:
+    alike = (twin(run) if plain is None else plain).overall.response
+    causes = [each for each in CAUSES if each != "operators" or found.operators]
+    number = 1 + len(causes) + SHAKEN
+    progress(1 / number)
+    for k, cause in enumerate(causes, start=2):
         so_far = replace(so_far, **{cause: getattr(found, cause)})
         steps[cause] = twin(run, so_far).overall.response
-    plain = twin(run).overall.response
-    shaken = [plain, *(_shaken(run, seed) for seed in range(SHAKEN))]
-    return Gap(run.statistics().overall.response, plain, steps, min(shaken), max(shaken))
+        progress(k / number)
+    shaken = [alike]
+    for seed in range(SHAKEN):
+        shaken.append(_shaken(run, seed))
+        progress((2 + len(causes) + seed) / number)
+    return Gap(run.statistics().overall.response, alike, steps, min(shaken), max(shaken))
 
 
 def _shaken(run: Run, seed: int) -> float:
@@ -263,7 +278,8 @@ def causes_of(run: Run) -> Causes:
                 hops.append((job.assigned - job.submitted) / messages)
     ratio = np.where(ideal > 0, taken / np.where(ideal > 0, ideal, 1.0), 1.0)
     overhead = _mean(before), _mean(after), _mean(hops)
-    return Causes(run.jobs.at(times), ratio, overhead, _real_faults(run))
+    actions = _actions(run) if run.jobs.homes is None else ()
+    return Causes(run.jobs.at(times), ratio, overhead, _real_faults(run), actions)
 
 
 def _loop_causes(run: Run) -> Causes:
@@ -303,6 +319,16 @@ def _speeds(experiment: Experiment) -> Callable[[int, int, float], float]:
         return own.nominal[i] * own.availability
 
     return speed
+
+
+def _actions(run: Run) -> tuple[Action, ...]:
+    """Return what operators did to machines; failures that they caused are among the failures."""
+    names = list(run.about["machines"])
+    return tuple(
+        Action(entry.time, entry.kind, names.index(entry.machine), entry.fields.get("availability"))
+        for entry in run.journal.events(*ACTIONS)
+        if entry.machine in names
+    )
 
 
 def _real_faults(run: Run) -> tuple[Fault, ...]:

@@ -4,9 +4,10 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 from .. import reproduction
@@ -117,27 +118,44 @@ class ReportTask(Task):
         return "other reports are being made; try again in a moment" if busy else ""
 
     def work(self) -> None:
-        """Make the report, as ``gridwright runs show --json`` prints it."""
-        words = ["runs", "show", str(self.run_number), "--no-expect", "--json"]
-        command = [sys.executable, "-m", "gridwright", *words]
+        """Make the report in a process, and note how far it is."""
+        command = [sys.executable, "-m", "gridwright.web.report_process", str(self.run_number)]
         pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, **pipes)
-        try:
-            out, err = self._wait(process)
-        finally:
-            process.kill()
+        said = ["the report ended without a message"]
+        printed: list[str] = []
+        with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, **pipes) as process:
+            readers = [
+                Thread(target=printed.extend, args=(process.stdout,)),
+                Thread(target=self._listen, args=(process.stderr, said)),
+            ]
+            for each in readers:
+                each.start()
+            try:
+                self._wait(process)
+            finally:
+                process.kill()
+                for each in readers:
+                    each.join()
         if process.returncode:
-            said = err.strip().splitlines() or ["the report ended without a message"]
-            raise InputError(said[-1].removeprefix("gridwright: "))
-        self.report = json.loads(out)
+            raise InputError(said[-1])
+        self.report = json.loads("".join(printed))
 
-    def _wait(self, process: subprocess.Popen[str]) -> tuple[str, str]:
-        """Return what a process prints, unless the task is stopped or takes too long."""
+    def _listen(self, lines: Iterable[str], said: list[str]) -> None:
+        """Note the share that is done; keep every line that is no number."""
+        for line in lines:
+            try:
+                self.share = float(line)
+            except ValueError:
+                said.append(line.strip())
+
+    def _wait(self, process: subprocess.Popen[str]) -> None:
+        """Wait for a process, unless the task is stopped or takes too long."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             self.go_on()
             with suppress(subprocess.TimeoutExpired):
-                return process.communicate(timeout=0.2)
+                process.wait(timeout=0.2)
+                return
         raise InputError(
             f"the report on run {self.run_number} takes longer than {PATIENCE:g} seconds"
         )

@@ -112,15 +112,14 @@ class Cells:
         self.system = system_of(document["system"]) if sound else None
         words = {each.place: each.words for each in self.found}
         for part in self.parts.values():
-            for place, made in part.inputs.items():
-                made.error = words.get(place)
+            part.show_mistakes(words)
             part.refresh()
         self.checked()
 
     def wrong_parts(self) -> set[str]:
         """Return the names of the parts that have mistakes."""
         places = {each.place for each in self.found}
-        return {name for name, part in self.parts.items() if places & set(part.inputs)}
+        return {name for name, part in self.parts.items() if places & part.places()}
 
     def field(
         self, label: str, value: str, put: Callable[[str], Any], *, cell: bool = False
@@ -179,6 +178,15 @@ class Part:
 
     def lay_out(self) -> None:
         """Draw the tab again."""
+
+    def places(self) -> set[Step]:
+        """Return the places of the cells that the tab shows."""
+        return set(self.inputs)
+
+    def show_mistakes(self, words: dict[Step, str]) -> None:
+        """Show mistakes beside the fields."""
+        for place, made in self.inputs.items():
+            made.error = words.get(place)
 
     def refresh(self) -> None:
         """Show what depends on the cells, after one of them has changed."""

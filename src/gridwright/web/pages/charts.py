@@ -11,6 +11,11 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
 
 
+def make_chart(options: dict[str, Any]) -> ui.echart:
+    """Make a chart as SVG, whose texts have the colours of the page, light or dark."""
+    return ui.echart(options, renderer="svg").classes("gw-chart w-full min-w-0")
+
+
 def draw(chart: ui.echart, options: dict[str, Any]) -> None:
     """Replace the options of a chart."""
     chart.options.clear()
@@ -47,7 +52,7 @@ def line_chart(
     """Return the options of a line chart, without animation."""
     return {
         "animation": False,
-        "legend": {"top": 0, "type": "scroll", "textStyle": {"color": "#888"}},
+        "legend": {"top": 0, "type": "scroll"},
         "grid": {"left": 60, "right": 20, "top": 50, "bottom": 40},
         "xAxis": {"type": "value", "name": across, "nameLocation": "middle", "nameGap": 25},
         "yAxis": {"type": "value", "name": up, "scale": scale},
@@ -60,6 +65,7 @@ BAR = (
     "border-radius: .2rem; overflow: hidden"
 )
 PAST, FUTURE, VEIL = "#d55e00", "#999", "rgba(153, 153, 153, .35)"
+HELD = "repeating-linear-gradient(45deg, #cc79a7 0 4px, transparent 4px 8px)"
 LEAST = 0.003
 """The least width of a span, and of a gap between two, as a share of the bar."""
 Spans = Sequence[tuple[float, float]]
@@ -71,32 +77,38 @@ def failure_trace(
     now: float,
     end: float,
     away: Mapping[str, Spans] = MappingProxyType({}),
+    held: Mapping[str, Spans] = MappingProxyType({}),
 ) -> str:
     """Draw when machines were away so far, and the faults (machine, start, end) still planned.
 
-    Return an empty text if there are none.
+    ``held`` is when operators paused or slowed them. Return an empty text if there are none.
 
     >>> failure_trace(["1"], [], 0.0, 10.0)
     ''
     """
-    if not (faults or any(away.values())) or end <= 0:
+    if not (faults or any(away.values()) or any(held.values())) or end <= 0:
         return ""
     lines = []
     for number, name in enumerate(machines):
-        past = [(start, min(stop, now)) for start, stop in away.get(name, ())]
+        past, rest = (
+            [(start, min(stop, now)) for start, stop in each.get(name, ())] for each in (away, held)
+        )
         planned = [(start, stop) for machine, start, stop in faults if int(machine) == number]
         future = [(max(start, now), min(stop, end)) for start, stop in planned if stop > now]
         spans = _span((now, end), end, VEIL)
-        for each, colour in ((past, PAST), (future, FUTURE)):
+        for each, colour in ((rest, HELD), (past, PAST), (future, FUTURE)):
             spans += "".join(_span(span, end, colour) for span in _merged(each, end))
-        label = escape(f"machine {name}: away {_words(past)}; to come {_words(future)}", quote=True)
+        said = f"machine {name}: away {_words(past)}; to come {_words(future)}"
+        said += f"; paused or slowed by an operator {_words(rest)}" if rest else ""
+        label = escape(said, quote=True)
         lines.append(
             '<div style="display: flex; align-items: center; gap: .5rem; margin: .15rem 0">'
             f'<span style="width: 4rem; overflow: hidden">{escape(name)}</span>'
             f'<div role="img" aria-label="{label}" title="{label}" style="{BAR}">{spans}</div>'
             "</div>"
         )
-    return "<div>Failures (grey: planned, still to come)</div>" + "".join(lines)
+    operators = "; striped: paused or slowed by an operator" if any(held.values()) else ""
+    return f"<div>Failures (grey: planned, still to come{operators})</div>" + "".join(lines)
 
 
 def _words(spans: Spans, most: int = 20) -> str:

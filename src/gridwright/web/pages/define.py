@@ -98,7 +98,7 @@ class Editor:
 
     def _checked(self) -> None:
         """Show mistakes that belong to no cell, mark tabs with mistakes, and show the capacity."""
-        inputs = {place for part in self.cells.parts.values() for place in part.inputs}
+        inputs = {place for part in self.cells.parts.values() for place in part.places()}
         words = [each.words for each in self.cells.found if each.place not in inputs]
         self.general.text = "; ".join(words[:3]) + (" …" if len(words) > 3 else "")
         wrong = self.cells.wrong_parts()

@@ -29,7 +29,7 @@ PAGES = {
 STYLE = """
 .q-page-container { max-width: 1500px; margin: 0 auto; }
 .gw-nav a { padding: .5rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; }
-.gw-nav a[aria-current] { background: rgba(255,255,255,.2); font-weight: 600; }
+.gw-nav a[aria-current] { background: rgba(0,0,0,.3); font-weight: 600; }
 .gw-nav a:focus-visible, button:focus-visible { outline: 3px solid #f5a623; outline-offset: 2px; }
 .gw-scroll { overflow-x: auto; max-width: 100%; }
 table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -38,6 +38,20 @@ table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=row] { text-align: left; }
 .gw-cell { width: 6.2rem; }
+.gw-cells { overflow: auto; max-height: 70vh; }
+.gw-cells th { height: 32px; }
+.gw-cells table.gw td, .gw-cells table.gw th { padding: 0 2px; vertical-align: middle; }
+.gw-cells input { width: 84px; height: 28px; padding: 0 .4rem; font: inherit; color: inherit;
+  background: transparent; border: 1px solid rgba(128,128,128,.45); border-radius: 3px; }
+.gw-cells input:focus { outline: 2px solid #f5a623; border-color: transparent; }
+.gw-cells input[aria-invalid] { border: 2px solid #c10015; background: rgba(193,0,21,.12); }
+.gw-cells .gw-stay { position: sticky; left: 0; background: var(--gw-card); z-index: 1; }
+body { --gw-card: #fff; --gw-text: #333; }
+body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; }
+.gw-chart text { fill: var(--gw-text) !important; }
+body.body--dark .text-primary { --q-primary: #8cc4ea; }
+body.body--dark .text-negative { --q-negative: #ff9d94; }
+body.body--dark .nicegui-link:not(.gw-nav a) { color: #8cc4ea; }
 .q-table__container { max-width: 100%; }
 .q-field { max-width: 100%; }
 .gw-quiet { opacity: .75; }
@@ -50,7 +64,7 @@ def frame(title: str) -> Iterator[None]:
     """Draw the frame of a page; the ``with`` block draws its content."""
     ui.add_css(STYLE)
     ui.page_title(f"{title} – Gridwright")
-    ui.colors(primary="#1f5f8b")
+    ui.colors(primary="#1f5f8b", positive="#1b7a3d", info="#0b6e8a")  # white text on them: AA
     dark = ui.dark_mode(None)
     with ui.header().classes("items-center gap-2 py-2"):
         ui.label("Gridwright").classes("text-lg font-bold mr-2")

@@ -12,7 +12,7 @@ from ...grid.event import Entry
 from ...grid.journal import Journal
 from ..runs import machines_of
 from ..services import Services
-from .charts import draw, failure_trace, line_chart, line_series
+from .charts import draw, failure_trace, line_chart, line_series, make_chart
 from .frame import (
     columns_of,
     confirmed,
@@ -56,7 +56,7 @@ class Live:
                 self.machines = Machines(number)
             with ui.card().classes("min-w-0"):
                 heading("Jobs in the system; dashed: not sent yet")
-                self.chart = ui.echart(_chart(None)).classes("w-full h-64")
+                self.chart = make_chart(_chart(None)).classes("h-64")
         with ui.card().classes("w-full"):
             self.jobs = Jobs(number)
         with ui.card().classes("w-full"):
@@ -89,9 +89,9 @@ class Live:
         seen = await read_journal(self.number, _look)
         if seen is None:
             return
-        states, counts, happened, faults, away = seen
+        states, counts, happened, faults, away, held = seen
         trace = failure_trace(
-            [each.name for each in states], faults, found.time_units, found.duration, away
+            [each.name for each in states], faults, found.time_units, found.duration, away, held
         )
         self.machines.show(states, trace)
         self.events.text = "\n".join(map(_line, happened)) or "Nothing unusual yet."
@@ -111,13 +111,16 @@ class Live:
         await self.show()
 
 
-def _look(journal: Journal) -> tuple[list[grid.MachineState], grid.Queues, list[Entry], Any, Any]:
+def _look(
+    journal: Journal,
+) -> tuple[list[grid.MachineState], grid.Queues, list[Entry], Any, Any, Any]:
     return (
         machines_of(journal),
         grid.queues(journal),
         grid.event_page(journal, limit=12, readings=False),
         journal.told("faults").get("faults", []),
         grid.away_times(journal),
+        grid.held_times(journal),
     )
 
 

@@ -14,7 +14,7 @@ from ..guard import may_run_code
 from ..saved import OWN
 from ..services import Services
 from ..simulations import Simulation, Wanted, simulation_of
-from .charts import convergence_chart, draw, number_chart
+from .charts import convergence_chart, draw, make_chart, number_chart
 from .frame import (
     Picker,
     columns_of,
@@ -65,8 +65,8 @@ class Simulator:
             self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
             self.table.props('flat dense no-data-label="Choose policies and press Start."')
             with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
-                self.chart = ui.echart(convergence_chart({})).classes("w-full h-72 min-w-0")
-                self.numbers = ui.echart(number_chart({})).classes("w-full h-72 min-w-0")
+                self.chart = make_chart(convergence_chart({})).classes("h-72")
+                self.numbers = make_chart(number_chart({})).classes("h-72")
             self.words = ui.column().classes("gap-0")
         self.show()
         ui.timer(0.5, self.show)

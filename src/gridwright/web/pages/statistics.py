@@ -13,8 +13,8 @@ from ...testbed import Overview, Run, actual_rates, job_lengths
 from ..documents import plain
 from ..runs import path_of
 from ..services import Services
-from ..tasks import report_of
-from .frame import errors_shown, figure, frame, heading, html_table, read_journal, run_number
+from ..tasks import ReportTask
+from .frame import errors_shown, figure, frame, heading, html_table, read_journal, run_number, tell
 from .runs import RunList
 
 MOST_COMPARED = 8
@@ -145,23 +145,47 @@ def _rates(run: Run) -> Table:
 
 
 def show_gap(services: Services, number: int) -> None:
-    """Make a button that compares a run with its twin, which takes a while."""
+    """Make a button that compares a run with its twin, which takes a while, and show how far it is.
+
+    A comparison that was begun before a reload is continued.
+    """
+    queue = services.queue
+    begun = [each for each in queue.all(ReportTask) if each.run_number == number]
+    watched: list[ReportTask] = [each for each in begun[:1] if not each.is_over]
     with ui.card().classes("w-full"):
         heading("Beside its simulated twin")
         with ui.column() as place:
             ui.label("The same jobs and failures in virtual time: this takes a moment.")
+        words = ui.label().classes("gw-steady").props("role=status")
+        bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of the twin"')
 
-        async def compare() -> None:
-            button.disable()
+        def compare() -> None:
             with errors_shown():
-                found = await background.io_bound(report_of, services.queue, number)
-                if found is not None:
-                    place.clear()
-                    with place:
-                        _show(plain(found))
-            button.enable()
+                watched.append(queue.start(ReportTask(number)))
+                look()
+
+        def look() -> None:
+            task = watched[-1] if watched else None
+            going = task is not None and not task.is_over
+            button.set_enabled(not going)
+            bar.set_visibility(going)
+            if task is None:
+                return
+            bar.value = round(task.share, 3)
+            words.text = f"The twin is being simulated: {100 * task.share:.0f} %" if going else ""
+            if going:
+                return
+            watched.clear()
+            if task.report is None:
+                tell(task.error or f"the report on run {number} was stopped")
+                return
+            place.clear()
+            with place:
+                _show(plain(task.report))
 
         button = ui.button("Set beside its twin", on_click=compare)
+        look()
+        ui.timer(0.3, look)
 
 
 def _show(found: dict[str, Any]) -> None:
