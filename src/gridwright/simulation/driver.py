@@ -72,9 +72,12 @@ class Streams(NamedTuple):
         before a run, always with NumPy's generator.
         """
         own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
-        made: list[Any] = [np.random.Generator(np.random.PCG64(each)) for each in own.spawn(5)]
-        if rng == PHILOX:
-            made[:-1] = [Philox.of(seed, number) for number in range(len(made) - 1)]
+        made: list[Any] = own.spawn(len(cls._fields))
+        for number, each in enumerate(made):
+            if rng == PHILOX and number < len(made) - 1:
+                made[number] = Philox.of(seed, number)
+            else:
+                made[number] = np.random.Generator(np.random.PCG64(each))
         return cls(*made)
 
 

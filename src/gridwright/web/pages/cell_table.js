@@ -7,12 +7,12 @@ export default {
     <div class="gw-cells" ref="box" @scroll="look">
       <table class="gw" :aria-rowcount="texts.length" :aria-colcount="columns.length + 2">
         <template v-for="r in rows" :key="r">
-          <tr v-if="r === first && skippedRows" :style="{height: skippedRows * 32 + 'px'}"></tr>
-          <tr v-if="r === 3" :style="{height: '32px'}">
+          <tr v-if="r === first" :style="{height: '32px'}">
             <th scope="col">Class</th><th scope="col">Arrivals</th>
             <th v-if="from > 0" :style="space"></th>
             <th v-for="c in shown" :key="c" scope="col">rate on {{ texts[0][c] || c - 1 }}</th>
           </tr>
+          <tr v-if="r === first && skippedRows" :style="{height: skippedRows * 32 + 'px'}"></tr>
           <tr :style="{height: '32px'}">
             <th v-if="r < 3" scope="row" colspan="2">{{ titles[r] }}</th>
             <td v-if="r >= 3" v-for="c in [0, 1]" :key="'left' + c" :class="{'gw-stay': c === 0}">

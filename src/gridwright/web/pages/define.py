@@ -98,8 +98,9 @@ class Editor:
 
     def _checked(self) -> None:
         """Show mistakes that belong to no cell, mark tabs with mistakes, and show the capacity."""
-        inputs = {place for part in self.cells.parts.values() for place in part.places()}
-        words = [each.words for each in self.cells.found if each.place not in inputs]
+        parts = self.cells.parts.values() if self.cells.found else ()
+        known = {place for part in parts for place in part.places()}
+        words = [each.words for each in self.cells.found if each.place not in known]
         self.general.text = "; ".join(words[:3]) + (" …" if len(words) > 3 else "")
         wrong = self.cells.wrong_parts()
         for name, tab in self.tabs.items():

@@ -45,6 +45,9 @@ table.gw th[scope=row] { text-align: left; }
   background: transparent; border: 1px solid rgba(128,128,128,.45); border-radius: 3px; }
 .gw-cells input:focus { outline: 2px solid #f5a623; border-color: transparent; }
 .gw-cells input[aria-invalid] { border: 2px solid #c10015; background: rgba(193,0,21,.12); }
+.gw-cells input { scroll-margin: 40px 8px 8px 100px; }
+.gw-cells th[scope=col] { position: sticky; top: 0; background: var(--gw-card); z-index: 2; }
+.gw-cells th[scope=col]:first-child { left: 0; z-index: 3; }
 .gw-cells .gw-stay { position: sticky; left: 0; background: var(--gw-card); z-index: 1; }
 body { --gw-card: #fff; --gw-text: #333; }
 body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; }

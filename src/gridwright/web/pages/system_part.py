@@ -69,7 +69,8 @@ class SystemPart(Part):
 
     def show_mistakes(self, words: dict[Step, str]) -> None:
         """Mark the cells with mistakes, and say below the table what they are."""
-        own = {place: words[place] for place in words if place in self.places()}
+        places = self.places() if words else set()
+        own = {place: said for place, said in words.items() if place in places}
         self.table.mark_wrong({_spot(place): said for place, said in own.items()})
         said = list(own.values())
         more = " …" if len(said) > MOST_MESSAGES else ""
