@@ -54,6 +54,17 @@ def test_optimum_in_words(two: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "how far they are above the least for the bound" in large
 
 
+def test_a_contest_shows_what_it_ranks_by(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "dear.toml"
+    file.write_text("arrivals = [0.5]\nrates = [[1.0]]\ncosts = [100]\n", "utf-8")
+    said = output(capsys, "contest", str(file), "--policies", "mct,met", *SHORT)
+    assert "mean cost per time unit" in said
+    cells = next(line for line in said.splitlines() if line.startswith("dear")).split()
+    assert 50 < float(cells[2]) < 200, said  # exactly 100
+
+
 def test_a_contest_of_batches_says_which_are_unstable() -> None:
     result = simulate("Smith", "mm", 300, 2)
     assert result.is_ranked  # by the tasks on time, whatever the number in system does

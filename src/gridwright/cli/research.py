@@ -36,6 +36,8 @@ COLOURS = {"agrees": "green", "differs": "red", "errata": "yellow"}
 """Colours of verdicts."""
 MANY_SYSTEMS = 60
 """With more systems than this, the table with one row for each is left out."""
+MEASURES = {"mean_number": "mean number in system", "mean_cost": "mean cost per time unit"}
+"""What a contest ranks by."""
 
 
 @app.command()
@@ -125,14 +127,14 @@ def _show_contest(found: experiments.Contest) -> None:
     first = found.bouts[0].comparison.results[0]
     runs = counted(len(first.replications), "replication")
     systems = counted(len(found.bouts), "system")
-    out.print(
-        f"{systems}, {runs} each, seed {first.seed}, common random numbers; mean number in system\n"
-    )
+    measures = {bout.comparison.results[0].holding for bout in found.bouts}
+    measure = " or, where tasks have costs, ".join(MEASURES[m] for m in MEASURES if m in measures)
+    out.print(f"{systems}, {runs} each, seed {first.seed}, common random numbers; {measure}\n")
     if len(found.bouts) <= MANY_SYSTEMS:
         columns = (">load", *(f">{policy}" for policy in found.policies))
         rows = []
         for bout in found.bouts:
-            cells = [with_verdict(result, "mean_number") for result in bout.comparison.results]
+            cells = [with_verdict(result, result.holding) for result in bout.comparison.results]
             rows.append([bout.system.name, f"{bout.load:.3f}", *cells, bout.verdict])
         show(("system", *columns, f"{found.policies[0]} is"), rows)
         out.print()

@@ -25,7 +25,7 @@ from ..policies.view import records
 from ..statistics import BINS
 from .event_log import EVENT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
-from .sampling import refill, samplers
+from .sampling import Cycle, refill, samplers
 
 SAMPLES = 128
 """How often the number in system is noted, at most."""
@@ -128,7 +128,7 @@ class Mechanism:
     go: Loop
     rest: tuple[Any, ...]
     """The linked loop, and its arguments after state, policy's arguments and time."""
-    distributions: Sequence[tuple[str, Distribution]] = ()
+    distributions: Sequence[tuple[str, Distribution | Cycle]] = ()
     """The distributions that the shapes of the state stand for."""
     counts_at_once = False
     """Whether the loop counts a task when it is assigned, so that nothing must be forgotten."""
