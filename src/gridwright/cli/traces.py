@@ -65,6 +65,9 @@ def characterise(
         Path | None,
         option("A failure trace; the machines of the system fail like its nodes.", "TRACE"),
     ] = None,
+    profile: Annotated[
+        bool, option("Let the arrivals of the system change with the hours of the day.")
+    ] = False,
     output: Annotated[Path | None, option("Write a system file.", "PATH", "--output", "-o")] = None,
     json: options.Json = False,
 ) -> None:
@@ -82,6 +85,7 @@ def characterise(
             processors=processors,
             load=load,
             failures=None if own is None else own.failures(),
+            profile=profile,
             name=traces.trace_name(trace),
             **traces.window(found, from_, to),
         )
@@ -134,6 +138,12 @@ def _show_jobs(found: traces.Character, failures: traces.FailureCharacter | None
         "data, and the data."
     )
     _show_rates(out, system)
+    if system.profile is not None:
+        busiest = ", ".join(
+            f"{name} {row.max():.3g} times the mean in hour {row.argmax() + 1}"
+            for name, row in zip(system.classes, system.profile.factors, strict=True)
+        )
+        out.print(f"\nThe mean day, from the start: {busiest}.", markup=False)
     out.print(f"\n{_in_words(found.heterogeneity)}; load {found.load:.3g}")
     if failures is not None:
         out.print("")

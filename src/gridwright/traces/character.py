@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..allocation import allocate
-from ..model import Failures, Heterogeneity, InputError, System, heterogeneity
+from ..model import Failures, Heterogeneity, InputError, Profile, System, heterogeneity
 from .failure_trace import FailureTrace
 from .fit import Fitted, fit
 from .job_trace import JobTrace
@@ -18,6 +19,8 @@ from .trace_file import Account
 from .workload import Workload, workload
 
 HOUR = 3600.0
+DAY = 24
+"""Hours of a profile."""
 
 
 class ClassCharacter(NamedTuple):
@@ -63,6 +66,7 @@ class Character:
 
     def as_json(self) -> dict[str, Any]:
         """Return the description as ``--json`` prints it."""
+        day = self.system.profile
         return {
             "rows": self.read.as_json(),
             "jobs": self.used.as_json(),
@@ -84,6 +88,7 @@ class Character:
             "machines": list(self.system.machines),
             "rates": self.system.rates.tolist(),
             "load": self.load,
+            **({} if day is None else {"profile": day.factors.tolist()}),
             "heterogeneity": {**self.heterogeneity._asdict(), "name": self.heterogeneity.name},
         }
 
@@ -98,11 +103,14 @@ def characterise(
     end: float = np.inf,
     load: float | None = None,
     failures: Failures | None = None,
+    profile: bool = False,
     name: str = "",
 ) -> Character:
     """Describe a trace of jobs, and make a system of it.
 
-    The options are those of `workload`, `machines_for` and `system_of`.
+    With a ``profile``, the arrival rates of the system change with the hours of the day, as the
+    mean day of the trace does; the day begins at the start. The other options are those of
+    `workload`, `machines_for` and `system_of`.
 
     >>> trace = JobTrace({"submit": [0, 60, 120, 180, 400], "run_time": [9, 5, 7, 8, 6]})
     >>> found = characterise(trace, "run_time:1", machines="2x1")
@@ -111,6 +119,14 @@ def characterise(
     """
     work = workload(trace, classes, processors=processors, start=start, end=end)
     per_class = tuple(_class(work, i) for i in range(len(work.classes)))
+    gaps, day = [each.interarrival for each in per_class], None
+    if profile:
+        factors = _day(work)
+        day = Profile(durations=[HOUR] * DAY, factors=factors.tolist())
+        gaps = [
+            fit(np.diff(_passed(work.times[work.task_classes == i], each)))
+            for i, each in enumerate(factors)
+        ]
     system = system_of(
         work,
         machines_for(work, machines),
@@ -118,7 +134,8 @@ def characterise(
         load=load,
         failures=failures,
         execution=tuple(each.work.distribution for each in per_class),
-        interarrival=tuple(each.interarrival.distribution for each in per_class),
+        interarrival=tuple(each.distribution for each in gaps),
+        profile=day,
     )
     peak, dispersion = _hours(work)
     return Character(
@@ -143,6 +160,28 @@ def _class(work: Workload, i: int) -> ClassCharacter:
     share, rate = float(works.sum() / work.works.sum()), float(own.sum() / work.length)
     between = fit(np.diff(work.times[own]))
     return ClassCharacter(work.classes[i], int(own.sum()), share, rate, between, fit(works))
+
+
+def _day(work: Workload) -> NDArray[np.float64]:
+    """Return the arrival rate in each hour of the mean day of each class ÷ its mean rate."""
+    if work.length < DAY * HOUR:
+        raise InputError(
+            f"the window has {work.length / HOUR:.3g} hours; expected at least {DAY} for a profile"
+        )
+    hours = (work.times // HOUR).astype(int) % DAY
+    counts = np.zeros((len(work.classes), DAY))
+    np.add.at(counts, (work.task_classes, hours), 1.0)
+    begins = np.arange(DAY) * HOUR
+    days, rest = divmod(work.length, DAY * HOUR)
+    rates = counts / (days * HOUR + np.clip(rest - begins, 0.0, HOUR))
+    return np.asarray((rates / rates.mean(axis=1, keepdims=True)).round(9))
+
+
+def _passed(times: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the times on a clock that goes as fast as the factor of each hour."""
+    days, left = np.divmod(times, DAY * HOUR)
+    passed = np.append(0.0, np.cumsum(factors)) * HOUR
+    return days * passed[-1] + np.interp(left, np.arange(DAY + 1) * HOUR, passed)
 
 
 def _hours(work: Workload) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..catalogue import load
-from ..model import Failures, Floats, InputError, System, mode
+from ..model import Failures, Floats, InputError, Profile, System, mode
 from .read import read_trace
 from .throughput import Throughputs
 from .workload import Workload, apart, whole_number
@@ -150,6 +150,7 @@ def system_of(
     failures: Failures | None = None,
     execution: Any = "exponential",
     interarrival: Any = "exponential",
+    profile: Profile | None = None,
 ) -> System:
     """Return the system of a workload and machines; its time unit is a second.
 
@@ -168,6 +169,7 @@ def system_of(
         failures=failures,
         execution=execution,
         interarrival=interarrival,
+        profile=profile,
     )
     if load is None:
         return system
