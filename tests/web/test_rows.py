@@ -6,9 +6,9 @@ from gridwright.web.pages.simulate import _row
 
 
 @pytest.mark.parametrize(
-    ("stable", "words"), [(True, "5 (4, 6)"), (None, "5 (4, 6)"), (False, "5")]
+    ("stable", "words"), [(True, "5 (4, 6)"), (None, "5 (4, 6)"), (False, "grows")]
 )
-def test_an_unstable_policy_has_no_interval(stable: bool | None, words: str) -> None:
+def test_an_unstable_policy_has_no_mean(stable: bool | None, words: str) -> None:
     five = {"mean": 5.0, "low": 4.0, "high": 6.0}
     line = {"policy": "mct", "replications": 2, "mean_number": five, "mean_response": five}
     row = _row({**line, "stable": stable})

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import MarkovChain, System, mode
+from ..model import MarkovChain, Profile, System, mode
 from .allocation import situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
@@ -24,6 +24,8 @@ class LongRun(NamedTuple):
     """Time units in which the slowest independent part of the system settles, about."""
     queue: float | None = None
     """Tasks that would wait if every independent part were one machine."""
+    peak: float | None = None
+    """The load while arrival rates are highest, if they change (``[profile]``)."""
 
 
 @lru_cache(maxsize=256)
@@ -68,8 +70,9 @@ def long_run_of(system: System) -> LongRun:
     variance = float(classes.sum() + speeds**2 @ machines)
     if system.changes is not None and system.changes.rates:
         return LongRun(None, variance)
+    peak = _peak_load(system)
     if not 0 < load < 1:
-        return LongRun(load, variance)
+        return LongRun(load, variance, peak=peak)
     settling, queue = 0.0, 0.0
     for part in set(space.part[space.part >= 0].tolist()):
         own, where = space.part == part, space.group_part[now.group] == part
@@ -78,7 +81,26 @@ def long_run_of(system: System) -> LongRun:
         settling = max(settling, float(weighed) / 2 / free**2)
         total = classes[own].sum() + speeds[where] ** 2 @ machines[where]
         queue += (1 - free) * float(total) / 2 / (float(now.arrivals[own].sum()) * free)
-    return LongRun(load, variance, settling, queue)
+    return LongRun(load, variance, settling, queue, peak)
+
+
+def _peak_load(system: System) -> float | None:
+    """Return the load of the period of a profile that has the most to do.
+
+    In bursts, which come for each class by itself, all classes may have theirs together.
+    """
+    if system.profile is None:
+        return None
+    factors = system.profile.rows(len(system.classes))
+    if system.profile.random:
+        factors = factors.max(axis=1, keepdims=True)
+    mean = _on_average(system)
+    loads = [0.0]
+    for column in factors.T:
+        now = mean._replace(arrivals=system.arrivals * column)
+        if (capacity := float(solve(now, make_workspace(now)))) > 0.0:
+            loads.append(1 / capacity)
+    return max(loads)
 
 
 def _on_average(system: System) -> Situation:
@@ -98,6 +120,8 @@ def _class_variances(system: System) -> Floats:
     shapes = np.maximum(shapes + _squared_variation(system, system.execution), 2.0)
     found = system.arrival_rates * np.where(np.isfinite(shapes), shapes, 2.0)
     changes = system.changes
+    if system.profile is not None and system.profile.random:
+        found = found + system.arrivals**2 * _burst_variances(system.profile, len(found))
     if changes is None or not changes.arrivals:
         return np.asarray(found)
     factors = np.array(changes.arrivals)
@@ -105,6 +129,17 @@ def _class_variances(system: System) -> Floats:
     return np.asarray(
         found * factors.mean() + 2 * factors.var() * squares * _between_changes(system)
     )
+
+
+def _burst_variances(profile: Profile, classes: int) -> Floats:
+    """Return the variance per time unit of the sum of each class's factors over random periods."""
+    size, weights = len(profile.durations), np.array(profile.durations)
+    leave = np.diag(1 / weights)
+    shares = np.broadcast_to(weights / weights.sum(), (size, size))
+    generator = leave @ np.roll(np.eye(size), 1, axis=1) - leave
+    centred = profile.rows(classes) - profile.means(classes)[:, None]
+    total = np.linalg.solve(shares - generator, centred.T).T
+    return np.asarray(2 * (centred * total) @ shares[0])
 
 
 def _squared_variation(system: System, shape: Any) -> Floats:

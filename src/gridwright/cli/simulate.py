@@ -189,6 +189,8 @@ def show_result(result: experiments.Result) -> None:
         rows["impossible answers refused"] = f"{result.refusals:,}"
     if result.long_run_load is not None:
         rows["long-run load"] = percent(result.long_run_load)
+    if result.peak_load is not None:
+        rows["load at the peak"] = percent(result.peak_load)
     show(("", "mean"), [*rows.items(), ("stability", result.verdict)])
     if result.stable is False and result.long_run_load is not None:
         out.print(f"\n{_what_is_possible(result)}", markup=False)

@@ -206,6 +206,8 @@ def _check(system: System) -> None:
         raise InputError(f"{name} has machines that fail or change; the optimum is for fixed ones")
     if system.delays is not None:
         raise InputError(f"{name} has [delays]; the optimum is for systems without them")
+    if system.profile is not None:
+        raise InputError(f"{name} has [profile]; the optimum is for constant arrival rates")
     for what in ("interarrival", "execution"):
         if not all(isinstance(one, Exponential) for one in system.per_class(getattr(system, what))):
             raise InputError(

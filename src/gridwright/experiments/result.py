@@ -182,6 +182,11 @@ class Result(Tabular):
         """
         return long_run_of(self.system).load
 
+    @property
+    def peak_load(self) -> float | None:
+        """The load while arrival rates are highest; None if they do not change."""
+        return long_run_of(self.system).peak
+
     @cached_property
     def stability(self) -> Stability:
         """Whether the number in system settles, grows without end, or the run cannot tell."""
@@ -307,6 +312,7 @@ class Result(Tabular):
             "growth": self.stability.growth,
             "needed_horizon": self.stability.needed,
             "long_run_load": self.long_run_load,
+            **({} if self.peak_load is None else {"peak_load": self.peak_load}),
             "tasks": self.tasks,
             "seconds": self.seconds,
             **{name: getattr(self, name).as_json() for name in WHOLE},

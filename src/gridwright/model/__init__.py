@@ -37,7 +37,7 @@ from .error import (
 from .etc import Heterogeneity, heterogeneity
 from .pmf import GridPmf, Robustness, robustness
 from .system import Floats, System
-from .uncertainty import Assumed, Changes, Delays, Failures, Inaccuracy, MarkovChain
+from .uncertainty import Assumed, Changes, Delays, Failures, Inaccuracy, MarkovChain, Profile
 
 __all__ = [
     "Assumed",
@@ -71,6 +71,7 @@ __all__ = [
     "MarkovChain",
     "Perturbation",
     "Pmf",
+    "Profile",
     "RandomTemplates",
     "Robustness",
     "System",

@@ -146,6 +146,8 @@ def check_fit(system: System) -> None:
         for key, value in system.delays.parts().items():
             if isinstance(value, tuple):
                 _fits_machines(f"[delays] {key}", value, system)
+    if system.profile is not None and system.profile.factors.ndim > 1:
+        _length("[profile] factors", tuple(system.profile.factors), classes, "class")
     _assumptions_fit(system)
     _batches_fit(system)
 

@@ -61,7 +61,7 @@ def _batch_tables(system: System) -> list[str]:
 
 
 def _central_tables(system: System) -> list[str]:
-    return ["[delays]"] if system.delays else []
+    return [f"[{key}]" for key in ("delays", "profile") if getattr(system, key)]
 
 
 def _chain_tables(system: System) -> list[str]:

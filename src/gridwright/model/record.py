@@ -94,6 +94,12 @@ class Array:
 Matrix = Annotated[NDArray[np.float64], Array(tuple[tuple[NonNegative, ...], ...])]
 
 
+def is_nested(rows: Any) -> str:
+    """Tell a list of numbers from a list of rows, for a union of the two."""
+    nested = isinstance(rows, list | tuple) and rows and isinstance(rows[0], list | tuple)
+    return "\0several" if nested else "\0one"
+
+
 def read_only(rows: Iterable[Any]) -> NDArray[np.float64]:
     """Turn rows of equal length into a read-only array."""
     rows = list(rows)

@@ -16,9 +16,28 @@ from .distribution import AnyDistribution, Exponential
 from .error import InputError
 from .file import check_fit, default_parts, document, numbered, read, slot_names, with_defaults
 from .mode import Mode, mode_of
-from .record import Array, Count, Matrix, NonNegative, OneOrList, Positive, Record, explain, freeze
+from .record import (
+    Array,
+    Count,
+    Matrix,
+    NonNegative,
+    OneOrList,
+    Positive,
+    Record,
+    explain,
+    freeze,
+    is_nested,
+)
 from .toml import format_toml
-from .uncertainty import Assumed, Availability, DecentralisedTables, Delays, Failures, MarkovChain
+from .uncertainty import (
+    Assumed,
+    Availability,
+    DecentralisedTables,
+    Delays,
+    Failures,
+    MarkovChain,
+    Profile,
+)
 
 
 def _printable(name: str) -> str:
@@ -32,15 +51,10 @@ Name = Annotated[Text, Field(min_length=1)]
 Floats = NDArray[np.float64]
 
 
-def _is_matrix(rows: Any) -> str:
-    nested = isinstance(rows, list | tuple) and rows and isinstance(rows[0], list | tuple)
-    return "\0several" if nested else "\0one"
-
-
 Arrivals = Annotated[
     Annotated[tuple[Positive, ...], Tag("\0one")]
     | Annotated[tuple[tuple[NonNegative, ...], ...], Tag("\0several")],
-    Discriminator(_is_matrix),
+    Discriminator(is_nested),
 ]
 
 
@@ -60,6 +74,7 @@ class Core(Record):
     interarrival: OneOrList[AnyDistribution] = Exponential()
     failures: Failures | None = None
     delays: Delays | None = None
+    profile: Profile | None = None
     assumed: Assumed | None = None
 
 
@@ -96,6 +111,9 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     delays
         The time to send a task, to hear that it has ended, to notice that a machine has failed,
         and between reports of CPU availability. By default there are no delays.
+    profile
+        How the arrival rates change with time, as a cycle or in bursts. Planners and policies
+        believe the mean rates. By default, arrival rates are constant.
     assumed
         What planners and policies believe, if it differs from the truth.
     changes
@@ -135,6 +153,7 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
             interarrival: Any = "exponential",
             failures: Any = None,
             delays: Any = None,
+            profile: Any = None,
             assumed: Any = None,
             changes: Any = None,
             pmf: Any = None,
@@ -229,7 +248,9 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
 
     @cached_property
     def arrival_rates(self) -> Floats:
-        """Tasks per time unit of each class, over all machines."""
+        """Tasks per time unit of each class, over all machines; the mean if rates change."""
+        if self.profile is not None:
+            return freeze(self.arrivals * self.profile.means(len(self.classes)))
         return self.arrivals if self.arrivals.ndim == 1 else freeze(self.arrivals.sum(axis=1))
 
     @cached_property
@@ -302,7 +323,12 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     @property
     def believed(self) -> Self:
         """The system as planners and policies see it, without random inaccuracy."""
-        return self.replace(**self.assumed.stated(), assumed=None) if self.assumed else self
+        known: dict[str, Any] = {}
+        if self.profile is not None:
+            known = {"arrivals": self.arrival_rates.tolist(), "profile": None}
+        if self.assumed is not None:
+            known = {**known, **self.assumed.stated(), "assumed": None}
+        return self.replace(**known) if known else self
 
     def per_class(self, values: Any) -> tuple[Any, ...]:
         """Return one value per class, given one value or one per class."""

@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from .distribution import AnyDistribution, Exponential
-from .record import Fraction, Matrix, NonNegative, OneOrList, Positive, PositiveOrInfinite, Record
+from .record import (
+    Array,
+    Fraction,
+    Matrix,
+    NonNegative,
+    OneOrList,
+    Positive,
+    PositiveOrInfinite,
+    Record,
+    is_nested,
+)
 
 
 class MarkovChain(Record):
@@ -108,6 +118,51 @@ class Delays(Record):
     timeout: OneOrList[NonNegative] = 0.0
     """In place of ``detection``: a failure is noticed when the machine's task has taken this many
     times its expected time; 0: by ``detection`` (pull only)."""
+
+
+Factors = Annotated[
+    Annotated[tuple[NonNegative, ...], Tag("\0one")]
+    | Annotated[tuple[tuple[NonNegative, ...], ...], Tag("\0several")],
+    Discriminator(is_nested),
+]
+
+
+class Profile(Record):
+    """Arrival rates that change: a cycle of periods, each with a factor of the rates.
+
+    ``durations`` are those of the periods; the first follows the last. ``factors`` has a number for
+    each period, or a row of such numbers for each class. If the profile is ``random``, durations
+    are exponential with these means, drawn for each class by itself: bursts.
+
+    >>> day = Profile(durations=[8, 16], factors=[0.5, 2])
+    >>> day.rows(3).shape, day.means(1)
+    ((3, 2), array([1.5]))
+    """
+
+    durations: tuple[Positive, ...]
+    factors: Annotated[NDArray[np.float64], Array(Factors)]
+    random: Annotated[bool, Field(strict=True)] = False
+
+    @model_validator(mode="after")
+    def _periods_fit(self) -> Self:
+        periods, rows = len(self.durations), np.atleast_2d(self.factors)
+        if not periods:
+            raise ValueError("durations is empty; expected at least one")
+        if rows.shape[1] != periods:
+            raise ValueError(
+                f"factors has {rows.shape[1]} columns; expected {periods}, one per duration"
+            )
+        if not rows.any(axis=1).all():
+            raise ValueError("factors of a class are all 0; expected one > 0")
+        return self
+
+    def rows(self, classes: int) -> NDArray[np.float64]:
+        """Return the factors [class, period]."""
+        return np.broadcast_to(np.atleast_2d(self.factors), (classes, len(self.durations)))
+
+    def means(self, classes: int) -> NDArray[np.float64]:
+        """Return the long-run mean factor of each class."""
+        return np.asarray(np.average(self.rows(classes), axis=1, weights=self.durations))
 
 
 class Changes(Record):

@@ -15,7 +15,7 @@ from ..statistics import BINS
 from .central_state import COUNT, SERVER, STREAM, TICKET, State
 from .driver import Streams, free_pool
 from .event_log import EVENT
-from .sampling import Shapes
+from .sampling import Cycle, Shapes
 
 POOL = 1024
 MOST_CLASSES = 62
@@ -30,7 +30,7 @@ def is_static(system: System) -> bool:
 
 def make_state(
     system: System, policy: Policy, streams: Streams
-) -> tuple[State, list[tuple[str, Distribution]]]:
+) -> tuple[State, list[tuple[str, Distribution | Cycle]]]:
     """Build the state at time 0; also the distributions that its shapes stand for."""
     classes, machines = system.shape
     if classes > MOST_CLASSES:
@@ -180,7 +180,12 @@ def _chain_row(chain: MarkovChain, state: int, widest: int) -> list[float]:
 
 def _streams(system: System, shapes: Shapes) -> Any:
     stream = records(len(system.classes), STREAM)
-    stream["gap"] = 1 / system.arrival_rates
+    stream["gap"] = 1 / (system.arrivals if system.arrivals.ndim == 1 else system.arrival_rates)
+    if system.profile is not None:
+        durations, rows = system.profile.durations, system.profile.rows(len(stream))
+        cycles = [Cycle(durations, tuple(row.tolist()), system.profile.random) for row in rows]
+        stream["cycle"] = [shapes.number("tasks", each) for each in cycles]
+        stream["period"] = len(durations) - 1  # which ends when the first one begins
     stream["head"] = stream["tail"] = -1
     for field, shape in (("gap_shape", system.interarrival), ("work_shape", system.execution)):
         stream[field] = [shapes.number("tasks", each) for each in system.per_class(shape)]

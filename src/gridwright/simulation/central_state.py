@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..compiler.checks import readonly
 from ..compiler.link import rare, shared
 from ..policies.view import View, record_type
-from .sampling import shape_draw
+from .sampling import arrives, shape_draw
 
 SERVER = record_type(
     finish="f8",  # when the task in service ends
@@ -76,6 +76,9 @@ STREAM = record_type(
     lost="i8",  # interrupted by a failure
     inside="i8",  # tasks in the system, with an event list
     area="f8",  # integral of their number; with an event list: of the number that have left
+    cycle="i8",  # the shape of its arrival rate, if that changes
+    period="i8",  # of that cycle
+    period_end="f8",
 )
 TICKET = record_type(
     born="f8",
@@ -167,4 +170,5 @@ def draw_first_arrivals(s: State, tasks: Generator) -> None:
     """Draw when the first task of every class arrives."""
     for i in range(len(s.stream)):
         q = s.stream[i]
-        q.next = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+        gap = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+        q.next = arrives(s.stream, i, s.shapes, s.table, 0.0, gap, tasks)

@@ -16,7 +16,7 @@ from .central_setup import set_failures
 from .chain_state import COUNT, SERVER, SOURCE, STREAM, TICKET, ChainState
 from .driver import Streams, free_pool
 from .event_log import EVENT
-from .sampling import Shapes
+from .sampling import Cycle, Shapes
 
 POOL = 256
 MOST_WINDOWS = 10_000_000
@@ -25,7 +25,7 @@ READINGS = ("printed", "halved", "mixture")
 
 def make_state(
     system: System, policy: Policy, streams: Streams, horizon: float
-) -> tuple[ChainState, list[tuple[str, Distribution]]]:
+) -> tuple[ChainState, list[tuple[str, Distribution | Cycle]]]:
     """Build the state at time 0; also the distributions that its shapes stand for."""
     machines = system.shape[1]
     templates = templates_of(system, streams.beliefs)

@@ -25,7 +25,7 @@ from ..policies.view import records
 from ..statistics import BINS
 from .event_log import EVENT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
-from .sampling import refill, samplers
+from .sampling import Cycle, refill, samplers
 
 SAMPLES = 128
 """How often the number in system is noted, at most."""
@@ -72,9 +72,12 @@ class Streams(NamedTuple):
         before a run, always with NumPy's generator.
         """
         own = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
-        made: list[Any] = [np.random.Generator(np.random.PCG64(each)) for each in own.spawn(5)]
-        if rng == PHILOX:
-            made[:-1] = [Philox.of(seed, number) for number in range(len(made) - 1)]
+        made: list[Any] = own.spawn(len(cls._fields))
+        for number, each in enumerate(made):
+            if rng == PHILOX and number < len(made) - 1:
+                made[number] = Philox.of(seed, number)
+            else:
+                made[number] = np.random.Generator(np.random.PCG64(each))
         return cls(*made)
 
 
@@ -125,7 +128,7 @@ class Mechanism:
     go: Loop
     rest: tuple[Any, ...]
     """The linked loop, and its arguments after state, policy's arguments and time."""
-    distributions: Sequence[tuple[str, Distribution]] = ()
+    distributions: Sequence[tuple[str, Distribution | Cycle]] = ()
     """The distributions that the shapes of the state stand for."""
     counts_at_once = False
     """Whether the loop counts a task when it is assigned, so that nothing must be forgotten."""

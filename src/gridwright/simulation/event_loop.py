@@ -17,7 +17,7 @@ from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .planning import situation
-from .sampling import low, shape_draw
+from .sampling import arrives, low, shape_draw
 
 
 @allocates_nothing
@@ -191,7 +191,8 @@ def _arrive(s: State, i: int, warmup: float, tasks: Generator) -> None:
     c, q = s.count[0], s.stream[i]
     x = take(s)
     ticket = s.ticket[x]
-    q.next = c.now + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+    gap = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+    q.next = arrives(s.stream, i, s.shapes, s.table, c.now, gap, tasks)
     ticket.born = c.now
     ticket.work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
     ticket.task_class = i

@@ -45,7 +45,7 @@ TASKS_PER_SLICE_THERE = 4000
 """A slice is at most about this many tasks of a run."""
 SECONDS = 0.3
 """About how long a launch takes, so that it can be stopped in time; it may have many slices."""
-MANY = 50
+MANY = 500
 """Jobs, each with a plan, that it pays to compile the simplex for."""
 ROOM = 256
 """Tickets of a run at first, or two for each machine; there are many runs."""

@@ -21,7 +21,7 @@ from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
 from .event_loop import begin, hand_over, insert, interrupt, redraw, settle
 from .interrupts import DRAWS, HELD, POOL, SLICE, TRACE
-from .sampling import low, shape_draw
+from .sampling import arrives, low, shape_draw
 
 
 @allocates_nothing
@@ -70,7 +70,8 @@ def loop(
         if k < 0 or k >= machines or s.plan[i, k] <= 0.0 or s.truth[i, k] <= 0.0:
             return HELD
         q = s.stream[i]
-        q.next = t + shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+        gap = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
+        q.next = arrives(s.stream, i, s.shapes, s.table, t, gap, tasks)
         work = shape_draw(s.shapes, s.table, q.work_shape, tasks)
         begin, end, more = place(s, i, k, t, work, warmup, horizon)
         area += more

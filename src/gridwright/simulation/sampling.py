@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import exp, gamma, log1p, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -35,6 +35,8 @@ SHAPE = record_type(
     used="i8",  # of a buffer: how many of its draws are used up
 )
 EXPONENTIAL, CONSTANT, GAMMA, WEIBULL, LOGNORMAL, UNIFORM, MIXTURE, VALUES, BUFFERED = range(9)
+CYCLE, BURSTS = 9, 10
+"""No distributions: periods with factors of an arrival rate. The table has their durations."""
 
 BUFFER = 4096
 """Draws taken at a time, in Python, from a user's own distribution."""
@@ -42,13 +44,21 @@ SPARE = 4
 """A buffer with at most this many draws left is filled before the next event."""
 
 
+class Cycle(NamedTuple):
+    """The periods of a class's arrival rate."""
+
+    durations: tuple[float, ...]
+    factors: tuple[float, ...]
+    random: bool
+
+
 class Shapes:
     """The distinct distributions of a run, numbered; each belongs to one random stream."""
 
     def __init__(self) -> None:
-        self.distributions: list[tuple[str, Distribution]] = []
+        self.distributions: list[tuple[str, Distribution | Cycle]] = []
 
-    def number(self, stream: str, distribution: Distribution) -> int:
+    def number(self, stream: str, distribution: Distribution | Cycle) -> int:
         """Return the number of a distribution; give it one if it has none."""
         if (stream, distribution) not in self.distributions:
             self.distributions.append((stream, distribution))
@@ -114,10 +124,50 @@ def never_low(shapes: Any) -> bool:
 def samplers(shapes: Any) -> dict[str, Any]:
     """Return the functions for the hooks of a loop: simpler ones where the shapes allow it."""
     kinds = shapes["kind"]
+    cycles = np.isin(kinds, (CYCLE, BURSTS))
     return {
-        "shape_draw": draw if kinds.any() else draw_exponential,
+        "arrives": arrives_in_cycle if cycles.any() else arrives_steadily,
+        "shape_draw": draw if kinds[~cycles].any() else draw_exponential,
         "low": is_low if (kinds == BUFFERED).any() else never_low,
     }
+
+
+def arrives_steadily(
+    stream: Any, i: int, shapes: Any, table: NDArray[np.float64], now: float, gap: float, rng: Any
+) -> float:
+    """Return when the next task of a class arrives, a gap after the last one."""
+    return now + gap
+
+
+def arrives_in_cycle(
+    stream: Any, i: int, shapes: Any, table: NDArray[np.float64], now: float, gap: float, rng: Any
+) -> float:
+    """Return when the next task arrives if the gap passes as fast as the factor of each period."""
+    q = stream[i]
+    shape = shapes[q.cycle]
+    if shape.kind == CYCLE and gap > shape.b:
+        whole = gap // shape.b
+        gap -= whole * shape.b
+        now += whole * shape.a
+        q.period_end += whole * shape.a
+    while True:
+        factor = table[1, shape.first + q.period]
+        passes = (q.period_end - now) * factor
+        if gap < passes:
+            return now + gap / factor
+        gap -= passes
+        now = q.period_end
+        q.period = q.period + 1 if q.period + 1 < shape.count else 0
+        share = rng.standard_exponential() if shape.kind == BURSTS else 1.0
+        q.period_end = now + table[0, shape.first + q.period] * share
+
+
+@hook
+def arrives(
+    stream: Any, i: int, shapes: Any, table: NDArray[np.float64], now: float, gap: float, rng: Any
+) -> float:
+    """Stand in for the arrivals of a run: ``arrives_steadily`` or ``arrives_in_cycle``."""
+    return now + gap
 
 
 @hook
@@ -133,7 +183,7 @@ def low(shapes: Any) -> bool:
 
 
 def refill(
-    distributions: Iterable[tuple[str, Distribution]],
+    distributions: Iterable[tuple[str, Distribution | Cycle]],
     shapes: Any,
     table: NDArray[np.float64],
     streams: Any,
@@ -142,6 +192,7 @@ def refill(
     for number, (stream, distribution) in enumerate(distributions):
         shape, rng = shapes[number], getattr(streams, stream)
         if shape.kind == BUFFERED and shape.used > shape.count - SPARE:
+            assert isinstance(distribution, Distribution)
             left = table[0, shape.first + shape.used : shape.first + shape.count].copy()
             source = rng.numpy() if isinstance(rng, Philox) else rng
             fresh = np.asarray(distribution.sample(source, BUFFER - len(left)), dtype=float)
@@ -150,9 +201,12 @@ def refill(
             shape.used = 0
 
 
-def _describe(distribution: Distribution) -> tuple[int, float, float, NDArray[np.float64]]:
+def _describe(distribution: Distribution | Cycle) -> tuple[int, float, float, NDArray[np.float64]]:
     nothing = np.zeros((2, 0))
     match distribution:
+        case Cycle(durations, factors, random):
+            kind, whole = BURSTS if random else CYCLE, float(np.dot(durations, factors))
+            return kind, sum(durations), whole, np.array([durations, factors])
         case Deterministic():
             return CONSTANT, 0, 0, nothing
         case Hyperexponential():

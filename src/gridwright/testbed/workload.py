@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Annotated, Any, NamedTuple, Self
@@ -54,12 +55,12 @@ class JobList:
         ``changes`` are those of the arrival rates at machines, if jobs arrive there.
         """
         times, classes, works, homes = [], [], [], []
-        rates = arrival_rates(system, changes)
         is_central = system.arrivals.ndim == 1
         shapes = zip(*map(system.per_class, (system.interarrival, system.execution)), strict=True)
         for i, (gap, work) in enumerate(shapes):
             rng = np.random.default_rng([seed, i])
-            for at, now in _arrivals([(start, each[i]) for start, each in rates], gap, rng):
+            rates = _rates(system, i, changes, duration, rng)
+            for at, now in _arrivals(rates, gap, rng):
                 if at >= duration:
                     break
                 times.append(at)
@@ -113,6 +114,26 @@ class JobList:
         return cls(times, classes, works, words.get(HOME))
 
 
+def _rates(
+    system: System,
+    task_class: int,
+    changes: Sequence[Change],
+    duration: float,
+    rng: np.random.Generator,
+) -> list[tuple[float, Any]]:
+    """Return the arrival rates of a class from the start and from each time they change."""
+    if (profile := system.profile) is None:
+        return [(start, each[task_class]) for start, each in arrival_rates(system, changes)]
+    rate, factors = system.arrivals[task_class], profile.rows(len(system.classes))[task_class]
+    found, at = [], 0.0
+    for length, factor in itertools.cycle(zip(profile.durations, factors, strict=True)):
+        if at >= duration:
+            break
+        found.append((at, rate * factor))
+        at += length * (rng.exponential() if profile.random else 1.0)
+    return found
+
+
 def _arrivals(
     rates: list[tuple[float, Any]], gap: Distribution, rng: np.random.Generator
 ) -> Iterator[tuple[float, Any]]:
@@ -120,15 +141,15 @@ def _arrivals(
 
     When the rate changes, the same jobs come on a clock that goes faster or slower.
     """
-    at, now, k = 0.0, rates[0][1], 0
+    at, k = 0.0, 0
     while True:
-        next_at = at + float(gap.sample(rng)) / gap.mean / np.sum(now)
-        while k + 1 < len(rates) and rates[k + 1][0] < next_at:
+        left, total = float(gap.sample(rng)) / gap.mean, float(np.sum(rates[k][1]))
+        while k + 1 < len(rates) and left > (rates[k + 1][0] - at) * total:
+            left -= (rates[k + 1][0] - at) * total
             k += 1
-            changed, before, now = rates[k][0], now, rates[k][1]
-            next_at = changed + (next_at - changed) * np.sum(before) / np.sum(now)
-        at = next_at
-        yield float(at), now
+            at, total = rates[k][0], float(np.sum(rates[k][1]))
+        at += left / total if total > 0.0 else np.inf
+        yield at, rates[k][1]
 
 
 def _job(row: list[str], system: System, where: str) -> tuple[Any, ...]:

@@ -1,0 +1,154 @@
+"""Arrival rates that change: against exact chains, and where they do not apply."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.sparse import coo_matrix
+from scipy.sparse.linalg import spsolve
+
+import gridwright as gw
+from gridwright.allocation.long_run import long_run_of
+from gridwright.model import Profile
+from gridwright.simulation import replicate
+from gridwright.simulation.event_log import ARRIVE
+from gridwright.testbed import JobList
+
+SERVED = 2.0
+"""The rate of the only machine."""
+
+
+def single(**profile: Any) -> gw.System:
+    return gw.System(arrivals=[1.0], rates=[[SERVED]], profile=profile)
+
+
+def birth_and_death(arrival: float, states: int) -> Any:
+    """Return the generator of the number in an M/M/1 system."""
+    up = np.full(states - 1, arrival)
+    generator = np.diag(up, 1) + np.diag(np.full(states - 1, SERVED), -1)
+    return generator - np.diag(generator.sum(axis=1))
+
+
+def exact_in_cycle(durations: list[float], factors: list[float], states: int = 100) -> float:
+    """Return the mean number over a cycle, when all cycles are alike."""
+    steps = 200
+    each = [
+        expm(birth_and_death(factor, states) * duration / steps)
+        for duration, factor in zip(durations, factors, strict=True)
+    ]
+    share, numbers, area = np.eye(states)[0], np.arange(states), 0.0
+    for cycle in range(50):
+        area = 0.0
+        for duration, step in zip(durations, each, strict=True):
+            seen = [share @ numbers]
+            for _ in range(steps):
+                share = share @ step
+                seen.append(share @ numbers)
+            area += float(np.trapezoid(seen, dx=duration / steps))
+        assert share[-1] < 1e-9, cycle
+    return area / sum(durations)
+
+
+def exact_in_bursts(durations: list[float], factors: list[float], states: int = 1000) -> float:
+    """Return the mean number if exponential periods follow each other in a cycle."""
+    rows, columns, values = [], [], []
+    periods = len(durations)
+    for k in range(periods):
+        for n in range(states):
+            moves = [((k + 1) % periods * states + n, 1 / durations[k])]
+            moves += [(k * states + n + 1, factors[k])] * (n + 1 < states)
+            moves += [(k * states + n - 1, SERVED)] * (n > 0)
+            for to, rate in moves:
+                rows += [to, k * states + n]
+                columns += [k * states + n] * 2
+                values += [rate, -rate]
+    balance = coo_matrix((values, (rows, columns))).tolil()
+    balance[0, :] = 1.0
+    share = spsolve(balance.tocsc(), np.eye(periods * states)[0])
+    return float(share @ np.tile(np.arange(states), periods))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mct", "fcfs"])
+def test_a_cycle_against_the_exact_chain(policy: str) -> None:
+    durations, factors = [6.0, 4.0], [0.4, 2.4]
+    system = single(durations=durations, factors=factors)
+    found = gw.simulate(system, policy, horizon=50_000, warmup=100, replications=20, seed=1)
+    exact = exact_in_cycle(durations, factors)
+    assert abs(found.mean_number.mean - exact) < 2.5 * found.mean_number.half_width
+    assert found.mean_number.half_width < 0.02 * exact
+    assert found.peak_load == pytest.approx(1.2)
+    assert found.long_run_load == pytest.approx(0.6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mct", "fcfs"])
+def test_bursts_against_the_exact_chain(policy: str) -> None:
+    durations, factors = [20.0, 5.0], [0.5, 3.0]
+    system = single(durations=durations, factors=factors, random=True)
+    found = gw.simulate(system, policy, horizon=100_000, warmup=500, replications=20, seed=1)
+    exact = exact_in_bursts(durations, factors)
+    assert abs(found.mean_number.mean - exact) < 2.5 * found.mean_number.half_width
+    assert found.mean_number.half_width < 0.04 * exact
+    assert found.peak_load == pytest.approx(1.5)
+
+
+def test_what_a_profile_adds_to_the_variance() -> None:
+    # two exponential periods: 2 × variance × d1 d2 / (d1 + d2)
+    bursts = single(durations=[20, 5], factors=[0.5, 3], random=True)
+    still = gw.System(arrivals=[1.0], rates=[[SERVED]])
+    more = long_run_of(bursts).variance - long_run_of(still).variance
+    assert more == pytest.approx(2 * (0.8 * 0.5**2 + 0.2 * 2**2) * 4)
+    assert long_run_of(single(durations=[20, 5], factors=[0.5, 3])).variance == 2.0
+
+
+def test_nothing_arrives_in_a_period_without_arrivals() -> None:
+    system = gw.System(
+        arrivals=[5, 0.001],
+        rates=[[8, 3], [4, 10]],
+        profile={"durations": [1, 3], "factors": [[4, 0], [2, 2 / 3]]},
+    )
+    assert system.arrival_rates.tolist() == pytest.approx([5, 0.001])
+    jobs = JobList.drawn(system, 400, seed=2)
+    times = jobs.times[jobs.task_classes == 0]
+    assert (times % 4 < 1).all()
+    assert abs(len(times) - 2000) < 4.5 * 2000**0.5
+    seed = np.random.SeedSequence(3)
+    trace = replicate(system, gw.policies.find("mct"), horizon=400, seed=seed, trace=True).trace
+    times = trace.time[(trace.kind == ARRIVE) & (trace.task_class == 0)]
+    assert len(times) > 1000
+    assert (times % 4 < 1).all()
+
+
+def test_beliefs_are_the_mean_rates() -> None:
+    system = single(durations=[1, 1], factors=[1, 2])
+    assert system.believed.arrivals.tolist() == [1.5]
+    told = system.replace(assumed={"arrivals": [0.7]})
+    assert told.believed.arrival_rates.tolist() == [0.7]
+    assert gw.allocate(system).capacity == pytest.approx(SERVED / 1.5)
+    assert gw.System.model_validate(system.parts()) == system
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        ({"durations": [], "factors": []}, "durations is empty"),
+        ({"durations": [1, 2], "factors": [1]}, "factors has 1 columns; expected 2"),
+        ({"durations": [1], "factors": [0]}, "all 0"),
+        ({"durations": [1], "factors": [[1], [2]]}, "factors has 2 entries; expected 1"),
+        ({"durations": [1], "factors": [1], "random": "yes"}, "random"),
+    ],
+)
+def test_wrong_profiles(profile: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        single(**profile)
+
+
+def test_who_refuses_a_profile() -> None:
+    system = single(durations=[1, 1], factors=[1, 2])
+    with pytest.raises(gw.InputError, match=r"\[profile\], for push and pull policies only"):
+        gw.simulate(system, "min_min", horizon=10)
+    with pytest.raises(gw.InputError, match="constant arrival rates"):
+        gw.optimum(system)
+    assert Profile(durations=[2, 2], factors=[1, 3]).means(2).tolist() == [2, 2]
