@@ -14,6 +14,7 @@ from .central_state import State
 from .driver import Conditions, Mechanism
 from .interrupts import ASK
 from .planning import Planning, choose_planner, pointed
+from .sampling import arrival_hook
 
 
 class Central(Mechanism):
@@ -70,11 +71,11 @@ class Central(Mechanism):
     def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         conditions, streams = self.conditions, self.streams
         rest = (conditions.warmup, conditions.horizon, streams.tasks, streams.policy)
-        return self.linked(push.loop, self.state.shapes), rest
+        return self.linked(push.loop, self.state.shapes, **arrival_hook(self.state.shapes)), rest
 
     def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         state = self.state
-        go = self.linked(event_loop.loop, state.shapes, **self.hooks)
+        go = self.linked(event_loop.loop, state.shapes, **self.hooks, **arrival_hook(state.shapes))
         make_plan, planning = self.planner()
         if not self.conditions.interpreted:
             make_plan = pointed(make_plan, situation_of(state), planning, state.plan)

@@ -39,7 +39,7 @@ from .driver import (
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE
 from .kernel import GO, run_events, run_push
 from .planning import plan_in_python
-from .sampling import BUFFERED, samplers
+from .sampling import BUFFERED, arrival_hook, samplers
 
 TASKS_PER_SLICE_THERE = 4000
 """A slice is at most about this many tasks of a run."""
@@ -138,7 +138,8 @@ class OnDevice(Central):
         return _elsewhere, ()
 
     def _samplers(self) -> dict[str, Any]:
-        return {**samplers(self.state.shapes), "decide": self.policy.decide}
+        shapes = self.state.shapes
+        return {**samplers(shapes), **arrival_hook(shapes), "decide": self.policy.decide}
 
     @property
     def arrays(self) -> tuple[Any, ...]:

@@ -123,13 +123,21 @@ def never_low(shapes: Any) -> bool:
 
 def samplers(shapes: Any) -> dict[str, Any]:
     """Return the functions for the hooks of a loop: simpler ones where the shapes allow it."""
-    kinds = shapes["kind"]
-    cycles = np.isin(kinds, (CYCLE, BURSTS))
+    kinds, cycles = shapes["kind"], _cycles(shapes)
     return {
-        "arrives": arrives_in_cycle if cycles.any() else arrives_steadily,
         "shape_draw": draw if kinds[~cycles].any() else draw_exponential,
         "low": is_low if (kinds == BUFFERED).any() else never_low,
     }
+
+
+def arrival_hook(shapes: Any) -> dict[str, Any]:
+    """Return the function for the hook of a loop that says when tasks arrive."""
+    return {"arrives": arrives_in_cycle if _cycles(shapes).any() else arrives_steadily}
+
+
+def _cycles(shapes: Any) -> Any:
+    """Tell of each shape whether it is a cycle of arrival rates."""
+    return np.isin(shapes["kind"], (CYCLE, BURSTS))
 
 
 def arrives_steadily(
