@@ -20,6 +20,7 @@ POLICY = os.environ.get("GRIDWRIGHT_POLICY", "pas_dg")
 """The policy of the placement; "" leaves Dask as it is."""
 
 ON_WORKER = "wants tasks to wait on a worker; ours wait on the scheduler"
+ON_SCHEDULER = "wants tasks to wait on the scheduler; ours go ahead to a worker if they seem short"
 STOCK = "wants the worker that stock Dask chooses"
 LEFT_OUT = {
     "test_executing_cancelled_error": ON_WORKER,
@@ -28,6 +29,9 @@ LEFT_OUT = {
     "test_stealing_objective_accounts_for_in_flight": ON_WORKER,
     "queue on worker": ON_WORKER,
     "queue on scheduler": "wants tasks without a running worker in a list; ours stay in the queue",
+    "test_deadlock_dependency_of_queued_released_when_worker_replaced": ON_SCHEDULER,
+    "test_deadlock_dependency_of_queued_released_when_worker_removed": ON_SCHEDULER,
+    "test_override_is_rootish": "wants stock Dask's answer to whether a task may wait",
     "test_decide_worker_coschedule_order_neighbors": STOCK,
     "test_balance_many_workers_2": STOCK,
     "test_get_prefix_duration": "counts tasks that stock Dask may move to other workers",
