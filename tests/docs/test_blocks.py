@@ -63,6 +63,7 @@ def nothing_stays_behind(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # a page may have many programs, and each may compile
 @pytest.mark.usefixtures("nothing_stays_behind")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
