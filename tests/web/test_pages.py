@@ -105,7 +105,9 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     page.get_by_label("Duration", exact=True).fill("")
     button(page, "Start").click(delay=200)
     expect(page.get_by_text("Duration is empty; expected a number")).to_be_visible()
-    page.get_by_label("Duration", exact=True).fill("60")
+    page.get_by_label("Duration", exact=True).fill(
+        "600"
+    )  # longer than all that follows, however busy the computer
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Reading interval", exact=True).fill("0.3")
     button(page, "Start").click()
