@@ -139,6 +139,8 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     button(page, "Resume the run").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
     page.reload()
+    expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished"))).to_be_visible()
+    page.wait_for_load_state("networkidle")
     button(page, "Kill").click()
     expect(page.get_by_text("Kill machine 1?")).to_be_visible()
     button(page, "Cancel").click()

@@ -134,7 +134,8 @@ async def confirmed(question: str, yes: str) -> bool:
             ui.button(yes, on_click=lambda: dialog.submit(True)).props("color=negative")
             ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat autofocus")
     answer = await dialog
-    dialog.delete()
+    if not dialog.is_deleted:  # the page may have been closed
+        dialog.delete()
     return bool(answer)
 
 
