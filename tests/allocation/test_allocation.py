@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 import gridwright
 from gridwright import InputError, System, allocate, load
 from gridwright.allocation import grouped, interior, situation, vertex
+from gridwright.allocation import planner as planners
 from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs, time_limit
 from gridwright.allocation.planner import HUGE, fill, spread, steps
@@ -430,3 +431,17 @@ def test_what_nobody_can_solve_is_told_in_one_line() -> None:
     system = System(arrivals=[1e-25, 1e25], rates=[[1e25, 1e-25], [1e-25, 1e-20]])
     with pytest.raises(InputError, match="spread over too many decades"):
         allocate(system, "interior")
+
+
+def test_the_compiled_simplex_serves_small_problems_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planners, "_smallest", planners.LARGE)
+    rng = np.random.default_rng(1)
+    system = System(
+        arrivals=rng.uniform(1, 9, 12).tolist(), rates=rng.uniform(1, 9, (12, 3)).tolist()
+    )
+    before = allocate(system)
+    planners.compile_simplex()
+    assert planners._smallest == 0
+    after = allocate(system)
+    assert after.capacity == pytest.approx(before.capacity, rel=1e-12)
+    assert after.class_prices == pytest.approx(before.class_prices, rel=1e-9)

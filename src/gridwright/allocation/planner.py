@@ -82,7 +82,7 @@ def solve(situation: Situation, space: Workspace) -> float:
     """Solve a situation of any size and scale; the solution is in the workspace."""
     best: Callable[[Tableau], float] = solve_general
     if steps(space) <= HUGE:
-        best = suited(simplex, space, 0 if _COMPILED else LARGE)
+        best = suited(simplex, space, _smallest)
     finish = suited(close, space)
     suited(totals, space)(situation, space)
     capacities: list[float] = []
@@ -96,23 +96,23 @@ def solve(situation: Situation, space: Workspace) -> float:
     return capacities[0] if capacities else 0.0
 
 
-_COMPILED: list[bool] = []
-"""Not empty if this process has compiled the simplex."""
+_smallest = LARGE
+"""The fewest steps for which this process uses the compiled simplex."""
 
 
 def compile_simplex() -> None:
     """Compile the simplex now, and use it for all further plans of this process, however small.
 
-    This pays if the process makes many plans.
-
-    >>> compile_simplex()
-    >>> one = Situation(np.array([[2.0]]), np.array([1.0]), np.ones(1), np.arange(1))
-    >>> solve(one, make_workspace(one))
-    2.0
+    This pays if the process makes many plans. If compiling fails, plans are made as before.
     """
-    _COMPILED.append(True)
+    global _smallest
+    before, _smallest = _smallest, 0
     one = Situation(np.ones((1, 1)), np.ones(1), np.ones(1), np.arange(1))
-    solve(one, make_workspace(one))
+    try:
+        solve(one, make_workspace(one))
+    except Exception:
+        _smallest = before
+        raise
 
 
 def steps(space: Workspace) -> int:

@@ -58,9 +58,9 @@ class PlacedBook(Book):
 
 def compile_policy(policy: Policy) -> bool:
     """Compile a policy's function and the simplex; return False if it must run in plain Python."""
-    compile_simplex()
     book = PlacedBook(policy)
     try:
+        compile_simplex()
         entry(policy.decide, 0, book.view(), *book.arguments)
     except Exception as error:
         LOG("%s runs in plain Python: %s", policy.name, error)

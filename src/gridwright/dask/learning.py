@@ -20,7 +20,7 @@ KEEP = 200.0
 WINDOW = 20.0
 """Seconds over which arrival rates are measured; older arrivals count ever less."""
 SILENCE = 3.0
-"""A class of which nothing has come for some time comes at most so often in that time."""
+"""If the last task of a class came t seconds ago, at most this many are expected in the next t."""
 SOON = 5.0
 """Seconds in which what waits is to be done, if the workers can do that."""
 MIX = 0.2
