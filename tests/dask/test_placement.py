@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 
 pytest.importorskip("distributed")
-from distributed import Client, Event, get_worker, secede
+from dask.delayed import delayed
+from distributed import Client, Event, LocalCluster, Worker, WorkerPlugin, get_worker, secede
 
 import dask
 from gridwright import InputError
 from gridwright.dask import Placement, learning
 
 pytestmark = pytest.mark.slow
+CLUSTER: dict[str, Any] = {
+    "n_workers": 2,
+    "threads_per_worker": 1,
+    "processes": False,
+    "dashboard_address": ":0",
+}
 
 
 def placer(client: Client) -> Any:
@@ -180,3 +187,59 @@ def test_a_late_message_of_another_worker_leaves_no_task_behind(client: Client) 
     scheduler.loop.add_callback(lambda: handler(**said))
     gate.set()
     assert client.gather(busy) == [True] * 8
+
+
+def test_a_worker_that_replaces_another_gets_waiting_tasks(client: Client) -> None:
+    client.register_plugin(Placement("pas_dg"))
+    gate, scheduler = Event("gate", client=client), client.cluster.scheduler
+    waiting = [client.submit(pass_gate, pure=False) for _ in range(8)]
+    while len(scheduler.queued) != 6:
+        time.sleep(0.01)
+
+    async def replace_a_worker() -> Worker:
+        await scheduler.remove_worker(next(iter(scheduler.workers)), stimulus_id="test")
+        return await Worker(scheduler.address, nthreads=1)
+
+    new = client.cluster.sync(replace_a_worker)
+    while not scheduler.workers[new.address].processing:
+        time.sleep(0.01)
+    gate.set()
+    assert client.gather(waiting) == [True] * 8
+    client.cluster.sync(new.close)
+
+
+class MostMade(WorkerPlugin):  # type: ignore[misc]
+    """Counts the results on a worker that others still need."""
+
+    name = "most made"
+
+    def setup(self, worker: Any) -> None:
+        self.worker, self.most = worker, 0
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        made = sum(str(each).startswith("abs") for each in self.worker.data)
+        self.most = max(self.most, made)
+
+
+def spend(number: int) -> None:
+    return None
+
+
+@pytest.mark.parametrize("policy", ["pas_dg", "mct"])
+def test_results_are_used_before_more_are_made(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "TINY", 0.5)  # on a busy computer nothing is short
+    with (
+        dask.config.set({"distributed.scheduler.worker-saturation": 1.0}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.register_plugin(MostMade())
+        client.register_plugin(Placement(policy))
+        made = [delayed(abs)(-k) for k in range(60)]
+        client.gather(client.compute([delayed(spend)(each) for each in made]))
+        counts = client.run(lambda dask_worker: dask_worker.plugins["most made"].most)
+    assert list(counts.values()) == [1, 1]

@@ -57,6 +57,7 @@ class DaskPlacer:
         start = monotonic()
         self.book = PlacedBook(policy, start, is_compiled=is_compiled)
         self.book.plans_beside = lambda: True
+        self.book.pinned_are_next = True  # Dask has sent them
         self.book.ahead.most, self.book.ahead.brief = AHEAD, BRIEF
         corrections = Corrections(arrivals=False, overhead=False, availability=False)
         self.beliefs = Beliefs(self.book, corrections, guessed=True, keep=KEEP, hopeful=True)
@@ -96,7 +97,7 @@ class DaskPlacer:
         self._plan_again = 0.0
         self._plan_begun = 0.0
         self._is_turning = False
-        self._will_turn = False
+        self._will_turn = self._will_plan = False
         self.hooks = internals.PlacingHooks(scheduler, self)
         with self._guarded():
             self._follow_workers(start)
@@ -301,8 +302,8 @@ class DaskPlacer:
         """Note that Dask has sent a task to a worker of its own choice."""
         now, worker = self._begin(), task.processing_on
         slots, row = self.workers.get(worker), self._row(task, now)
-        if slots is None or row in self._durations.tiny:  # it has just left, or ends at once
-            return
+        if slots is None or (row in self._durations.tiny and not task.dependencies):
+            return  # the worker has just left, or the task ends at once and uses no memory
         slot = min(slots, key=self._left)
         self._take(self.book.submit(now, self._enter(task), row, pinned=slot))
 
@@ -424,6 +425,13 @@ class DaskPlacer:
         if book.stale and now >= self._plan_again:
             self._plan_begun = now
             self.planning.start()
+        elif book.stale and not self._will_plan:  # perhaps nothing else happens until then
+            self._will_plan = True
+            asyncio.get_running_loop().call_later(self._plan_again - now, self._plan_now)
+
+    def _plan_now(self) -> None:
+        self._will_plan = False
+        self._turn_now()
 
     def _planned(self, planned: Planned) -> None:
         """Use a plan that was made in a thread."""
@@ -434,8 +442,6 @@ class DaskPlacer:
         with self._guarded():
             self._take(self.book.take_plan(self._begin(), planned.plan.result()))
         self.turn(f"gridwright-plan-{self.book.plans}")
-        if self.book.stale:
-            asyncio.get_running_loop().call_later(max(self._plan_again - now, 0.0), self._turn_soon)
 
     # workers and classes
 

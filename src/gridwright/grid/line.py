@@ -34,10 +34,10 @@ class Line:
         every = sorted(each for heap in self._heaps.values() for each in heap)
         return (job for *_, job in every if not job.stage.is_final)
 
-    def append(self, job: Job) -> None:
-        """Add a job behind those of its priority."""
+    def append(self, job: Job, *, is_next: bool = False) -> None:
+        """Add a job behind those of its priority, or before those that are not next."""
         self._next += 1
-        self._push("", job, 0.0, self._next)
+        self._push("", job, -1.0 if is_next else 0.0, self._next)
 
     def insert(self, job: Job) -> None:
         """Add a job among those of its priority and client, in the order of ``since``."""

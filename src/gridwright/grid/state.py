@@ -59,6 +59,8 @@ class GridState:
         self.jobs: dict[int, Job] = {}
         self.waiting = [Line() for _ in range(classes)]
         self.own = [Line() for _ in range(machines)]
+        self.pinned_are_next = False
+        """Whether jobs for one machine go before those that the policy has given to it."""
         self.running: list[Job | None] = [None] * machines
         self.closed = np.zeros(machines, np.bool_)  # paused machines, which are up but take no jobs
         self.free = np.full(machines, start)  # when they became idle
@@ -255,7 +257,7 @@ class GridState:
         if job.pinned >= 0:
             self._assign(job, job.pinned)
             job.stage = Stage.queued
-            self.own[job.pinned].append(job)
+            self.own[job.pinned].append(job, is_next=self.pinned_are_next)
         else:
             self.waiting[job.task_class].insert(job)
             self._count(job.task_class)
