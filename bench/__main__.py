@@ -14,6 +14,7 @@ BENCHMARKS = [
     "batch",
     "chains",
     "optimum",
+    "environment",
     "grid",
     "stalls",
     "imposed",

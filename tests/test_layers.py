@@ -15,7 +15,7 @@ LAYERS = [  # from the bottom up
     {"allocation"},
     {"policies"},
     {"simulation", "grid"},
-    {"experiments", "joblib", "testbed"},
+    {"env", "experiments", "joblib", "testbed"},
     {"dask", "reproduction", "traces"},
     {"plots"},
     {"report"},

@@ -15,7 +15,7 @@ import numpy as np
 
 from .digest import DEEPEST, Route, attributes, is_known
 
-OWN = f"{__name__}.readonly", f"{__name__}.shaped"
+OWN = f"{__name__}.readonly", f"{__name__}.shaped", f"{__name__}.addressed"
 REFUSED = ("builtins.getattr", "builtins.setattr", *OWN)
 REFUSED_ATTRIBUTES = {"ctypes", "flat", "itemset", "view"}
 NUMBA = {"literal_unroll", "literally", "prange"}
@@ -74,8 +74,17 @@ def shaped(flat: Any, first: int, rows: int, columns: int | None = None) -> Any:
     return flat[first : first + rows * columns].reshape(rows, columns)
 
 
+def addressed(values: Any) -> Any:
+    """Return a named tuple of a shared class; compiled code then passes its address.
+
+    The address is valid until the same line makes another one. In plain Python it is the tuple.
+    """
+    return values
+
+
 readonly.is_built_in = True  # type: ignore[attr-defined]
 shaped.is_built_in = True  # type: ignore[attr-defined]
+addressed.is_built_in = True  # type: ignore[attr-defined]
 
 
 def refuse_unchecked(function: FunctionType, uses: dict[Route, Any]) -> None:

@@ -33,7 +33,7 @@ from numba.extending import (
     unbox,
 )
 
-from .checks import readonly, shaped
+from .checks import addressed, readonly, shaped
 from .philox import METHODS, Philox, block, gamma
 
 types: Any = numba.types
@@ -100,13 +100,30 @@ def take_address(typ: Any, obj: Any, c: Any) -> Any:
     of what never changes might be moved before the stores here.
     """
     values = c.unbox(typ.named, obj)
-    fields = cgutils.unpack_tuple(c.builder, values.value, len(typ.named.types))
-    address = cgutils.alloca_once(c.builder, c.context.get_value_type(typ).pointee)
-    for index, field in enumerate(fields):
-        c.builder.store(field, cgutils.gep_inbounds(c.builder, address, 0, index))
-    kind = ir.FunctionType(address.type, [address.type])
-    address = c.builder.asm(kind, "", "=r,0,~{memory}", [address], side_effect=True)
+    address = _stored(c.context, c.builder, typ, values.value)
     return NativeValue(address, cleanup=values.cleanup, is_error=values.is_error)
+
+
+@type_callable(addressed)  # type: ignore[untyped-decorator]
+def type_addressed(context: Any) -> Any:
+    """Say what type ``addressed`` returns."""
+    return lambda named: Reference(named)
+
+
+@lower_builtin(addressed, types.BaseTuple)  # type: ignore[untyped-decorator]
+def compile_addressed(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Lay a tuple of compiled code out in the memory of the function that made it."""
+    return _stored(context, builder, sig.return_type, args[0])
+
+
+def _stored(context: Any, builder: Any, typ: Any, values: Any) -> Any:
+    """Store the fields of a tuple in memory of the function, and return the address."""
+    fields = cgutils.unpack_tuple(builder, values, len(typ.named.types))
+    address = cgutils.alloca_once(builder, context.get_value_type(typ).pointee)
+    for index, field in enumerate(fields):
+        builder.store(field, cgutils.gep_inbounds(builder, address, 0, index))
+    kind = ir.FunctionType(address.type, [address.type])
+    return builder.asm(kind, "", "=r,0,~{memory}", [address], side_effect=True)
 
 
 class ReadonlyRecord(types.Record):  # type: ignore[misc]

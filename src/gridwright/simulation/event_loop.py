@@ -15,7 +15,7 @@ from ..compiler.link import allocates_nothing, hook, rare
 from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
-from .interrupts import ASK, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
+from .interrupts import ASK, ASKED, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .planning import situation
 from .sampling import arrives, low, shape_draw
 
@@ -46,6 +46,8 @@ def loop(
         _start(s, tasks, faults)
         recalled(s, arguments, own)
     while True:
+        if asked(s, arguments):
+            return ASKED
         if c.pending == MAKE_PLAN:
             if not make_plan(situation(s, room), room, s.plan):
                 return PLAN
@@ -56,6 +58,7 @@ def loop(
                 note(s, c.now, REPLAN, -1, -1, -1)
             recalled(s, arguments, own)
             c.pending = NOTHING
+            continue
         i, arrival = 0, s.stream[0].next
         for k in range(1, len(s.stream)):
             if s.stream[k].next < arrival:
@@ -276,9 +279,9 @@ def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator
     o.fault = o.back
     if c.planned:
         c.pending = MAKE_PLAN
-    returned(s, j, repeats, arguments, own)
     m.backlog = 0
     m.work = 0.0
+    returned(s, j, repeats, arguments, own)
     settle(s, j)
 
 
@@ -404,6 +407,12 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
 @hook
 def recalled(s: State, arguments: Any, own: Generator) -> None:
     """React to a new plan."""
+
+
+@hook
+def asked(s: State, arguments: Any) -> bool:
+    """Tell whether the loop must stop for a decision that somebody else makes."""
+    return False
 
 
 def settle(s: State, j: int) -> None:

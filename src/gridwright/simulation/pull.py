@@ -28,27 +28,45 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
 @rare
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
     """Put the task of a failed machine back at the head of its class."""
-    o = s.server[j]
-    if o.idle:
+    i = take_back(s, j, repeats)
+    if i >= 0 and s.count[0].planned == 0:
+        placed(s, i, arguments, own)
+
+
+@rare
+def take_back(s: State, j: int, repeats: Generator) -> int:
+    """Put the task of a failed machine back, and ask nobody; return its class, −1 for none."""
+    if s.server[j].idle:
         leave(s, j)
-    if o.ticket >= 0:
-        i = s.machines[j].serving
-        insert(s, interrupt(s, j, repeats))
-        if s.count[0].planned == 0:
-            placed(s, i, arguments, own)
+    if s.server[j].ticket < 0:
+        return -1
+    i = s.machines[j].serving
+    insert(s, interrupt(s, j, repeats))
+    return i
 
 
 def answer(s: State, j: int, arguments: Any, own: Generator) -> int:
     """Ask the policy what a machine should do; an impossible answer is refused and counted."""
+    if not may_ask(s, j):
+        return -1
+    return possible(s, j, decide(j, shown(s, s.count[0].now, own), *arguments))
+
+
+def may_ask(s: State, j: int) -> bool:
+    """Tell whether a task waits that the machine may serve, and count the question."""
     c = s.count[0]
     if (s.ends[s.pattern[j], 0] & c.waiting) == 0:
-        return -1
+        return False
     c.asked += 1
-    k = decide(j, shown(s, s.count[0].now, own), *arguments)
+    return True
+
+
+def possible(s: State, j: int, k: int) -> int:
+    """Return the class that the policy chose for a machine; −1 if that is impossible."""
     if k < 0:
         return -1
     if k >= len(s.classes) or s.stream[k].head < 0 or s.plan[k, j] <= 0.0 or s.truth[k, j] <= 0.0:
-        c.refusals += 1
+        s.count[0].refusals += 1
         return -1
     return k
 

@@ -184,6 +184,13 @@ def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
 
 def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
     """Start the next task of the machine's own queue; offer what waits centrally."""
+    continue_queue(s, j)
+    if s.count[0].waiting != 0 and s.count[0].pending == 0:
+        offer(s, arguments, own)
+
+
+def continue_queue(s: State, j: int) -> None:
+    """Start the next task of the machine's own queue."""
     o = s.server[j]
     if o.head >= 0:
         x = o.head
@@ -192,14 +199,20 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
         _begin(s, j, x)
     else:
         settle(s, j)
-    if s.count[0].waiting != 0 and s.count[0].pending == 0:
-        offer(s, arguments, own)
 
 
 @rare
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
-    """Put the tasks of a failed machine back into the central queues."""
-    o, m = s.server[j], s.machines[j]
+    """Put the tasks of a failed machine back, and offer them again."""
+    take_back(s, j, repeats)
+    if s.count[0].pending == 0:
+        offer(s, arguments, own)
+
+
+@rare
+def take_back(s: State, j: int, repeats: Generator) -> None:
+    """Put the tasks of a failed machine back into the central queues, and offer none."""
+    o = s.server[j]
     if o.ticket >= 0:
         insert(s, interrupt(s, j, repeats))
     x = o.head
@@ -210,10 +223,6 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
         insert(s, x)
         x = following
     o.head = -1
-    m.backlog = 0
-    m.work = 0.0
-    if s.count[0].pending == 0:
-        offer(s, arguments, own)
 
 
 @rare
@@ -224,25 +233,34 @@ def recalled(s: State, arguments: Any, own: Generator) -> None:
 
 def offer(s: State, arguments: Any, own: Generator) -> None:
     """Offer the oldest task of every class until the policy holds all of them back."""
-    c = s.count[0]
-    left = c.waiting
+    left = s.count[0].waiting
     while left != 0:
-        i, oldest = -1, np.inf
-        for k in range(len(s.classes)):
-            if (left >> k) & 1 and s.classes[k].oldest < oldest:
-                i, oldest = k, s.classes[k].oldest
-        j = decide(i, shown(s, s.count[0].now, own), *arguments)
-        possible = 0 <= j < len(s.machines)
-        if possible:
-            possible = s.machines[j].up and s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0
-        if possible:
-            send(s, i, j)
-            left &= c.waiting
-        else:
-            left &= ~(1 << i)
-            c.held += 1
-            if j >= 0:
-                c.refusals += 1
+        i = oldest_of(s, left)
+        left = place_or_hold(s, i, decide(i, shown(s, s.count[0].now, own), *arguments), left)
+
+
+def oldest_of(s: State, left: int) -> int:
+    """Return the class whose first task has waited longest, of some classes as bits."""
+    i, oldest = -1, np.inf
+    for k in range(len(s.classes)):
+        if (left >> k) & 1 and s.classes[k].oldest < oldest:
+            i, oldest = k, s.classes[k].oldest
+    return i
+
+
+def place_or_hold(s: State, i: int, j: int, left: int) -> int:
+    """Send a task where the policy wants it, if possible; return the classes still to offer."""
+    c = s.count[0]
+    possible = 0 <= j < len(s.machines)
+    if possible:
+        possible = s.machines[j].up and s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0
+    if possible:
+        send(s, i, j)
+        return left & c.waiting
+    c.held += 1
+    if j >= 0:
+        c.refusals += 1
+    return left & ~(1 << i)
 
 
 def send(s: State, i: int, j: int) -> None:
