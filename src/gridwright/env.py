@@ -7,7 +7,7 @@ task is sent to. Importing this module registers ``gridwright/Scheduling-v0`` wi
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -29,6 +29,8 @@ from .simulation.decisions import Decisions
 
 HORIZON = 1000.0
 ID = "gridwright/Scheduling-v0"
+METADATA: dict[str, Any] = {"render_modes": []}
+VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
 Observation = NDArray[np.float32]
 SystemGiven = System | str | PathLike[str]
@@ -63,10 +65,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
     the same seed: with the decisions of a policy, it is the same run.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": [],
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
+    metadata = VECTOR_METADATA
 
     def __init__(
         self,
@@ -151,7 +150,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     [True, True]
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = METADATA
 
     def __init__(
         self,

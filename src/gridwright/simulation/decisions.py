@@ -226,11 +226,14 @@ class Decisions:
 
 
 class _Here:
-    """The memory here, as the device that ``Arrays`` lie on."""
+    """The memory of this computer."""
 
     def put(self, array: Any, times: int = 1) -> Any:
         copied = np.concatenate([array] * times)
         return copied.view(np.recarray) if array.dtype.names else copied
+
+    def get(self, there: Any, array: Any, first: int = 0) -> None:
+        array[...] = there[first : first + len(array)]
 
     def write(self, there: Any, array: Any, first: int) -> None:
         there[first : first + len(array)] = array

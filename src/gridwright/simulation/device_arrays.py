@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 
 
-class Device(Protocol):
-    """What runs the functions of ``kernel``, and where their arrays are.
-
-    Indices are those of the first axis.
-    """
-
-    def free(self) -> int:
-        """Return the bytes of memory that are free."""
+class Memory(Protocol):
+    """Where arrays are. Indices are those of the first axis."""
 
     def put(self, array: Any, times: int = 1) -> Any:
         """Copy an array to the device, so many times one behind the other."""
@@ -29,6 +23,13 @@ class Device(Protocol):
 
     def write(self, there: Any, array: Any, first: int) -> None:
         """Copy an array into another one on the device, to an index."""
+
+
+class Device(Memory, Protocol):
+    """What runs the functions of ``kernel``, and where their arrays are."""
+
+    def free(self) -> int:
+        """Return the bytes of memory that are free."""
 
     def extend(self, there: Any, array: Any) -> Any:
         """Return an array of the device that continues with another one."""
@@ -47,7 +48,7 @@ class Arrays:
     """
 
     def __init__(
-        self, device: Device, batches: Sequence[tuple[Any, int]], shared: Collection[int]
+        self, device: Memory, batches: Sequence[tuple[Any, int]], shared: Collection[int]
     ) -> None:
         self.device, self.like, self.shared = device, batches[0][0], shared
         self.counts = np.array([count for _, count in batches])
