@@ -25,7 +25,11 @@ def test_a_film_is_the_simulation() -> None:
     assert first == second, "the same arrivals"
     for each in films:
         run = replicate(
-            stop.system, find(each["policy"]), horizon=10.0, seed=np.random.SeedSequence(3)
+            stop.system,
+            find(each["policy"]),
+            horizon=10.0,
+            seed=np.random.SeedSequence(3),
+            interpreted=True,
         )
         assert len(each["tasks"]) == run.tasks
         assert each["number"][-1] == [10.0, run.number[-1]]
