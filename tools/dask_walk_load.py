@@ -370,10 +370,13 @@ def late(load: Load, futures: Sequence[Any], what: str) -> HangError:
 
 
 def describe(dask_scheduler: Any, keys: Sequence[str]) -> list[str]:
-    """Return the states of tasks that do not end, and of those that they wait for."""
+    """Return the states of tasks that do not end, of those that they wait for, and of others."""
     asked = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
     for task in asked:
         asked += [each for each in task.waiting_on or () if each not in asked]
+    ended = ("memory", "erred", "forgotten", "released")
+    others = [each for each in dask_scheduler.tasks.values() if each.state not in ended]
+    asked += [each for each in others if each not in asked]
     plugin = dask_scheduler.plugins.get("gridwright")
     placer = plugin.placer if plugin is not None else None
     said = []
