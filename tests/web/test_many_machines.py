@@ -26,6 +26,7 @@ def run(server: Any) -> Iterator[str]:
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
         try:
+            assert process.stdout is not None
             yield process.stdout.readline().strip()
         finally:
             process.send_signal(signal.SIGINT)
