@@ -277,14 +277,14 @@ def unwatched(load: Load) -> int:
 
 def scattered(load: Load) -> int:
     """Add numbers that Dask cannot compute again, and loses if the last copy dies with a worker."""
-    from distributed.client import FutureCancelledError
+    from distributed import CancelledError
 
     numbers = some(load, 500)
     data = load.client.scatter(numbers, workers=[load.rock], hash=False)
     futures = [load.client.submit(add, *data[k::5], pure=False) for k in range(5)]
     try:
         return check(load, futures, [sum(numbers[k::5]) for k in range(5)])
-    except FutureCancelledError:
+    except CancelledError:
         expect(any(each.status in ("lost", "cancelled") for each in data), "no data were lost")
         return 0
 
