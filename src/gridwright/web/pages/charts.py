@@ -23,6 +23,29 @@ def draw(chart: ui.echart, options: dict[str, Any]) -> None:
     chart.update()
 
 
+MOST_AREAS = 8
+"""Areas that a chart shows; the classes beyond are one area."""
+
+
+def queue_chart(times: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the numbers of jobs of each class against time, one above the other.
+
+    Of many classes, the largest have areas of their own.
+    """
+    largest = sorted(numbers, key=lambda name: -float(sum(numbers[name])))
+    kept = [name for name in numbers if name in largest[:MOST_AREAS] or len(numbers) == 1]
+    areas = {f"class {name}": [int(each) for each in numbers[name]] for name in kept}
+    rest = [numbers[name] for name in numbers if name not in kept]
+    if rest:
+        areas[f"{len(rest)} other classes"] = [int(sum(each)) for each in zip(*rest, strict=True)]
+    series = []
+    for k, (name, counts) in enumerate(areas.items()):
+        data = [[round(float(at), 3), n] for at, n in zip(times, counts, strict=True)]
+        looks = {"step": "end", "stack": "all", "areaStyle": {"opacity": 0.6}}
+        series.append({**line_series(name, k, data), **looks, "lineStyle": {"width": 1}})
+    return line_chart(series, "time units", "jobs")
+
+
 def line_series(name: str, number: int, data: list[Any]) -> dict[str, Any]:
     """Return a line in the colour of its number."""
     colour = COLOURS[number % len(COLOURS)]
