@@ -119,7 +119,7 @@ def test_only_so_many_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> N
     about = {"policies": [], "made": "", "system": "", "length": "", "state": "", "conclusions": []}
     for k in range(3):
         findings.save_document({"address": f"{k:08x}", **about})
-        os.utime(findings.home() / "simulations" / f"{k:08x}.json", (k, k))
+        os.utime(home / "home" / "simulations" / f"{k:08x}.json", (k, k))
     assert [each["address"] for each in list_documents()] == ["00000002", "00000001"]
     findings.save_document({"address": "../../evil", **about})
     assert load_document("../../evil") is None
