@@ -19,6 +19,7 @@ PAGES: dict[str, Callable[..., Any]] = {
     "/simulate": simulate_page,
     "/learn": learn_page,
     "/learn/{number}": learn_page,
+    "/simulate/{address}": simulate_page,
     "/published": published_page,
     "/run": run_page,
     "/run/{number}": watch_page,
