@@ -43,6 +43,7 @@ class Interpreter:
 
     def __init__(self, memory: int = 1 << 30) -> None:
         self.memory, self.linked, self.counts = memory, 0, [0]
+        self.hooks: set[str] = set()
 
     def free(self) -> int:
         return self.memory
@@ -63,6 +64,7 @@ class Interpreter:
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         self.linked += 1
         self.counts.append(0)
+        self.hooks |= hooks.keys()
         return bind(kernel, **hooks)
 
     def launch(self, linked: Any, count: int, *arguments: Any) -> None:
@@ -119,6 +121,28 @@ def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
     fake = Interpreter()
     check(run(fake, *jobs), *jobs)
     assert max(fake.counts) == 4, "two systems under lpas, and two values of k, are one launch each"
+
+
+@pytest.mark.parametrize(("policy", "shares"), [("lpas_dg", (1, 0.5)), ("pas", (1, 1))])
+def test_plans_that_many_runs_need_are_solved_before(
+    policy: str, shares: tuple[float, float]
+) -> None:
+    system = System(
+        arrivals=[2, 2],
+        rates=[[4, 4, 1], [2, 2, 3]],
+        availability=[*shares, 1],
+        failures={"mean_uptime": 3, "mean_repair": 2},
+    )
+    job = Job(system, find(policy), SEEDS, 25.0)
+    fake = Interpreter()
+    found = run(fake, job)
+    check(found, job)
+    assert "solved" in fake.hooks
+    assert min(each.replans for each in found.values()) > 8, "all situations were met"
+    unlike = system.replace(availability=[0.3, 0.7, 1])  # a sum depends on which come first
+    few, fake = Job(unlike, find(policy), SEEDS[:1], 25.0), Interpreter()
+    check(run(fake, few), few)
+    assert "solved" not in fake.hooks
 
 
 def test_delays_are_kept() -> None:

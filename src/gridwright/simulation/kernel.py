@@ -203,4 +203,6 @@ def planning_of(rooms: Planning, where: Any) -> Planning:
         shaped(rooms.numbers, where[50, 0], where[50, 1]),
         shaped(rooms.arrivals, where[51, 0], where[51, 1]),
         dense,
+        shaped(rooms.answers, where[55, 0], where[55, 1], where[55, 2]),
+        shaped(rooms.place, where[56, 0], where[56, 1]),
     )

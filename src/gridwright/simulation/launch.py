@@ -8,6 +8,7 @@ is measured is read off as for a single run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from time import perf_counter
@@ -24,6 +25,7 @@ from ..policies import Policy
 from ..policies.view import records
 from ..statistics import BINS
 from .central import Central
+from .central_setup import situation_of
 from .central_state import TICKET, State
 from .device_arrays import Arrays, Device, leaves
 from .driver import (
@@ -38,7 +40,8 @@ from .driver import (
 )
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE
 from .kernel import GO, run_events, run_push
-from .planning import plan_in_python
+from .plan_table import looked_up, with_answers
+from .planning import SOLVING, plan_in_python
 from .sampling import BUFFERED, arrival_hook, samplers
 
 TASKS_PER_SLICE_THERE = 4000
@@ -137,6 +140,19 @@ class OnDevice(Central):
         self.hooks_there = {**self._samplers(), **self.hooks, "make_plan": make_plan}
         return _elsewhere, ()
 
+    def plan_ahead(self, runs: int) -> None:
+        """Solve all situations that planners will meet, if so many runs make it worth it."""
+        server = self.state.server
+        is_known = not (self.is_drawn or server["period"].any() or server["doubt"].any())
+        if not is_known or self.hooks_there.get("make_plan") not in SOLVING:
+            return
+        failures = self.conditions.horizon / (server["mean_uptime"] + server["mean_repair"])
+        plans = 2 * runs * float(failures.sum())
+        found = with_answers(situation_of(self.state), self.room[0], plans, os.cpu_count() or 1)
+        if found is not None:
+            self.room = (found,)
+            self.hooks_there |= {"solved": looked_up}
+
     def _samplers(self) -> dict[str, Any]:
         shapes = self.state.shapes
         return {**samplers(shapes), **arrival_hook(shapes), "decide": self.policy.decide}
@@ -154,7 +170,12 @@ class OnDevice(Central):
             names += CONSTANT_WITHOUT_EVENTS
         if not (self.state.shapes["kind"] == BUFFERED).any():
             names += CONSTANT_WITHOUT_BUFFERS
-        return frozenset(map(State._fields.index, names))
+        planned = [f for f, each in enumerate(leaves(self.arrays)) if self._is_solved(each)]
+        return frozenset([*map(State._fields.index, names), *planned])
+
+    def _is_solved(self, array: Any) -> bool:
+        """Tell whether an array is a part of the solutions that were worked out before."""
+        return any(array is each for room in self.room for each in (room.answers, room.place))
 
     @property
     def is_drawn(self) -> bool:
@@ -229,6 +250,7 @@ def _batches(number: int, job: Job) -> Iterator[Batch]:
         return OnDevice(job.system, job.policy, conditions)
 
     first = start(job.seeds[0])
+    first.plan_ahead(len(job.seeds))
     if not first.is_drawn:
         yield Batch(number, range(len(job.seeds)), job.seeds, first)
         return
