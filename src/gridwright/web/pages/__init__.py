@@ -16,6 +16,7 @@ from .statistics import one_page, statistics_page
 PAGES: dict[str, Callable[..., Any]] = {
     "/": define_page,
     "/simulate": simulate_page,
+    "/simulate/{address}": simulate_page,
     "/published": published_page,
     "/run": run_page,
     "/run/{number}": watch_page,
