@@ -11,7 +11,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from ..compiler.link import bind, link
-from ..compiler.philox import Philox, words_of
+from ..compiler.philox import WORDS, Philox, words_of
 from ..model import InputError, System, did_you_mean
 from ..policies import PULL, PUSH, Policy, View
 from ..policies.policy import policy_of
@@ -22,8 +22,8 @@ from .central_state import TICKET, State, shown
 from .device_arrays import Arrays
 from .driver import PHILOX, Conditions, Streams, check_room
 from .interrupts import ASKED, DRAWS, POOL, SLICE
-from .kernel import GO, state_of
-from .launch import LOOP_STREAMS, OnDevice
+from .kernel import GO, OWN, STREAMS, state_of
+from .on_device import OnDevice
 from .planning import pointed
 from .replicate import check_system
 from .sampling import arrival_hook, samplers
@@ -36,7 +36,7 @@ from .stepping import (
     step_all,
 )
 
-TICKETS, COUNT = State._fields.index("ticket"), State._fields.index("count")
+TICKETS = State._fields.index("ticket")
 
 
 def _pull_nothing(machine: int, view: View) -> int:
@@ -83,7 +83,7 @@ class Decisions:
         batches = [(one, 1)] * count if self.first.is_drawn else [(one, count)]
         self.arrays = Arrays(_Here(), batches, self.first.shared)
         self.walks = records(count, WALK)
-        self.words = np.zeros((count, LOOP_STREAMS, 6), np.int64)
+        self.words = np.zeros((count, STREAMS, WORDS), np.int64)
         self.beliefs: list[Generator] = [np.random.default_rng(0)] * count
         self.blocks: dict[int, list[tuple[int, int]]] = {}
         """Tickets that a run has got since its first ones: where they begin, and how many."""
@@ -119,7 +119,7 @@ class Decisions:
 
     def view(self, run: int) -> View:
         """Return what a policy would be shown now."""
-        own: Any = Philox(self.words[run, 3])
+        own: Any = Philox(self.words[run, OWN])
         return shown(self.state(run), float(self.outcome[run, 0]), own)
 
     def state(self, run: int) -> State:
@@ -129,7 +129,7 @@ class Decisions:
     def start(self, runs: Sequence[int], seeds: Sequence[SeedSequence]) -> None:
         """Start some runs anew, and run them to their first decisions."""
         places = np.asarray(runs)
-        self.words[places] = words_of(seeds, LOOP_STREAMS)
+        self.words[places] = words_of(seeds, STREAMS)
         if self.first.is_drawn:
             for run, seed in zip(runs, seeds, strict=True):
                 self._draw_start(run, seed)
@@ -192,7 +192,7 @@ class Decisions:
         for field, array in enumerate(made.state):
             self.arrays.write(field, array, run)
         streams: Any = made.streams
-        self.words[run] = [each.words for each in streams[:LOOP_STREAMS]]
+        self.words[run] = [each.words for each in streams[:STREAMS]]
         self.beliefs[run] = streams.beliefs
 
     def _grow(self, run: int) -> None:

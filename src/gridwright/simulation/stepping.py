@@ -42,10 +42,10 @@ def step_all(
                 0.0,
                 make_plan,
                 room,
-                generator(words[r, TASKS]),
-                generator(words[r, FAULTS]),
-                generator(words[r, REPEATS]),
-                generator(words[r, OWN]),
+                generator(words, r, TASKS),
+                generator(words, r, FAULTS),
+                generator(words, r, REPEATS),
+                generator(words, r, OWN),
             )
             w, c = walks[r], state.count[0]
             outcome[r, 0] = c.now
