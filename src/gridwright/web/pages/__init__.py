@@ -8,6 +8,7 @@ from nicegui import ui
 
 from ..services import Services
 from .define import define_page
+from .learn import learn_page
 from .published import published_page
 from .runs import run_page, watch_page
 from .simulate import simulate_page
@@ -16,6 +17,8 @@ from .statistics import one_page, statistics_page
 PAGES: dict[str, Callable[..., Any]] = {
     "/": define_page,
     "/simulate": simulate_page,
+    "/learn": learn_page,
+    "/learn/{number}": learn_page,
     "/simulate/{address}": simulate_page,
     "/published": published_page,
     "/run": run_page,

@@ -26,6 +26,7 @@ PAGES = {
     "Run": "/run",
     "Statistics": "/statistics",
     "Published": "/published",
+    "Learn": "/learn",
 }
 STYLE = """
 .q-page-container { max-width: 1500px; margin: 0 auto; }
