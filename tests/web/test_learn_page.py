@@ -13,6 +13,7 @@ from gridwright.policies import find
 from gridwright.simulation import replicate
 from gridwright.web.film import GONE, film
 from gridwright.web.polygon import frontier
+from gridwright.web.reading import docs_folder
 from gridwright.web.stops import Stop, stops
 
 STOPS = stops()
@@ -76,6 +77,9 @@ def test_a_stop_is_whole(stop: Stop) -> None:
     assert len(stop.policies) == 2
     assert allocate(stop.system).load > 0
     assert all(each.strip() for each in (stop.text, stop.question, stop.answer))
+    number = STOPS.index(stop) + 1
+    page = (docs_folder() / "learn" / f"{stop.read}.md").read_text("utf-8")
+    assert f"/learn/{number})" in page, "the docs lead back to the stop"
 
 
 def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
@@ -96,6 +100,30 @@ def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
         expect(page.get_by_text("Right.", exact=True)).to_be_visible()
         if number < len(STOPS):
             page.get_by_role("link", name="Next stop").click()
+
+
+def test_a_stop_leads_to_the_docs_and_back(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/learn/3")
+    page.get_by_role("link", name="Read more about this idea").click()
+    expect(page.get_by_role("heading", name=re.compile("^What the zeros in"))).to_be_visible()
+    picture = page.get_by_role("img", name="What the machines do with their time")
+    expect(picture).to_have_js_property("complete", True)
+    assert picture.evaluate("(image) => image.naturalWidth") > 0
+    page.get_by_role("link", name="See it move: stop 7").click()
+    expect(page.get_by_role("heading", name=f"7. {STOPS[6].title}")).to_be_visible()
+    page.goto(f"{server.url}/learn/read/none")
+    expect(page.get_by_text("There is no such page.")).to_be_visible()
+    page.goto(f"{server.url}/learn/99")
+    expect(page.get_by_role("heading", name=f"1. {STOPS[0].title}")).to_be_visible()
+
+
+def test_there_are_eight_stops() -> None:
+    titles = [stop.title for stop in STOPS]
+    assert len(set(titles)) == len(titles) == 8
+    assert (titles[0], titles[-1]) == (
+        "Why the fastest machine is the wrong one",
+        "What the prices say",
+    )
 
 
 def _play(page: Any) -> None:

@@ -132,7 +132,7 @@ export default {
     slot(queue, n) {
       // The n-th place of a stack: columns of DEEP tasks, the first at the front; null if it is full.
       const x = queue.front - Math.floor(n / DEEP) * STEP;
-      return x < queue.back + 34 ? null : [x, queue.y + ((n % DEEP) - (DEEP - 1) / 2) * STEP];
+      return x < queue.back ? null : [x, queue.y + ((n % DEEP) - (DEEP - 1) / 2) * STEP];
     },
     paintStations(pen, film, place) {
       this.scene.classes.forEach((name, k) => this.token(pen, ...place.source(k), k, TOKEN + 4));
@@ -195,11 +195,10 @@ export default {
     },
     paintCounts(pen, place, count) {
       pen.fillStyle = this.ink;
-      pen.textAlign = "left";
+      pen.textAlign = "right";
       for (const [key, n] of Object.entries(count.queued)) {
         const queue = key[0] === "m" ? place.queue(+key.slice(1)) : place.central(+key.slice(1));
-        const shown = Math.max(queue.back + 2, queue.front - Math.ceil(n / DEEP) * STEP - 18);
-        pen.fillText(String(n), shown, queue.y);
+        pen.fillText(`${n} waiting`, queue.front + 6, queue.y - 33);
       }
     },
     token(pen, x, y, k, size) {
