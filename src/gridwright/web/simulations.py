@@ -168,15 +168,14 @@ class Simulation(Task):
 
     def findings(self) -> Document:
         """Return what was found so far, as the page shows it."""
-        if self.document is not None:
+        how, results, compared = self.record(), dict(self.results), self.comparison
+        if self.document is not None:  # it is there before the results are forgotten
             return self.document
-        results = dict(self.results)
         first = next(iter(results.values()), None)
         lines = []
         for policy in map(str, self.policies):
             found = results.get(policy)
             lines.append(self._line(policy) | ({} if found is None else describe_result(found)))
-        compared = self.comparison
         return plain(
             {
                 "address": self.address,
@@ -194,7 +193,7 @@ class Simulation(Task):
                 if compared is None
                 else [each.sentence for each in compared.ranked_differences],
                 "conclusions": [] if compared is None else list(compared.conclusions),
-                **self.record(),
+                **how,
             }
         )
 

@@ -122,7 +122,7 @@ class Results:
                 words.text = text
                 made.props["aria-label"] = f"{chart.title}. {text}"
                 draw(made, chart.options(found))
-        if before.get("address") != found["address"] or before.get("state") != found["state"]:
+        if before.get("address") != found["address"] or ("rows" in before) != ("rows" in found):
             self._conclude(found)
 
     def _fill_table(self, found: Document) -> None:

@@ -13,6 +13,7 @@ from ..guard import may_run_code
 from ..saved import OWN
 from ..services import Services
 from ..simulations import Simulation, Wanted, document_at, simulation_of
+from ..summary import misfits, summary_of
 from .frame import (
     Picker,
     frame,
@@ -61,6 +62,15 @@ def _latest(services: Services, draft: Draft) -> Document | None:
     return found or (latest[0].findings() if latest else None)
 
 
+def _facts(name: str) -> tuple[str, dict[str, str]]:
+    """Return a system in a few words, and the policies that do not fit; solve its allocation."""
+    try:
+        system = system_named(name)
+    except InputError as error:
+        return str(error), {}
+    return summary_of(system), misfits(system)
+
+
 def _form_of(found: Document) -> Document:
     """Return the form that leads to results."""
     form: Document = {**found["wanted"], "shown": found["address"]}
@@ -99,6 +109,7 @@ class Simulator:
     def _form(self) -> None:
         self.system = Picker(system_choices(), "System", "2.B")
         self.system.classes("w-full max-w-3xl")
+        self.about = ui.label().classes("gw-steady text-sm")
         self.policies = PolicyForm(["mct", "lpas"])
         kept = self.draft.get("simulate") or {}
         self.code = CodeField(str(kept.get("code") or ""), self.trusted, USE)
@@ -118,7 +129,18 @@ class Simulator:
         for key, made in self.inputs.items():
             if key in kept:
                 made.value = kept[key]
+        self.system.on_value_change(self._describe)
+        ui.timer(0.01, self._describe, once=True)
         ui.timer(0.5, self._remember)
+
+    async def _describe(self) -> None:
+        """Show what the chosen system is like, and which policies cannot run it."""
+        name = self.system.value
+        found = await background.io_bound(_facts, str(name)) if name else None
+        if self.system.value == name and not self.about.is_deleted:
+            words, unfit = found or ("", {})
+            self.about.text = words
+            self.policies.chosen.grey_out(unfit)
 
     def _remember(self) -> None:
         self.draft["simulate"] = {
