@@ -50,6 +50,15 @@ def rare(function: Function) -> Function:
     return function
 
 
+def memory_bound(function: Marked) -> Marked:
+    """Mark a function whose threads mostly wait for memory, if a GPU runs it.
+
+    It gets fewer registers, so that more threads run at once.
+    """
+    function.memory_bound = True  # type: ignore[attr-defined]
+    return function
+
+
 def allocates_nothing(function: Marked) -> Marked:
     """Mark a function that allocates no memory, and calls nothing that does.
 
