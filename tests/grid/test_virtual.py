@@ -133,7 +133,7 @@ class World:
         return min(length, 1e9)
 
 
-DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k", "jsq", "jsq_d"}
+DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k", "jfiq", "jsq", "jsq_d"}
 """Policies that draw random numbers: those of the simulator are not those of a grid."""
 CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central]
 

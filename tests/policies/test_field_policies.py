@@ -105,6 +105,28 @@ def test_jfsq_and_min_drift_on_unequal_machines() -> None:
     check(simulate(two, "min_drift", 20_000, 10, warmup=500), drift)
 
 
+def test_jfiq_on_unequal_machines() -> None:
+    rates = [1.0, 3.0]
+
+    def rule(queues: Queues) -> Split:
+        idle = [j for j in (1, 0) if queues[j] == 0]
+        return {idle[0]: 1.0} if idle else {0: 0.5, 1: 0.5}
+
+    system = System(arrivals=[1.4], rates=[rates])
+    check(simulate(system, "jfiq", 20_000, 10, warmup=500), pushed(1.4, rates, 45, rule))
+
+
+def test_fpi_improves_the_split() -> None:
+    """With one class and an even load on all machines, it is the rule of mct."""
+    rates = [1.0, 3.1]
+    exact = pushed(2.4, rates, 45, lambda q: {0 if 3.1 * (q[0] + 1) < q[1] + 1 else 1: 1.0})
+    system = System(arrivals=[2.4], rates=[rates])
+    check(simulate(system, "fpi", 20_000, 10, warmup=500), exact)
+    two = System(arrivals=[1.0, 1.2], rates=[[2.0, 1.0], [0.5, 2.0]], costs=[1, 2])
+    improved, split = (simulate(two, name, 5_000, 4) for name in ("fpi", "lp_static"))
+    assert improved.figure("mean_cost").high < split.figure("mean_cost").low
+
+
 def test_maxweight_on_the_n_model() -> None:
     """The state is the numbers waiting and the class on each machine, 0 for none."""
     arrivals, rates, costs = (0.9, 0.8), np.array([[1.0, 1.0], [0.0, 1.2]]), (1.0, 3.0)
