@@ -123,7 +123,7 @@ def test_fpi_improves_the_split() -> None:
     system = System(arrivals=[2.4], rates=[rates])
     check(simulate(system, "fpi", 20_000, 10, warmup=500), exact)
     two = System(arrivals=[1.0, 1.2], rates=[[2.0, 1.0], [0.5, 2.0]], costs=[1, 2])
-    improved, split = (simulate(two, name, 5_000, 4) for name in ("fpi", "lp_static"))
+    improved, split = (simulate(two, name, 20_000, 10) for name in ("fpi", "lp_static"))
     assert improved.figure("mean_cost").high < split.figure("mean_cost").low
 
 
