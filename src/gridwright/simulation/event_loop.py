@@ -386,9 +386,6 @@ def sojourn(s: State, j: int, faults: Generator) -> float:
     return step * (1.0 + floor(log(1.0 - faults.random()) / log(stay)))
 
 
-# Bound when the loop is linked.
-
-
 @hook
 def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
     """React to a task that waits centrally."""
