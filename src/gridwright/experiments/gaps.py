@@ -97,9 +97,9 @@ def gaps(
 
     Examples
     --------
-    >>> found = gaps(2, ["pas_dg"], 2, tasks=2000)
+    >>> found = gaps(1, ["mct"], 2, seed=35, tasks=2000)
     >>> [each.policy for each in found.policies]
-    ['pas_dg']
+    ['mct']
     """
     optima = []
     for system in random_systems(number, seed, **SMALL):
