@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -166,7 +167,7 @@ def test_old_folders_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for number in range(6):
         (tmp_path / str(number)).mkdir()
         os.utime(tmp_path / str(number), (number, number))
-    cache_module._prune(tmp_path)
+    cache_module._prune(tmp_path, cache_module.KEPT_FOLDERS)
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["3", "4", "5"]
 
 
@@ -236,6 +237,54 @@ def test_code_from_the_cache_is_not_mixed_with_code_compiled_now(tmp_path: Path)
     two = run(folder, tmp_path / "other", BOTH.format("two,"))
     assert one != two
     assert run(folder, cache, BOTH.format("two, one")).split() == [two, one]
+
+
+@pytest.mark.slow
+def test_processes_compile_a_program_once(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    code = "from gridwright.compiler.link import link; import program; "
+    code += "f = link(program.outer, choose=program.one); f(0.5); " + HITS
+    with ThreadPoolExecutor() as threads:
+        found = threads.map(lambda _: run(tmp_path, tmp_path / "cache", code), range(3))
+    assert sorted(found) == ["0", "1", "1"]
+
+
+SIMULATED = """
+import gridwright as gw
+from gridwright.compiler import link
+for name in ({}):
+    print(gw.simulate("2.B", name, horizon=500.0, replications=1).mean_number.mean)
+print(len(link._COMMON))
+"""
+
+
+@pytest.mark.slow
+def test_programs_share_functions_and_stay_apart(tmp_path: Path) -> None:
+    kept, other = tmp_path / "kept", tmp_path / "other"
+    jsq, _ = run(tmp_path, kept, SIMULATED.format("'jsq',")).split()
+    mct, count = run(tmp_path, other, SIMULATED.format("'mct',")).split()
+    assert jsq != mct
+    found = run(tmp_path, kept, SIMULATED.format("'mct', 'jsq', 'jfsq'")).split()
+    assert found[:2] == [mct, jsq]
+    assert found[2] not in (mct, jsq)
+    assert found[3] == count  # functions were compiled for the first loop alone
+
+
+@pytest.mark.slow
+def test_damaged_parts_are_compiled_again(tmp_path: Path) -> None:
+    simulate = SIMULATED.format("'mct',")
+    whole = run(tmp_path, tmp_path, simulate)
+    code = tmp_path / "gridwright" / "code"
+    parts = sorted((code / "parts").iterdir())
+    for number, part in enumerate(parts):
+        kept = part.read_bytes()
+        part.write_bytes(kept[: len(kept) // 2] if number % 2 else bytes(len(kept)))
+    for folder in code.iterdir():
+        if folder.name != "parts":
+            shutil.rmtree(folder)
+    assert run(tmp_path, tmp_path, simulate) == whole
+    assert len(parts) > 5
+    assert all(cache_module._checksum(p.read_bytes()[16:]) == p.read_bytes()[:16] for p in parts)
 
 
 @pytest.mark.slow

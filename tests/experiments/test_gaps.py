@@ -8,15 +8,15 @@ from gridwright.experiments.gaps import SMALL
 
 
 def test_gaps_are_those_of_the_optima() -> None:
-    found = gaps(3, ["pas_late", "mct"], 2, seed=35, tasks=2000)
+    found = gaps(3, ["gcmu", "mct"], 2, seed=35, tasks=2000)
     assert len(found.optima) == 3
-    late, mct = found.policies
-    assert (late.policy, mct.policy) == ("pas_late", "mct")
+    gcmu, mct = found.policies
+    assert (gcmu.policy, mct.policy) == ("gcmu", "mct")
     known = [each.policies[1].gap for each in found.solved]
     assert mct.mean == pytest.approx(np.nanmean(known))
     assert mct.worst == pytest.approx(np.nanmax(known))
     assert mct.worst_on in {each.system.name for each in found.solved}
-    assert found.as_json()["policies"][0]["policy"] == "pas_late"
+    assert found.as_json()["policies"][0]["policy"] == "gcmu"
 
 
 def test_the_systems_are_small() -> None:

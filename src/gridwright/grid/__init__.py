@@ -18,6 +18,7 @@ from .remote import (
     held_times,
     machine_states,
     request,
+    request_all,
 )
 from .settings import Corrections, Settings, corrections_of, on_timeout_of
 
@@ -52,5 +53,6 @@ __all__ = [
     "on_timeout_of",
     "queues",
     "request",
+    "request_all",
     "statistics",
 ]

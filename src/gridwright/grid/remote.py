@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,17 +136,42 @@ def request(
     journal: Journal, verb: str, machine: str, value: str = "", patience: float = 10.0
 ) -> str:
     """Send a request to the grid that writes a journal; wait for its answer and return it."""
-    if not journal.is_claimed():
-        raise GridClosedError("the grid is not running")
-    number = journal.ask(verb, machine, value)
-    began = time.monotonic()
-    while (answer := journal.answered(number)) is None:
-        if not journal.is_claimed():
-            raise GridClosedError("the grid ended before it answered")
-        if time.monotonic() - began > patience:
-            raise GridTimeoutError(f"the grid did not answer within {patience:g} seconds")
-        time.sleep(0.05)
+    (answer,) = _answers(journal, verb, [machine], value, patience)
+    if answer is None:
+        raise GridTimeoutError(f"the grid did not answer within {patience:g} seconds")
     for start, kind in (("error: ", InputError), ("timeout: ", GridTimeoutError)):
         if answer.startswith(start):
             raise kind(answer.removeprefix(start))
     return answer
+
+
+def request_all(
+    journal: Journal, verb: str, machines: Sequence[str], value: str = "", patience: float = 10.0
+) -> dict[str, str]:
+    """Send the same request for several machines at once; return the answer of each.
+
+    What went wrong with a machine is an answer that begins with ``error:``.
+    """
+    late = f"error: no answer within {patience:g} seconds"
+    answers = _answers(journal, verb, machines, value, patience)
+    return {
+        machine: late if answer is None else re.sub("^timeout: ", "error: ", answer)
+        for machine, answer in zip(machines, answers, strict=True)
+    }
+
+
+def _answers(
+    journal: Journal, verb: str, machines: Sequence[str], value: str, patience: float
+) -> list[str | None]:
+    """Send requests, and wait for their answers; None for those that take too long."""
+    if not journal.is_claimed():
+        raise GridClosedError("the grid is not running")
+    numbers = [journal.ask(verb, machine, value) for machine in machines]
+    began = time.monotonic()
+    while None in (answers := [journal.answered(number) for number in numbers]):
+        if not journal.is_claimed():
+            raise GridClosedError("the grid ended before it answered")
+        if time.monotonic() - began > patience:
+            break
+        time.sleep(0.05)
+    return answers

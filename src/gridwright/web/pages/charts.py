@@ -23,21 +23,27 @@ def draw(chart: ui.echart, options: dict[str, Any]) -> None:
     chart.update()
 
 
-def convergence_chart(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
-    """Draw means against replications, with their intervals as thin lines."""
+MOST_AREAS = 8
+"""Areas that a chart shows; the classes beyond are one area."""
+
+
+def queue_chart(times: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the numbers of jobs of each class against time, one above the other.
+
+    Of many classes, the largest have areas of their own.
+    """
+    largest = sorted(numbers, key=lambda name: -float(sum(numbers[name])))
+    kept = [name for name in numbers if name in largest[:MOST_AREAS] or len(numbers) == 1]
+    areas = {f"class {name}": [int(each) for each in numbers[name]] for name in kept}
+    rest = [numbers[name] for name in numbers if name not in kept]
+    if rest:
+        areas[f"{len(rest)} other classes"] = [int(sum(each)) for each in zip(*rest, strict=True)]
     series = []
-    for k, (policy, points) in enumerate(history.items()):
-        for column in (1, 2, 3):
-            line = {"width": 3} if column == 1 else {"width": 1, "type": "dashed"}
-            data = [[point[0], point[column]] for point in points]
-            series.append({**line_series(policy, k, data), "lineStyle": line})
-    return line_chart(series, "replications", "response time", scale=True)
-
-
-def number_chart(numbers: dict[str, list[list[float]]]) -> dict[str, Any]:
-    """Draw the number in system against time."""
-    series = [line_series(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
-    return line_chart(series, "time units", "number in system")
+    for k, (name, counts) in enumerate(areas.items()):
+        data = [[round(float(at), 3), n] for at, n in zip(times, counts, strict=True)]
+        looks = {"step": "end", "stack": "all", "areaStyle": {"opacity": 0.6}}
+        series.append({**line_series(name, k, data), **looks, "lineStyle": {"width": 1}})
+    return line_chart(series, "time units", "jobs")
 
 
 def line_series(name: str, number: int, data: list[Any]) -> dict[str, Any]:

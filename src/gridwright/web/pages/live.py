@@ -2,27 +2,19 @@
 
 import time
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from nicegui import events, ui
 from nicegui import run as background
 
 from ... import grid
-from ...grid.event import Entry
 from ...grid.journal import Journal
-from ..runs import machines_of
+from ..dashboard import Dashboard, Watcher
 from ..services import Services
-from .charts import draw, failure_trace, line_chart, line_series, make_chart
-from .frame import (
-    columns_of,
-    confirmed,
-    errors_shown,
-    figure,
-    heading,
-    offer,
-    read_journal,
-    tell,
-)
+from .charts import draw, failure_trace, line_chart, make_chart, queue_chart
+from .frame import columns_of, confirmed, errors_shown, figure, heading, read_journal
+from .machine_tiles import Machines
 
 GLANCE = 1.0
 """Seconds between two updates; more if an update takes long."""
@@ -51,17 +43,25 @@ class Live:
                 made = ui.button(label, on_click=lambda do=do: self._do(do)).props("outline")
                 self.buttons[made] = allowed
             ui.link("Statistics of this run", f"/statistics/{number}").classes("self-center")
+        with ui.card().classes("w-full"):
+            self.machines = Machines(number)
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
-            with ui.card().classes("max-w-full"):
-                self.machines = Machines(number)
             with ui.card().classes("min-w-0"):
-                heading("Jobs in the system; dashed: not sent yet")
-                self.chart = make_chart(_chart(None)).classes("h-64")
+                heading("Queues: jobs by class")
+                self.measure = ui.toggle(MEASURES, value="in_system").props("dense no-caps")
+                self.measure.on_value_change(self._draw_queues)
+                self.chart = make_chart(line_chart([], "time units", "jobs")).classes("h-64")
+            with ui.card().classes("min-w-0"):
+                heading("Events, the latest first")
+                self.events = ui.html("", sanitize=False).props('role=log aria-label="Events"')
         with ui.card().classes("w-full"):
             self.jobs = Jobs(number)
-        with ui.card().classes("w-full"):
-            heading("Events")
-            self.events = ui.label().classes("gw-quiet whitespace-pre-wrap")
+        with ui.expansion("Failures of the whole run, also planned ones").classes("w-full") as more:
+            self.trace = ui.html("", sanitize=False).classes("w-full")
+        self.more = more
+        self.more.on_value_change(self._show_failures)
+        self.watcher = Watcher()
+        self.found: grid.Queues | None = None
         self.last: Any = None
         self.timer = ui.timer(GLANCE, self.show)
 
@@ -74,7 +74,6 @@ class Live:
         self.last = found
         for each, allowed in self.buttons.items():
             each.set_enabled(found.state in allowed)
-        self.machines.enable(found.state in ("running", "paused"))
         self.title.text = (
             f"Run {found.run}: {found.name or found.system} under {found.policy}, {found.state}, "
             f"{found.time_units:.1f} of {found.duration:g} time units, {found.finished:,} of "
@@ -86,18 +85,34 @@ class Live:
         if found.state == "unreadable":
             self.title.text = f"Run {found.run} is unreadable: {found.name}"
             return
-        seen = await read_journal(self.number, _look)
+        seen = await read_journal(self.number, self.watcher.look)
         if seen is None:
             return
-        states, counts, happened, faults, away, held = seen
-        trace = failure_trace(
-            [each.name for each in states], faults, found.time_units, found.duration, away, held
-        )
-        self.machines.show(states, trace)
-        self.events.text = "\n".join(map(_line, happened)) or "Nothing unusual yet."
-        draw(self.chart, _chart(counts))
+        self._show(seen, can_operate=found.state in ("running", "paused"))
+        await self._show_failures()
         await self.jobs.show()
         self.timer.interval = max(GLANCE, (time.monotonic() - begun) / SHARE)
+
+    def _show(self, seen: Dashboard, *, can_operate: bool) -> None:
+        self.machines.show(seen.tiles, can_operate=can_operate)
+        lines = "".join(f"<li>{escape(each)}</li>" for each in seen.events)
+        self.events.content = f"<ul>{lines or '<li>Nothing unusual yet.</li>'}</ul>"
+        self.found = seen.queues
+        self._draw_queues()
+
+    def _draw_queues(self) -> None:
+        if self.found is not None:
+            draw(self.chart, queue_chart(self.found.times, getattr(self.found, self.measure.value)))
+
+    async def _show_failures(self) -> None:
+        """Show when machines failed and will fail, if somebody looks."""
+        if not self.more.value or self.last is None:
+            return
+        seen = await read_journal(self.number, _failures)
+        if seen is not None:
+            names, *rest = seen
+            when = self.last.time_units, self.last.duration
+            self.trace.content = failure_trace(names, rest[0], *when, *rest[1:]) or "None so far."
 
     async def _stop(self) -> None:
         question = f"Stop run {self.number}? Its running jobs are lost; it can be resumed."
@@ -111,41 +126,17 @@ class Live:
         await self.show()
 
 
-def _look(
-    journal: Journal,
-) -> tuple[list[grid.MachineState], grid.Queues, list[Entry], Any, Any, Any]:
+MEASURES = {"in_system": "in the system", "waiting": "not sent yet"}
+
+
+def _failures(journal: Journal) -> tuple[list[str], Any, Any, Any]:
+    about = journal.told("machines", "faults")
     return (
-        machines_of(journal),
-        grid.queues(journal),
-        grid.event_page(journal, limit=12, readings=False),
-        journal.told("faults").get("faults", []),
+        list(about.get("machines", ())),
+        about.get("faults", []),
         grid.away_times(journal),
         grid.held_times(journal),
     )
-
-
-def _line(entry: Entry) -> str:
-    words = [f"{entry.time:.2f}", entry.kind]
-    if entry.machine:
-        words.append(f"machine {entry.machine}")
-    if entry.job is not None:
-        words.append(f"job {entry.job}")
-    is_plan = entry.kind == "plan"  # show only its number: its shares fill many lines
-    return "  ".join([*words, str(entry.fields["number"]) if is_plan else entry.detail[:80]])
-
-
-def _chart(found: grid.Queues | None) -> dict[str, Any]:
-    series: list[dict[str, Any]] = []
-    if found is None:
-        return line_chart(series, "time units", "jobs")
-    times = found.times.round(3).tolist()
-    for k, name in enumerate(found.in_system):
-        for counts, dashed in ((found.in_system[name], False), (found.waiting[name], True)):
-            data = [list(pair) for pair in zip(times, counts.tolist(), strict=True)]
-            line = {"width": 1, "type": "dashed"} if dashed else {"width": 2}
-            own = line_series(f"class {name}", k, data)
-            series.append({**own, "step": "end", "lineStyle": line})
-    return line_chart(series, "time units", "jobs")
 
 
 JOB_COLUMNS = ["number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"]
@@ -153,6 +144,7 @@ JOB_COLUMNS += ["stage", "timed_out", "lost", "error"]
 JOB_LABELS = {"number": "id", "ended": "done", "stage": "status", "timed_out": "timed out"}
 STAGES = ("", "waiting", "queued", "sent", "finished", "failed", "cancelled")
 TIMES = ("submitted", "sent", "started", "ended")
+NEWEST = {"sortBy": "number", "descending": True}
 
 
 class Jobs:
@@ -160,7 +152,7 @@ class Jobs:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        heading("Jobs")
+        heading("Jobs, the newest first")
         with ui.row().classes("gap-2"):
             self.stage = ui.select(
                 {each: each or "every status" for each in STAGES}, value="", label="Status"
@@ -171,7 +163,7 @@ class Jobs:
             columns=columns_of(JOB_COLUMNS, JOB_LABELS, sortable=True),
             rows=[],
             row_key="number",
-            pagination={"rowsPerPage": 10, "page": 1, "rowsNumber": 0, "sortBy": "number"},
+            pagination={"rowsPerPage": 10, "page": 1, "rowsNumber": 0, **NEWEST},
         ).classes("w-full")
         self.table.props('flat dense no-data-label="No jobs match yet."')
         self.table.on("request", self._turn)
@@ -209,81 +201,3 @@ class Jobs:
             self.table.rows = rows
         if turned.get("rowsNumber") != page.total:
             self.table.pagination = {**turned, "rowsNumber": page.total}
-
-
-MACHINE_COLUMNS = ("name", "state", "since", "running", "finished", "lost", "measured", "predicted")
-MACHINE_LABELS = {"measured": "CPU there", "predicted": "CPU expected"}
-VERBS = ("start", "pause", "resume", "drain", "ping", "kill")
-
-
-class Machines:
-    """A table of the machines, their failures, and buttons to operate them."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.buttons: list[ui.button] = []
-        heading("Machines")
-        self.table = ui.table(
-            columns=columns_of(MACHINE_COLUMNS, MACHINE_LABELS), rows=[], row_key="name"
-        )
-        self.table.props('flat dense no-data-label="The machines are starting."')
-        self.table.style("max-height: 24rem")
-        with ui.row().classes("gap-2 items-end"):
-            self.machine = ui.select([], label="Machine").classes("w-40")
-            for verb in VERBS:
-                self._button(verb.capitalize(), verb)
-            self.period = ui.number("for time units", value=1).classes("w-32")
-            self._button("Fail now", "fail", self.period).props("color=negative")
-            self.share = ui.number("availability", value=0.5).classes("w-28")
-            self._button("Impose", "impose", self.share, self.period)
-        self.trace = ui.html("", sanitize=False).classes("w-full")
-
-    def _button(self, label: str, verb: str, *values: ui.number) -> ui.button:
-        def operate() -> Any:
-            return self.operate(verb, *(each.value for each in values))
-
-        made = ui.button(label, on_click=operate).props("outline dense")
-        self.buttons.append(made)
-        return made
-
-    def enable(self, can: bool) -> None:
-        """Let machines be operated only while the run is going on."""
-        for each in self.buttons:
-            each.set_enabled(can)
-
-    def show(self, found: list[grid.MachineState], trace: str) -> None:
-        """Show the states of the machines, and their failures."""
-        rows = [
-            {
-                **each._asdict(),
-                "since": f"{each.since:.1f}",
-                "running": "" if each.running is None else f"job {each.running}",
-                "measured": figure(each.measured, ".2f"),
-                "predicted": figure(each.predicted, ".2f"),
-            }
-            for each in found
-        ]
-        if self.table.rows != rows:
-            self.table.rows = rows
-        offer(self.machine, [each.name for each in found])
-        self.trace.content = trace
-
-    async def operate(self, verb: str, *values: float | None) -> None:
-        """Operate the chosen machine."""
-        if None in values:
-            tell(f"a number is missing; {verb} needs {len(values)}")
-            return
-        machine = str(self.machine.value or "")
-        question = (
-            f"Kill machine {machine}? Its job is lost, and it stays away until it is started."
-        )
-        if verb == "kill" and not await confirmed(question, "Kill it"):
-            return
-        words = " ".join(f"{value:g}" for value in values)
-
-        with errors_shown():
-            answer = await read_journal(
-                self.number, lambda journal: grid.request(journal, verb, machine, words)
-            )
-            said = f"{1000 * float(answer):.1f} ms" if verb == "ping" and answer else answer
-            tell(f"machine {machine}: {verb}, {said}", "positive")

@@ -1,0 +1,223 @@
+"""What the page of a run shows at a glance, read from its journal."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..grid import MachineState, Queues, away_times, event_page, held_times, queues
+from ..grid.event import UNUSUAL
+from ..grid.journal import Journal
+from ..grid.timeline import Attempt, attempts
+from ..model import Floats, System
+from .runs import machines_of
+from .sentences import sentence
+
+WINDOW = 120.0
+"""Seconds that the strip of the last minutes shows at most."""
+MOST_EVENTS = 6000
+"""Events that are read for the strip, so that busy runs with many machines have a shorter one."""
+MOST_LISTED = 12
+"""Events that are listed."""
+AWAY, HELD = -1, -2
+"""Kinds of spans that are not jobs: the machine was away, or an operator held it."""
+Spans = Mapping[str, Sequence[tuple[float, float]]]
+
+
+class Span(NamedTuple):
+    """A stretch of time on a machine; numbers instead of names, because there are many."""
+
+    machine: int
+    start: float
+    end: float
+    kind: int
+    """The number of the class of the job, or `AWAY`, or `HELD`."""
+    lost: bool = False
+    """Whether the job did not finish here."""
+
+
+class Tile(NamedTuple):
+    """A machine at a glance."""
+
+    name: str
+    state: str
+    """One of `STATES`."""
+    since: float
+    job: int | None
+    task_class: str
+    """The class of the job that runs."""
+    finished: int
+    lost: int
+    utilisation: float
+    """The share of the strip's time that it ran jobs."""
+    rate_class: str
+    """The class that it ran most, whose rates these are."""
+    learnt: float | None
+    """The rate that the grid assumes now, or was measured."""
+    stated: float | None
+    measured: float | None
+    """Its CPU availability."""
+    predicted: float | None
+
+
+STATES = ("busy", "idle", "finishing", "paused", "down", "killed", "starting", "off")
+
+
+class Dashboard(NamedTuple):
+    """A run at a glance."""
+
+    tiles: list[Tile]
+    since: float
+    """When the strip begins."""
+    now: float
+    spans: list[Span]
+    queues: Queues
+    events: list[str]
+
+
+class Watcher:
+    """Reads what a page shows; what never changes in a run is read once."""
+
+    def __init__(self) -> None:
+        self.system: System | None = None
+        self.unit = 1.0
+
+    def look(self, journal: Journal) -> Dashboard:
+        """Read how a run stands."""
+        if self.system is None:
+            about = journal.told("experiment", "unit")
+            self.system, self.unit = System(**about["experiment"]["system"]), float(about["unit"])
+        states, now = machines_of(journal), journal.last()
+        ran = attempts(journal, MOST_EVENTS)
+        if not journal.is_claimed():
+            ran = [each for each in ran if each.result != "running"]
+        since = max(now - WINDOW / self.unit, _whole_from(journal, ran), 0.0)
+        names = [each.name for each in states]
+        spans = spans_of(ran, names, self.system.classes, since, now)
+        spans += held_spans(journal, names, since, now)
+        learnt = self._learnt(journal)
+        tiles = tiles_of(states, ran, since, now, self.system, learnt)
+        said = [sentence(each) for each in event_page(journal, limit=MOST_LISTED, readings=False)]
+        return Dashboard(tiles, since, now, spans, queues(journal), said)
+
+    def _learnt(self, journal: Journal) -> Floats | None:
+        """Return the rates [class, machine] that the grid assumes, if it has learnt any."""
+        latest = f"WHERE kind = 'rates' AND {UNUSUAL} ORDER BY +rowid DESC LIMIT 1"
+        for entry in journal.entries(latest):
+            return np.array(entry.fields["rates"], dtype=float)
+        return None
+
+
+def _whole_from(journal: Journal, ran: Sequence[Attempt]) -> float:
+    """Return from when on the attempts that were read are all that there were."""
+    ended = [each.end for each in ran if each.result != "running"]
+    number = journal.select("max(rowid) FROM event")[0][0] or 0
+    return min(ended, default=0.0) if number > MOST_EVENTS else 0.0
+
+
+def spans_of(
+    ran: Iterable[Attempt],
+    machines: Sequence[str],
+    classes: Sequence[str],
+    since: float,
+    now: float,
+) -> list[Span]:
+    """Return when jobs ran on machines between two times."""
+    rows, kinds = _numbers(machines), _numbers(classes)
+    return [
+        Span(
+            rows[each.machine],
+            round(max(each.start, since), 4),
+            round(min(each.end, now), 4),
+            kinds.get(each.task_class, 0),
+            each.result not in ("finished", "running"),
+        )
+        for each in ran
+        if each.machine in rows and each.end > since and each.start < now
+    ]
+
+
+def held_spans(journal: Journal, machines: Sequence[str], since: float, now: float) -> list[Span]:
+    """Return when machines were away or held by operators between two times."""
+    rows, found = _numbers(machines), []
+    for kind, times in ((HELD, held_times(journal)), (AWAY, away_times(journal))):
+        for name, spans in times.items():
+            found += [
+                Span(rows[name], round(max(start, since), 4), round(min(end, now), 4), kind)
+                for start, end in spans
+                if name in rows and end > since and start < now
+            ]
+    return found
+
+
+def _numbers(names: Sequence[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
+
+
+def tiles_of(
+    states: Sequence[MachineState],
+    ran: Sequence[Attempt],
+    since: float,
+    now: float,
+    system: System,
+    learnt: Floats | None = None,
+) -> list[Tile]:
+    """Return a tile for each machine; ``ran`` is what ran on them since a time."""
+    running: dict[str, Attempt] = {}
+    worked: dict[str, float] = {state.name: 0.0 for state in states}
+    often: dict[str, Counter[str]] = {}
+    spent: dict[tuple[str, str], list[float]] = {}
+    for each in ran:
+        time = max(min(each.end, now) - max(each.start, since), 0.0)
+        worked[each.machine] = worked.get(each.machine, 0.0) + time
+        often.setdefault(each.machine, Counter())[each.task_class] += 1
+        if each.result == "running":
+            running[each.machine] = each
+        elif each.result == "finished":
+            spent.setdefault((each.machine, each.task_class), []).append(each.end - each.start)
+    kinds = _numbers(system.classes)
+    tiles = []
+    for number, state in enumerate(states):
+        own = running.get(state.name)
+        name = next(iter(often.get(state.name, Counter()).most_common(1)), ("", 0))[0]
+        said, found = None, None
+        if name in kinds and number < system.nominal.shape[1]:
+            where = kinds[name], number
+            said = float((system.effective if learnt is None else system.nominal)[where])
+            times = spent.get((state.name, name), [])
+            if learnt is not None and learnt.shape == system.nominal.shape:
+                found = float(learnt[where])
+            elif sum(times) > 0:
+                found = len(times) / sum(times)
+        tiles.append(
+            Tile(
+                state.name,
+                _state(state),
+                round(state.since, 2),
+                state.running,
+                own.task_class if own is not None and own.job == state.running else "",
+                state.finished,
+                state.lost,
+                round(worked[state.name] / (now - since), 3) if now > since else 0.0,
+                name,
+                _rounded(found),
+                _rounded(said),
+                _rounded(state.measured),
+                _rounded(state.predicted),
+            )
+        )
+    return tiles
+
+
+def _state(machine: MachineState) -> str:
+    names = {"not yet up": "starting"}
+    if machine.state == "up":
+        return "idle" if machine.running is None else "busy"
+    if machine.state == "paused" and machine.running is not None:
+        return "finishing"
+    return names.get(machine.state, machine.state)
+
+
+def _rounded(value: Any) -> float | None:
+    return None if value is None else float(f"{value:.3g}")
