@@ -101,7 +101,7 @@ def gaps(
     >>> [each.policy for each in found.policies]
     ['mct']
     """
-    optima = []
+    optima: list[Optimum] = []
     for system in random_systems(number, seed, **SMALL):
         progress(system.name, len(optima) / number)
         horizon = tasks / float(system.arrival_rates.sum())
