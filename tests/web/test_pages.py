@@ -255,13 +255,13 @@ def test_a_table_is_run_again(page: Any, server: Any) -> None:
 
 
 def test_two_browsers_and_the_way_back(browser: Any, page: Any, server: Any) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     box = page.get_by_label("Rate of class 1 on machine 1", exact=True)
     box.fill("9")
     expect(page.get_by_text("λ* = 1.3696")).to_be_visible()
     other = browser.new_context()
     second = other.new_page()
-    second.goto(server.url)
+    second.goto(f"{server.url}/define")
     expect(second.get_by_text("λ* = 1.3333")).to_be_visible()
     page.get_by_role("link", name="Simulate").click()
     expect(page.get_by_role("heading", name="Simulate")).to_be_visible()
