@@ -13,6 +13,7 @@ from gridwright.policies import find
 from gridwright.simulation import replicate
 from gridwright.web.film import GONE, film
 from gridwright.web.polygon import frontier
+from gridwright.web.reading import docs_folder
 from gridwright.web.stops import Stop, stops
 
 STOPS = stops()
@@ -76,6 +77,9 @@ def test_a_stop_is_whole(stop: Stop) -> None:
     assert len(stop.policies) == 2
     assert allocate(stop.system).load > 0
     assert all(each.strip() for each in (stop.text, stop.question, stop.answer))
+    number = STOPS.index(stop) + 1
+    page = (docs_folder() / "learn" / f"{stop.read}.md").read_text("utf-8")
+    assert f"/learn/{number})" in page, "the docs lead back to the stop"
 
 
 def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
@@ -88,6 +92,7 @@ def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
             expect(page.get_by_text(re.compile(rf"^{policy} \((push|pull)\)"))).to_be_visible()
         if number == 1:
             _play(page)
+            _choose(page)
             _slide(page)
         wrong = stop.choices[stop.right - 1]
         page.get_by_role("radio", name=wrong, exact=True).click()
@@ -96,6 +101,30 @@ def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
         expect(page.get_by_text("Right.", exact=True)).to_be_visible()
         if number < len(STOPS):
             page.get_by_role("link", name="Next stop").click()
+
+
+def test_a_stop_leads_to_the_docs_and_back(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/learn/3")
+    page.get_by_role("link", name="Read more about this idea").click()
+    expect(page.get_by_role("heading", name=re.compile("^What the zeros in"))).to_be_visible()
+    picture = page.get_by_role("img", name="What the machines do with their time")
+    expect(picture).to_have_js_property("complete", True)
+    assert picture.evaluate("(image) => image.naturalWidth") > 0
+    page.get_by_role("link", name="See it move: stop 7").click()
+    expect(page.get_by_role("heading", name=f"7. {STOPS[6].title}")).to_be_visible()
+    page.goto(f"{server.url}/learn/read/none")
+    expect(page.get_by_text("There is no such page.")).to_be_visible()
+    page.goto(f"{server.url}/learn/99")
+    expect(page.get_by_role("heading", name=f"1. {STOPS[0].title}")).to_be_visible()
+
+
+def test_there_are_eight_stops() -> None:
+    titles = [stop.title for stop in STOPS]
+    assert len(set(titles)) == len(titles) == 8
+    assert (titles[0], titles[-1]) == (
+        "Why the fastest machine is the wrong one",
+        "What the prices say",
+    )
 
 
 def _play(page: Any) -> None:
@@ -121,6 +150,16 @@ def _play(page: Any) -> None:
     expect(words).to_have_text(re.compile(r"[1-9]\d* finished"))
 
 
+def _choose(page: Any) -> None:
+    """Watch another policy; the page fits a phone."""
+    page.get_by_role("combobox", name="Right policy").click()
+    page.get_by_role("option", name="pas", exact=True).click()
+    expect(page.get_by_text("pas (push)", exact=True)).to_be_visible()
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
 def _slide(page: Any) -> None:
     """Change the load and a rate with the keyboard; the polygon follows."""
     picture = page.get_by_role("img", name=re.compile("^The machines can serve"))
@@ -135,3 +174,4 @@ def _slide(page: Any) -> None:
     page.get_by_role("button", name="As in the text").click()
     expect(page.get_by_text("Load 86 %")).to_be_visible()
     expect(page.get_by_text("8", exact=True)).to_be_visible()
+    expect(page.get_by_text("lpas (push)", exact=True)).to_be_visible()

@@ -12,7 +12,7 @@ from typing import Any
 from ..allocation import Dense, Situation, Workspace
 from ..allocation.simplex import Tableau
 from ..compiler.checks import ABREAST, interleaved, shaped
-from ..compiler.link import allocates_nothing, hook
+from ..compiler.link import allocates_nothing, hook, memory_bound
 from ..compiler.philox import WORDS, Philox
 from .central_state import State
 from .event_loop import loop as event_loop
@@ -70,6 +70,7 @@ def run_push(
 
 
 @allocates_nothing
+@memory_bound
 def run_events(
     flat: State,
     rooms: Planning,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from ..allocation.planner import compile_simplex
+from ..allocation.planner import MANY_PLANS, compile_simplex
 from ..compiler.philox import Philox, words_of
 from ..model import InputError, System
 from ..policies import Policy
@@ -46,8 +46,6 @@ from .sampling import BUFFERED
 
 SECONDS = 0.3
 """About how long a launch takes, so that it can be stopped in time; it may have many slices."""
-MANY = 500
-"""Jobs, each with a plan, that it pays to compile the simplex for."""
 MANY_RUNS = 2048
 MOST_BYTES = 1 << 16
 """Runs that start alike lie side by side if there are so many, of at most so many bytes: then
@@ -88,7 +86,7 @@ def launch(
     Random numbers are those of ``rng="philox"``: a CPU gives the same results. ``on_done`` gets the
     number of the job, that of the replication, and what was measured.
     """
-    if len(jobs) > MANY:
+    if len(jobs) > MANY_PLANS:  # each has one
         compile_simplex()
     waiting = [batch for number, job in enumerate(jobs) for batch in _batches(number, job)]
     all_work, finished = sum(batch.work for batch in waiting), 0.0

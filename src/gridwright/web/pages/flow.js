@@ -21,8 +21,9 @@ export default {
           width="16" height="16" aria-hidden="true"></canvas> class {{ name }}</li>
       </ul>
       <div class="gw-flow-films">
-        <figure v-for="(film, f) in scene.films" :key="film.policy">
+        <figure v-for="(film, f) in scene.films" :key="f">
           <figcaption>{{ film.policy }} ({{ film.kind }})</figcaption>
+          <p class="gw-flow-policy">{{ film.words }}</p>
           <canvas :ref="(c) => canvases[f] = c" :height="high" role="img"
             :aria-label="words[f]"></canvas>
           <p class="gw-flow-words" data-words>{{ words[f] }}</p>
@@ -132,7 +133,7 @@ export default {
     slot(queue, n) {
       // The n-th place of a stack: columns of DEEP tasks, the first at the front; null if it is full.
       const x = queue.front - Math.floor(n / DEEP) * STEP;
-      return x < queue.back + 34 ? null : [x, queue.y + ((n % DEEP) - (DEEP - 1) / 2) * STEP];
+      return x < queue.back ? null : [x, queue.y + ((n % DEEP) - (DEEP - 1) / 2) * STEP];
     },
     paintStations(pen, film, place) {
       this.scene.classes.forEach((name, k) => this.token(pen, ...place.source(k), k, TOKEN + 4));
@@ -195,11 +196,10 @@ export default {
     },
     paintCounts(pen, place, count) {
       pen.fillStyle = this.ink;
-      pen.textAlign = "left";
+      pen.textAlign = "right";
       for (const [key, n] of Object.entries(count.queued)) {
         const queue = key[0] === "m" ? place.queue(+key.slice(1)) : place.central(+key.slice(1));
-        const shown = Math.max(queue.back + 2, queue.front - Math.ceil(n / DEEP) * STEP - 18);
-        pen.fillText(String(n), shown, queue.y);
+        pen.fillText(`${n} waiting`, queue.front + 6, queue.y - 33);
       }
     },
     token(pen, x, y, k, size) {
@@ -242,7 +242,7 @@ export default {
         machines.unshift(`In the central queue: ${waiting.join(", ")}.`);
       }
       const mean = count[FINISHED] ? (count.response / count[FINISHED]).toFixed(2) : "–";
-      return `${count.system} tasks in the system, ${count[FINISHED]} finished, `
+      return `${count.system} ${count.system === 1 ? "task" : "tasks"} in the system, ${count[FINISHED]} finished, `
         + `mean response so far ${mean}. ${machines.join(" ")}`;
     },
     paintNumbers(tell) {

@@ -4,14 +4,17 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import events, ui
 
-from ...allocation import allocate
+from ...allocation import Allocation, allocate, long_run_of
 from ...experiments.variation import varied
 from ...model import InputError, System
+from ...policies import policies
 from ..film import film
 from ..polygon import polygon, words
 from ..queue import solved
+from ..reading import reading
 from ..services import Services
 from ..stops import Stop, stops
+from .allocation import heat_map
 from .flow import Flow
 from .frame import frame, heading, tell
 
@@ -49,7 +52,24 @@ def learn_page(services: Services, number: str = "1") -> None:
         _navigation(place)
         _Lesson(known[place], place)
         if place + 1 < len(known):
-            ui.link(f"Next stop: {known[place + 1].title}", f"/learn/{place + 2}")
+            with ui.element("div").classes("gw-stops font-bold"):
+                ui.link(f"Next stop: {known[place + 1].title}", f"/learn/{place + 2}")
+
+
+def reading_page(services: Services, name: str) -> None:
+    """Draw a page of docs/learn, with links to the stops that are about it."""
+    ui.add_css(STYLE)
+    with frame("Learn"):
+        text = reading(name)
+        if text is None:
+            ui.label("There is no such page.")
+            ui.link("The first stop", "/learn")
+            return
+        with ui.element("div").classes("gw-stops flex flex-wrap gap-4"):
+            for k, stop in enumerate(stops()):
+                if stop.read == name:
+                    ui.link(f"See it move: stop {k + 1}, {stop.title}", f"/learn/{k + 1}")
+        ui.markdown(text).classes("w-full max-w-4xl")
 
 
 def _navigation(place: int) -> None:
@@ -96,6 +116,7 @@ class _Lesson:
 
     def __init__(self, stop: Stop, place: int) -> None:
         self.stop, self.system, self.seed = stop, stop.system, 1
+        self.policies: list[ui.select] = []
         self.wanted = 0
         """How often films were asked for: only the last ones are shown."""
         heading(f"{place + 1}. {stop.title}").classes("text-xl")
@@ -103,15 +124,25 @@ class _Lesson:
             with ui.column().classes("min-w-0"):
                 ui.markdown(stop.text)
                 self._question()
-                if len(self.system.classes) == 2:
-                    heading("What the machines can serve", 3).classes("text-lg")
-                    self.polygon = ui.html("", sanitize=False).classes("w-full max-w-md")
-                    self.polygon_words = ui.label().classes("gw-quiet")
             with ui.column().classes("min-w-0 w-full"):
                 self.state = ui.label("The simulation starts.").props("role=status")
                 self.flow = Flow()
+                self._choices()
                 self._sliders()
+                self._plan()
         ui.timer(0.05, self.show, once=True)
+
+    def _plan(self) -> None:
+        with ui.element("div").classes("grid gap-4 w-full md:grid-cols-2"):
+            if len(self.system.classes) == 2:
+                with ui.column().classes("min-w-0"):
+                    heading("What the machines can serve", 3).classes("text-lg")
+                    self.polygon = ui.html("", sanitize=False).classes("w-full max-w-md")
+                    self.polygon_words = ui.label()
+            with ui.column().classes("min-w-0"):
+                heading("The plan and its prices", 3).classes("text-lg")
+                self.plan = ui.html("", sanitize=False).classes("gw-scroll")
+                self.prices = ui.label()
 
     def _question(self) -> None:
         heading("Question", 3).classes("text-lg")
@@ -120,6 +151,8 @@ class _Lesson:
         self.chosen.props('aria-label="Answers"')
         self.verdict = ui.label().classes("font-bold").props("role=status")
         self.answer = ui.markdown("")
+        with ui.element("div").classes("gw-stops"):
+            ui.link("Read more about this idea", f"/learn/read/{self.stop.read}")
 
     def _judge(self) -> None:
         is_right = self.chosen.value == self.stop.right
@@ -127,6 +160,15 @@ class _Lesson:
             "Right." if is_right else "Not this one. Watch the picture, then try again."
         )
         self.answer.content = self.stop.answer if is_right else ""
+
+    def _choices(self) -> None:
+        offered = [name for name, policy in policies().items() if policy.kind.is_central]
+        with ui.row():
+            for label, policy in zip(("Left", "Right"), self.stop.policies, strict=True):
+                made = ui.select(
+                    offered, label=f"{label} policy", value=policy, on_change=self.show
+                )
+                self.policies.append(made.classes("w-48"))
 
     def _sliders(self) -> None:
         with ui.row().classes("items-center w-full"):
@@ -176,18 +218,19 @@ class _Lesson:
 
     async def _reset(self) -> None:
         self.system, self.seed = self.stop.system, 1
+        for made, policy in zip(self.policies, self.stop.policies, strict=True):
+            made.value = policy
         await self.show()
 
     async def show(self) -> None:
         """Simulate the system under each policy, and show the films."""
         self.wanted += 1
         asked, system, seed, end = self.wanted, self.system, self.seed, self.stop.end
+        chosen = [str(each.value) for each in self.policies]
         self._show_sliders()
         self.state.text = "Simulating …"
         try:
-            films = await solved(
-                lambda: [film(system, policy, end, seed) for policy in self.stop.policies]
-            )
+            films = await solved(lambda: [film(system, policy, end, seed) for policy in chosen])
         except InputError as error:
             self.state.text = str(error)
             return
@@ -197,9 +240,10 @@ class _Lesson:
 
     def _show_sliders(self) -> None:
         found = allocate(self.system)
-        self.load.show(min(max(round(found.load, 2), LEAST_LOAD), MOST_LOAD))
+        load = long_run_of(self.system).load or found.load  # failures included
+        self.load.show(min(max(round(load, 2), LEAST_LOAD), MOST_LOAD))
         arrivals = ", ".join(f"{each:.3g}" for each in self.system.arrival_rates)
-        self.load_words.text = f"Load {100 * found.load:.0f} % (arrivals {arrivals})"
+        self.load_words.text = f"Load {100 * load:.0f} % (arrivals {arrivals})"
         self.words.text = found.verdict.words
         for pair, (slider, value) in self.rates.items():
             slider.show(float(self.system.rates[pair]))
@@ -207,3 +251,28 @@ class _Lesson:
         if len(self.system.classes) == 2:
             self.polygon.content = polygon(found)
             self.polygon_words.text = words(found)
+        self.plan.content = heat_map(found)
+        self.prices.text = _prices(found)
+
+
+def _prices(found: Allocation) -> str:
+    """Say what tasks and machines are worth, and which pair wastes most time."""
+    system = found.system
+    classes = ", ".join(
+        f"class {name} {price:.3f}"
+        for name, price in zip(system.classes, found.class_prices, strict=True)
+    )
+    machines = ", ".join(
+        f"machine {name} {price:.3f}"
+        for name, price in zip(system.machines, found.machine_prices, strict=True)
+    )
+    least, pair = min(
+        (float(found.efficiencies[i, j]), f"class {name} on machine {machine}")
+        for i, name in enumerate(system.classes)
+        for j, machine in enumerate(system.machines)
+        if system.rates[i, j] > 0
+    )
+    return (
+        f"Prices of a task: {classes}. Worth of a time unit: {machines}. "
+        f"The least efficient pair is {pair}: {least:.2f}."
+    )
