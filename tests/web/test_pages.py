@@ -1,8 +1,11 @@
 """Simulate, Run, Statistics and Published, in a browser."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 
@@ -89,6 +92,12 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     assert (found["state"], found["share"] < 1) == ("stopped", True)
     result = page.request.get(f"{server.url}/api/simulations/{found['id']}/result").json()
     assert [each["policy"] for each in result["results"]] == ["mct"]
+
+
+def downloaded(page: Any, name: str) -> Path:
+    with page.expect_download() as found:
+        button(page, name).click()
+    return Path(found.value.path())
 
 
 def tile(page: Any, machine: str) -> Any:
@@ -187,13 +196,40 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
         for each in page.request.get(f"{server.url}/api/runs/{number}/events?limit=1000").json()
     }
     assert {"paused", "killed", "started again"} <= kinds
+    strip = page.get_by_role("img", name=re.compile("^Gantt chart of the last minutes: 6 machines"))
+    expect(strip).to_be_visible()
     page.get_by_role("link", name="Statistics of this run").click()
+    for title in ("Response by class", "Utilisation", "The whole run"):
+        expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    whole = page.get_by_role("img", name=re.compile("^Gantt chart of the whole run: 6 machines"))
+    expect(whole).to_be_visible()
+    utilised = downloaded(page, "Utilisation: download CSV").read_text().splitlines()
+    assert utilised[0] == "machine,finished,lost,away,held,idle"
+    assert len(utilised) == 7
+    for row in utilised[1:]:
+        assert sum(map(float, row.split(",")[1:])) == pytest.approx(1, abs=1e-3)
+    assert downloaded(page, "The whole run: download PNG").read_bytes()[1:4] == b"PNG"
+    assert downloaded(page, "Response by class: download PNG").read_bytes()[1:4] == b"PNG"
+    (*_, overall) = json.loads(downloaded(page, "Response by class: download JSON").read_text())
+    assert overall["class"] == "all"
+    assert overall["mean"] > 0
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
     expect(page.get_by_text(re.compile(r"The twin is being simulated: [1-9]"))).to_be_visible()
     expect(page.get_by_text("Causes of the gap")).to_be_visible(timeout=90_000)
-    expect(page.get_by_role("rowheader", name="operators")).to_be_visible()
+    named = re.compile(r"^operators \(3 pauses, 1 kill, 1 start\)$")
+    expect(page.get_by_role("rowheader", name=named)).to_be_visible()
+    page.get_by_text("What operators did:").click()
+    expect(page.get_by_text("An operator kills machine 4.")).to_be_visible()
+    steps = json.loads(
+        downloaded(page, "From the twin to the run, by cause: download JSON").read_text()
+    )
+    assert [steps[0]["cause"], steps[-1]["cause"]] == ["twin", "run"]
+    assert sum(each["change"] or 0 for each in steps) == pytest.approx(
+        steps[-1]["mean response after it"] - steps[0]["mean response after it"]
+    )
+    expect(page.get_by_role("heading", name="Run, twin and published", exact=True)).to_be_visible()
     expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
     whole = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="overall"))
     assert len(whole.get_by_role("cell").last.inner_text()) > 2, "its published figures are shown"
