@@ -188,8 +188,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     machines = page.request.get(f"{server.url}/api/runs/{number}/machines").json()
     assert {(each["state"], each["running"]) for each in machines} == {("off", None)}
     expect(tile(page, "1")).to_contain_text("off")
-    button(page, "Select all").click()
-    expect(page.get_by_text("Selected: 1, 2")).to_be_visible()
+    expect(page.get_by_text("Selected: 1")).to_be_visible()  # also after the page was reloaded
     for name in ("Stop", "Pause the run", "Kill", "Fail now", "Ping"):
         expect(button(page, name)).to_be_disabled()
     expect(button(page, "Resume the run")).to_be_enabled()
