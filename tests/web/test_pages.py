@@ -200,6 +200,27 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     strip = page.get_by_role("img", name=re.compile("^Gantt chart of the last minutes: 6 machines"))
     expect(strip).to_be_visible()
     page.get_by_role("link", name="Statistics of this run").click()
+    expect(page.get_by_role("heading", name="Response by class", exact=True)).to_be_visible()
+
+
+def test_the_statistics_of_a_run_that_was_operated(page: Any, server: Any) -> None:
+    body = {"experiment": "MGST-3", "time_unit": 2, "duration": 600}
+    answer = page.request.post(f"{server.url}/api/runs", data=body)
+    number = answer.json()["run"]
+    of_run = f"{server.url}/api/runs/{number}"
+    page.goto(f"{server.url}/run/{number}")
+    expect(page.get_by_text(re.compile(r"[1-9][\d,]* of [\d,]+ jobs finished"))).to_be_visible()
+    for machine, verb in (
+        ("1", "pause"),
+        ("2", "pause"),
+        ("3", "pause"),
+        ("4", "kill"),
+        ("4", "start"),
+    ):
+        answer = page.request.post(f"{of_run}/machines/{machine}/{verb}", data={})
+        assert answer.ok, answer.text()
+    assert page.request.post(f"{of_run}/stop", data={}).ok
+    page.goto(f"{server.url}/statistics/{number}")
     for title in ("Response by class", "Utilisation", "The whole run"):
         expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
     whole = page.get_by_role("img", name=re.compile("^Gantt chart of the whole run: 6 machines"))
