@@ -30,8 +30,8 @@ class Row(NamedTuple):
 ROWS = {
     "2.B": Row("2.B", "pas", 65_536, 20_000),
     "2.C1": Row("2.C1", "pas", 65_536, 10_000),
-    "3.A": Row("3.A:alpha1:5", "lpas_dg", 32_768, 5_000),
-    "3.F": Row("3.F:alpha:1", "lpas_dg", 1_024, 5_000),
+    "3.A": Row("3.A:alpha1:5", "lpas_dg", 65_536, 5_000),
+    "3.F": Row("3.F:alpha:1", "lpas_dg", 8_192, 5_000),
 }
 
 

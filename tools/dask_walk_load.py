@@ -277,14 +277,14 @@ def unwatched(load: Load) -> int:
 
 def scattered(load: Load) -> int:
     """Add numbers that Dask cannot compute again, and loses if the last copy dies with a worker."""
-    from distributed.client import FutureCancelledError
+    from distributed import CancelledError
 
     numbers = some(load, 500)
     data = load.client.scatter(numbers, workers=[load.rock], hash=False)
     futures = [load.client.submit(add, *data[k::5], pure=False) for k in range(5)]
     try:
         return check(load, futures, [sum(numbers[k::5]) for k in range(5)])
-    except FutureCancelledError:
+    except CancelledError:
         expect(any(each.status in ("lost", "cancelled") for each in data), "no data were lost")
         return 0
 
@@ -370,10 +370,13 @@ def late(load: Load, futures: Sequence[Any], what: str) -> HangError:
 
 
 def describe(dask_scheduler: Any, keys: Sequence[str]) -> list[str]:
-    """Return the states of tasks that do not end, and of those that they wait for."""
+    """Return the states of tasks that do not end, of those that they wait for, and of others."""
     asked = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
     for task in asked:
         asked += [each for each in task.waiting_on or () if each not in asked]
+    ended = ("memory", "erred", "forgotten", "released")
+    others = [each for each in dask_scheduler.tasks.values() if each.state not in ended]
+    asked += [each for each in others if each not in asked]
     plugin = dask_scheduler.plugins.get("gridwright")
     placer = plugin.placer if plugin is not None else None
     said = []

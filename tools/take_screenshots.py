@@ -105,6 +105,10 @@ def visit(page: Page, url: str) -> None:
     page.get_by_role("button", name="✗ differs: say why").first.click()
     page.get_by_text("No reading of LPAS").wait_for()
     keep(page, "published")
+    page.goto(f"{url}/learn/4")
+    page.get_by_text("the same for each policy").wait_for(timeout=60_000)
+    page.get_by_role("slider", name=re.compile("^Time")).press("End")
+    keep(page, "learn", full=True)
 
 
 def choose(page: Page, label: str, text: str) -> None:

@@ -239,6 +239,37 @@ def test_code_from_the_cache_is_not_mixed_with_code_compiled_now(tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_processes_compile_a_program_once(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    code = "from gridwright.compiler.link import link; import program; "
+    code += "f = link(program.outer, choose=program.one); f(0.5); " + HITS
+    with ThreadPoolExecutor() as threads:
+        found = threads.map(lambda _: run(tmp_path, tmp_path / "cache", code), range(3))
+    assert sorted(found) == ["0", "1", "1"]
+
+
+SIMULATED = """
+import gridwright as gw
+from gridwright.compiler import link
+for name in ({}):
+    print(gw.simulate("2.B", name, horizon=500.0, replications=1).mean_number.mean)
+print(len(link._COMMON))
+"""
+
+
+@pytest.mark.slow
+def test_programs_share_functions_and_stay_apart(tmp_path: Path) -> None:
+    kept, other = tmp_path / "kept", tmp_path / "other"
+    jsq, _ = run(tmp_path, kept, SIMULATED.format("'jsq',")).split()
+    mct, count = run(tmp_path, other, SIMULATED.format("'mct',")).split()
+    assert jsq != mct
+    found = run(tmp_path, kept, SIMULATED.format("'mct', 'jsq', 'jfsq'")).split()
+    assert found[:2] == [mct, jsq]
+    assert found[2] not in (mct, jsq)
+    assert found[3] == count  # functions were compiled for the first loop alone
+
+
+@pytest.mark.slow
 def test_a_full_disk_is_not_blamed_on_the_policy(tmp_path: Path) -> None:
     mine = "from gridwright import push\n@push\ndef mine(task_class, view):\n    return 0\n"
     (tmp_path / "mine.py").write_text(mine)

@@ -23,7 +23,8 @@ from gridwright.experiments import Store, ahead, device, random_systems
 from gridwright.policies import PULL, PUSH, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation import Job, Replication, launch, replicate
-from gridwright.simulation.launch import ROOM, Fleet
+from gridwright.simulation.launch import Fleet
+from gridwright.simulation.on_device import ROOM
 
 FAILING = System(
     name="failing",
@@ -38,24 +39,32 @@ FAILING = System(
 SEEDS = [np.random.SeedSequence(5, spawn_key=(number,)) for number in range(3)]
 
 
+def _bytes(array: Any) -> Any:
+    """Return what lies between the fields of records too, as a device copies it."""
+    return array.view(np.ndarray).reshape(-1).view(np.uint8)
+
+
 class Interpreter:
     """A device that runs everything here, in plain Python; it counts what it is asked for."""
 
     def __init__(self, memory: int = 1 << 30) -> None:
         self.memory, self.linked, self.counts = memory, 0, [0]
+        self.hooks: set[str] = set()
 
     def free(self) -> int:
         return self.memory
 
     def put(self, array: Any, times: int = 1) -> Any:
-        copied = np.concatenate([array] * times)
+        copied = (
+            np.concatenate([_bytes(array)] * times).view(array.dtype).reshape(-1, *array.shape[1:])
+        )
         return copied.view(np.recarray) if array.dtype.names else copied
 
     def get(self, there: Any, array: Any, first: int = 0) -> None:
-        array[...] = there[first : first + len(array)]
+        _bytes(array)[...] = _bytes(there[first : first + len(array)])
 
     def write(self, there: Any, array: Any, first: int) -> None:
-        there[first : first + len(array)] = array
+        _bytes(there[first : first + len(array)])[...] = _bytes(array)
 
     def extend(self, there: Any, array: Any) -> Any:
         return self.put(np.concatenate([there, array]))
@@ -63,6 +72,7 @@ class Interpreter:
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         self.linked += 1
         self.counts.append(0)
+        self.hooks |= hooks.keys()
         return bind(kernel, **hooks)
 
     def launch(self, linked: Any, count: int, *arguments: Any) -> None:
@@ -119,6 +129,45 @@ def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
     fake = Interpreter()
     check(run(fake, *jobs), *jobs)
     assert max(fake.counts) == 4, "two systems under lpas, and two values of k, are one launch each"
+
+
+@pytest.mark.parametrize(("policy", "shares"), [("lpas_dg", (1, 0.5)), ("pas", (1, 1))])
+def test_plans_that_many_runs_need_are_solved_before(
+    policy: str, shares: tuple[float, float]
+) -> None:
+    system = System(
+        arrivals=[2, 2],
+        rates=[[4, 4, 1], [2, 2, 3]],
+        availability=[*shares, 1],
+        failures={"mean_uptime": 3, "mean_repair": 2},
+    )
+    job = Job(system, find(policy), SEEDS, 25.0)
+    fake = Interpreter()
+    found = run(fake, job)
+    check(found, job)
+    assert "solved" in fake.hooks
+    assert min(each.replans for each in found.values()) > 8, "all situations were met"
+    unlike = system.replace(availability=[0.3, 0.7, 1])  # a sum depends on which come first
+    few, fake = Job(unlike, find(policy), SEEDS[:1], 5.0), Interpreter()
+    check(run(fake, few), few)
+    assert "solved" not in fake.hooks
+
+
+def test_many_runs_lie_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[Fleet.__module__], "MANY_RUNS", 2)
+    seeds = [np.random.SeedSequence(5, spawn_key=(number,)) for number in range(34)]
+    without = [
+        Job(load("2.B"), find("pas"), seeds, 1.0, 0.5),
+        Job(load("2.D"), find("pas"), SEEDS, 1.0),
+    ]
+    steady = FAILING.replace(availability=[1, 1, 0.5], assumed=None)
+    crowded = System(arrivals=[120.0], rates=[[1.0]])
+    more = [Job(steady, find("lpas_dg"), SEEDS, 4.0, 1.0), Job(crowded, find("fcfs"), SEEDS, 4.0)]
+    for jobs in (without, more):
+        fake = Interpreter()
+        check(run(fake, *jobs), *jobs, rtol=1e-12)
+        assert ("by_machine" in fake.hooks) == (jobs is without)
+        assert "in_step" in fake.hooks
 
 
 def test_delays_are_kept() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -146,7 +147,10 @@ def test_results_may_come_while_they_are_asked_for() -> None:
     assert simulation.result() == {"results": [{}]}
 
 
-def test_verdicts_are_found_in_the_thread_of_the_simulation() -> None:
+def test_verdicts_are_found_in_the_thread_of_the_simulation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
     policies = (find("mct"), find("lpas"))
     for chosen in (policies, policies[:1]):
         simulation = Simulation(load("2.B"), chosen, 10.0, Wanted(system="2.B"))

@@ -100,6 +100,10 @@ _smallest = LARGE
 """The fewest steps for which this process uses the compiled simplex."""
 
 
+MANY_PLANS = 500
+"""Plans that it pays to compile the simplex for."""
+
+
 def compile_simplex() -> None:
     """Compile the simplex now, and use it for all further plans of this process, however small.
 

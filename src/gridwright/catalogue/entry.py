@@ -49,6 +49,11 @@ class Entry:
         """Whether it is a system that can be allocated."""
         return self.parts is not None and "rates" in self.parts
 
+    @property
+    def is_example(self) -> bool:
+        """Whether the source explains something with it, and publishes no study of it."""
+        return any(word in self.name for word in ("example", ".LP-", "Sharifnia"))
+
     @cached_property
     def system(self) -> System:
         """The system itself."""

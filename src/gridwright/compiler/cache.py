@@ -1,12 +1,13 @@
 """Keep machine code on disk, in one folder for each program."""
 
 import atexit
+import fcntl
 import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from pickle import PicklingError
@@ -38,7 +39,7 @@ def folder_of(name: str) -> Path | None:
 
 def compile_into(folder: Path | None, compiled: Callable[[bool], Any]) -> Any:
     """Compile with Numba's cache in a folder; without a cache if there is no folder."""
-    with _caching_in(folder):
+    with _alone_in(folder), _caching_in(folder):
         try:
             made = compiled(folder is not None)
         except (OSError, RuntimeError) as error:  # RuntimeError: Numba cannot use the folder
@@ -47,7 +48,33 @@ def compile_into(folder: Path | None, compiled: Callable[[bool], Any]) -> Any:
             _warn(error)
             return compiled(False)
     _let_saving_fail(made)
+    _let_others_wait(made, folder)
     return made
+
+
+def _let_others_wait(made: Any, folder: Path | None) -> None:
+    """Let one process compile a program at its first call; others load its machine code."""
+    compile_now = getattr(made, "compile", None)
+    if compile_now is None:
+        return
+
+    def compile_alone(signature: Any) -> Any:
+        with _alone_in(folder):
+            return compile_now(signature)
+
+    made.compile = compile_alone
+
+
+@contextmanager
+def _alone_in(folder: Path | None) -> Iterator[None]:
+    """Wait until no other process compiles into a folder; not on disks that have no locks."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            if folder is not None:
+                lock = held.enter_context((folder / "lock").open("w"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                held.callback(fcntl.flock, lock, fcntl.LOCK_UN)  # a fork has it open, too
+        yield
 
 
 def _let_saving_fail(made: Any) -> None:

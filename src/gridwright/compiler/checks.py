@@ -15,7 +15,7 @@ import numpy as np
 
 from .digest import DEEPEST, Route, attributes, is_known
 
-OWN = f"{__name__}.readonly", f"{__name__}.shaped"
+OWN = tuple(f"{__name__}.{name}" for name in ("readonly", "shaped", "interleaved"))
 REFUSED = ("builtins.getattr", "builtins.setattr", *OWN)
 REFUSED_ATTRIBUTES = {"ctypes", "flat", "itemset", "view"}
 NUMBA = {"literal_unroll", "literally", "prange"}
@@ -74,6 +74,27 @@ def shaped(flat: Any, first: int, rows: int, columns: int | None = None) -> Any:
     return flat[first : first + rows * columns].reshape(rows, columns)
 
 
+ABREAST = 32
+"""Threads of a GPU that run in step: those of a warp."""
+
+
+def interleaved(flat: Any, first: int, rows: int, columns: int | None = None) -> Any:
+    """Return one of 32 arrays that lie word by word side by side; each word has eight bytes.
+
+    ``first`` is the index of its first word. The type of records has its fields that far apart.
+
+    >>> import numpy as np
+    >>> interleaved(np.arange(128), 5, 3).tolist(), interleaved(np.arange(128), 0, 2, 2).tolist()
+    ([5, 37, 69], [[0, 32], [64, 96]])
+    """
+    if columns is not None:
+        return interleaved(flat, first, rows * columns).reshape(rows, columns)
+    step = flat.itemsize if flat.dtype.names else 8 * ABREAST
+    found: Any = np.ndarray((rows,), flat.dtype, flat.view(np.uint8), 8 * first, (step,))
+    return found.view(np.recarray) if flat.dtype.names else found
+
+
+interleaved.is_built_in = True  # type: ignore[attr-defined]
 readonly.is_built_in = True  # type: ignore[attr-defined]
 shaped.is_built_in = True  # type: ignore[attr-defined]
 

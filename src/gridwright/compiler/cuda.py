@@ -38,8 +38,8 @@ from .target import How
 
 SIZE, WARP = 64, 32
 """Threads of a block, and those that run in step. A block may be smaller than a warp."""
-REGISTERS = 128
-"""The most registers of a thread, so that a multiprocessor holds 512 of them."""
+REGISTERS, FEW_REGISTERS = 128, 64
+"""The most registers of a thread, so that a multiprocessor holds 512 of them, or 1,024."""
 MOST_BLOCKS = 32
 """The most blocks that a multiprocessor of any GPU holds; some hold fewer."""
 
@@ -75,7 +75,7 @@ class CUDA:
     """
 
     is_kept = True
-    name = f"cuda {VERSION}, {REGISTERS} registers"
+    name = f"cuda {VERSION}, {REGISTERS} or {FEW_REGISTERS} registers"
 
     def inner(self, function: Callable[..., Any], how: How) -> Any:
         """Compile a function that only compiled code calls, once for arguments of a type."""
@@ -96,9 +96,10 @@ class CUDA:
         It is not optimised again when it is linked, where products and sums would be contracted.
         numba-cuda keeps what it compiles for each kind of GPU, and has settings of its own.
         """
+        most = FEW_REGISTERS if getattr(function, "memory_bound", False) else REGISTERS
         before, config.CACHE_DIR = config.CACHE_DIR, numba.config.CACHE_DIR
         try:
-            return cuda.jit(function, cache=cached, lto=False, max_registers=REGISTERS)
+            return cuda.jit(function, cache=cached, lto=False, max_registers=most)
         finally:
             config.CACHE_DIR = before
 

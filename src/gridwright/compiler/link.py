@@ -30,6 +30,8 @@ _OURS: dict[Any, tuple[Program, Digest]] = {}
 """Programs of this package alone, which do not change while it is loaded."""
 _LINKED: dict[str, tuple[Any, Digest]] = {}
 """Compiled programs. Objects that a digest knows by their identity must live as long."""
+_COMMON: dict[Any, Any] = {}
+"""Compiled functions of this package that several programs may use."""
 
 Function = Callable[..., Any]
 Marked = TypeVar("Marked", bound=Function)
@@ -45,6 +47,15 @@ def hook(function: Function) -> Function:
 def rare(function: Function) -> Function:
     """Mark a function that is called seldom: it is called, where others are inlined."""
     function.is_rare = True  # type: ignore[attr-defined]
+    return function
+
+
+def memory_bound(function: Marked) -> Marked:
+    """Mark a function whose threads mostly wait for memory, if a GPU runs it.
+
+    It gets fewer registers, so that more threads run at once.
+    """
+    function.memory_bound = True  # type: ignore[attr-defined]
     return function
 
 
@@ -228,12 +239,16 @@ def _compiled(
 ) -> Any:
     """Compile all functions of a program, the last one for callers outside of it.
 
-    The names of its functions contain the digest. Code from the cache and code compiled now may
-    number their functions alike. Without the digest, one of them could run the other's function of
-    the same name, with another policy in it.
+    Functions of this package that call no hook are compiled once for all programs.
+
+    The names of functions contain the digest of the program, or of the part of it that they call.
+    Code from the cache and code compiled now may number their functions alike. Without the digest,
+    one of them could run the other's function of the same name, with another policy in it.
     """
     _register_types()
     linked: dict[FunctionType, Any] = {}
+    common: set[FunctionType] = set()
+    last = next(reversed(program))
     for each in program:
         known = {path: made_for.built_in(value) for path, value in program[each].items()}
         replaced = {path: value for path, value in known.items() if value}
@@ -242,9 +257,21 @@ def _compiled(
             guarded = {path: made_for.guarded(value) for path, value in program[each].items()}
             replaced = {path: value for path, value in guarded.items() if value} | replaced
         copy = _rebound(each, replaced)
-        copy.__qualname__ += f"_{name.name}"
-        if len(linked) < len(program) - 1:
+        if each is last:
+            break
+        plain = filter(_is_plain, program[each].values())
+        if _is_ours(each) and hows[each].allocates is not None and common.issuperset(plain):
+            common.add(each)
+            calls = frozenset((path, id(value)) for path, value in replaced.items())
+            key = made_for.name, each, hows[each], calls
+            if key not in _COMMON:
+                copy.__qualname__ += f"_{_part(program, each, hows, made_for.name)}"
+                _COMMON[key] = made_for.inner(copy, hows[each])
+            linked[each] = _COMMON[key]
+        else:
+            copy.__qualname__ += f"_{name.name}"
             linked[each] = made_for.inner(copy, hows[each])
+    copy.__qualname__ += f"_{name.name}"
     is_known = made_for.is_kept and not name.unknown
     is_kept = is_known and all(Path(f.__code__.co_filename).is_file() for f in program)
     folder = folder_of(name.name) if is_kept else None
@@ -266,6 +293,15 @@ def _hows(program: Program, allocating: list[Function], inlined: bool) -> dict[F
         each: How(each in checked, allocates(each), inlined and not getattr(each, "is_rare", False))
         for each in program
     }
+
+
+def _part(
+    program: Program, function: FunctionType, hows: dict[FunctionType, How], *settings: Any
+) -> str:
+    """Return the digest of a function of a program and everything that it calls."""
+    called = _called(program, [function])
+    part = {each: uses for each, uses in program.items() if each in called}
+    return digest_of(part, *settings, *(tuple(hows[each]) for each in part)).name
 
 
 def _called(program: Program, some: list[Any]) -> set[FunctionType]:

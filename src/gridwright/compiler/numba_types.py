@@ -33,7 +33,7 @@ from numba.extending import (
     unbox,
 )
 
-from .checks import readonly, shaped
+from .checks import ABREAST, interleaved, readonly, shaped
 from .philox import METHODS, Philox, block, gamma
 
 types: Any = numba.types
@@ -169,7 +169,7 @@ for kind in (types.StringLiteral, types.IntegerLiteral):
 
 
 def register_shaped(callable_: Any, lower: Any) -> None:
-    """Compile ``shaped``; the arguments are ``type_callable`` and ``lower_builtin``."""
+    """Compile ``shaped`` and ``interleaved``, with ``type_callable`` and ``lower_builtin``."""
 
     @callable_(shaped)  # type: ignore[untyped-decorator]
     def type_shaped(context: Any) -> Any:
@@ -190,6 +190,34 @@ def register_shaped(callable_: Any, lower: Any) -> None:
         for columns in shape[1:]:
             made.nitems = builder.mul(made.nitems, columns)
             strides.insert(0, builder.mul(columns, given.itemsize))
+        made.shape = cgutils.pack_array(builder, shape)
+        made.strides = cgutils.pack_array(builder, strides)
+        return _counted(context, builder, sig.return_type, made._getvalue())
+
+    @callable_(interleaved)  # type: ignore[untyped-decorator]
+    def type_interleaved(context: Any) -> Any:
+        def typer(flat: Any, first: Any, rows: Any, columns: Any = None) -> Any:
+            layout = "C" if isinstance(flat.dtype, types.Record) else "A"
+            return types.Array(flat.dtype, 1 if columns is None else 2, layout)
+
+        return typer
+
+    @lower(interleaved, types.Array, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
+    def compile_interleaved(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        flat, first, *shape = args
+        given = context.make_array(sig.args[0])(context, builder, flat)
+        made = context.make_array(sig.return_type)(context, builder)
+        for field in ("meminfo", "parent", "itemsize"):
+            setattr(made, field, getattr(given, field))
+        words = builder.bitcast(given.data, ir.IntType(64).as_pointer())
+        made.data = builder.bitcast(builder.gep(words, [first]), given.data.type)
+        step = given.itemsize
+        if sig.return_type.layout == "A":
+            step = ir.Constant(step.type, 8 * ABREAST)
+        made.nitems, strides = shape[0], [step]
+        for columns in shape[1:]:
+            made.nitems = builder.mul(made.nitems, columns)
+            strides.insert(0, builder.mul(columns, step))
         made.shape = cgutils.pack_array(builder, shape)
         made.strides = cgutils.pack_array(builder, strides)
         return _counted(context, builder, sig.return_type, made._getvalue())

@@ -28,6 +28,7 @@ STEPS = 0x9E3779B9, 0xBB67AE85
 SCALE = 2.0**-53
 
 KEY, KEY_2, REPLICATION, STREAM, DRAWN, SPARE = range(6)
+WORDS = 6
 """The words of a generator. Each block gives two numbers of 53 bits, so one of them is spared."""
 
 
@@ -136,7 +137,7 @@ def gamma(words: NDArray[np.int64], shape: float) -> float:
 
 def words_of(seeds: Sequence[np.random.SeedSequence], streams: int) -> NDArray[np.int64]:
     """Return the first streams of many replications: the words of generators, [seed, stream, 6]."""
-    words = np.zeros((len(seeds), streams, SPARE + 1), np.int64)
+    words = np.zeros((len(seeds), streams, WORDS), np.int64)
     words[:, :, : REPLICATION + 1] = np.array([_words(seed) for seed in seeds])[:, None]
     words[:, :, STREAM] = np.arange(streams)
     return words

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import allocate
+from ..allocation.planner import MANY_PLANS, compile_simplex
 from ..model import InputError, System, etc
 from ..tabular import Tabular
 from .ahead import Wanted, together
@@ -241,6 +242,8 @@ def random_systems(number: int, seed: int = 1) -> Iterator[System]:
     >>> [system.shape for system in random_systems(3)]
     [(4, 11), (4, 8), (5, 10)]
     """
+    if number > MANY_PLANS:  # each has a load, which is found like a plan
+        compile_simplex()
     for k in range(number):
         rng = np.random.default_rng([seed, k])
         shape = (

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..allocation import Dense, Situation, Workspace
 from ..allocation.simplex import Tableau
-from ..compiler.checks import shaped
-from ..compiler.link import allocates_nothing, hook
-from ..compiler.philox import Philox
+from ..compiler.checks import ABREAST, interleaved, shaped
+from ..compiler.link import allocates_nothing, hook, memory_bound
+from ..compiler.philox import WORDS, Philox
 from .central_state import State
 from .event_loop import loop as event_loop
 from .interrupts import SLICE
@@ -23,6 +23,7 @@ from .push import loop as push_loop
 GO = -1
 """The reason of a run that is to continue."""
 TASKS, FAULTS, REPEATS, OWN = range(4)
+STREAMS = 4
 """The streams of a run."""
 
 
@@ -59,8 +60,8 @@ def run_push(
                     until[b, done[r]],
                     warmup[b],
                     horizon[b],
-                    generator(words[r, TASKS]),
-                    generator(words[r, OWN]),
+                    generator(words, r, TASKS),
+                    generator(words, r, OWN),
                 )
                 if reason == SLICE:
                     inside[done[r], r] = state.count[0].inside
@@ -69,6 +70,7 @@ def run_push(
 
 
 @allocates_nothing
+@memory_bound
 def run_events(
     flat: State,
     rooms: Planning,
@@ -97,10 +99,10 @@ def run_events(
                     warmup[b],
                     make_plan,
                     planning,
-                    generator(words[r, TASKS]),
-                    generator(words[r, FAULTS]),
-                    generator(words[r, REPEATS]),
-                    generator(words[r, OWN]),
+                    generator(words, r, TASKS),
+                    generator(words, r, FAULTS),
+                    generator(words, r, REPEATS),
+                    generator(words, r, OWN),
                 )
                 if reason == SLICE:
                     inside[done[r], r] = state.count[0].inside
@@ -120,9 +122,16 @@ def make_plan(now: Situation, planning: Planning, plan: Floats) -> bool:
     return False
 
 
-def generator(words: Any) -> Any:
+@hook
+def generator(words: Any, r: int, stream: int) -> Any:
     """Return the generator of a stream: for the loops, it is like one of NumPy."""
-    return Philox(words)
+    return Philox(words[r, stream])
+
+
+def generator_abreast(words: Any, r: int, stream: int) -> Any:
+    """Return a generator whose words lie beside those of other runs, as ``words_abreast`` does."""
+    first = ((r // ABREAST) * STREAMS + stream) * WORDS * ABREAST + r % ABREAST
+    return Philox(interleaved(words, first, WORDS))
 
 
 def state_of(flat: State, where: Any) -> State:
@@ -132,21 +141,21 @@ def state_of(flat: State, where: Any) -> State:
     """
     machines, classes = where[0, 1], where[1, 1]
     return State(
-        shaped(flat.machines, where[0, 0], machines),
-        shaped(flat.classes, where[1, 0], classes),
+        by_machine(flat.machines, where[0, 0], machines)[0],
+        in_step(flat.classes, where[1, 0], classes)[0],
         shaped(flat.rate, where[2, 0], classes, machines),
         shaped(flat.nominal, where[3, 0], classes, machines),
         shaped(flat.expected, where[4, 0], classes, machines),
-        shaped(flat.assigned, where[5, 0], classes, machines),
+        by_pair(flat.assigned, where[5, 0], classes, machines)[0],
         shaped(flat.plan, where[6, 0], classes, machines),
-        shaped(flat.memory, where[7, 0], classes, machines),
-        shaped(flat.tally, where[8, 0], where[8, 1]),
-        shaped(flat.server, where[9, 0], machines),
-        shaped(flat.stream, where[10, 0], classes),
+        by_pair(flat.memory, where[7, 0], classes, machines)[0],
+        in_step(flat.tally, where[8, 0], where[8, 1])[0],
+        by_machine(flat.server, where[9, 0], machines)[0],
+        in_step(flat.stream, where[10, 0], classes)[0],
         shaped(flat.ticket, where[11, 0], len(flat.ticket) - where[11, 0]),
-        shaped(flat.count, where[12, 0], 1),
+        in_step(flat.count, where[12, 0], 1)[0],
         shaped(flat.truth, where[13, 0], classes, machines),
-        shaped(flat.due, where[14, 0], where[14, 1]),
+        by_machine(flat.due, where[14, 0], where[14, 1])[0],
         shaped(flat.tree, where[15, 0], where[15, 1]),
         shaped(flat.ends, where[16, 0], where[16, 1], where[16, 2]),
         shaped(flat.pattern, where[17, 0], machines),
@@ -158,6 +167,50 @@ def state_of(flat: State, where: Any) -> State:
         shaped(flat.responses, where[23, 0], where[23, 1], where[23, 2]),
         shaped(flat.trace, where[24, 0], 0),  # a device keeps no event log
     )
+
+
+@hook
+def in_step(flat: Any, first: int, rows: int) -> tuple[Any]:
+    """Return an array that threads that run in step read in the same places, as a tuple of one.
+
+    numba-cuda compiles no function that returns an array it was not given.
+    """
+    return (shaped(flat, first, rows),)
+
+
+@hook
+def by_machine(flat: Any, first: int, rows: int) -> tuple[Any]:
+    """Return an array of machines that they read so if there is no event list."""
+    return (shaped(flat, first, rows),)
+
+
+@hook
+def by_pair(flat: Any, first: int, rows: int, columns: int) -> tuple[Any]:
+    """Return an array of classes and machines that they read so if there is no event list."""
+    return (shaped(flat, first, rows, columns),)
+
+
+def abreast(flat: Any, first: int, rows: int) -> tuple[Any]:
+    """Return an array whose words lie beside those of other runs."""
+    return (interleaved(flat, first, rows),)
+
+
+def pairs_abreast(flat: Any, first: int, rows: int, columns: int) -> tuple[Any]:
+    """Return an array of rows and columns whose words lie beside those of other runs."""
+    return (interleaved(flat, first, rows, columns),)
+
+
+IN_STEP = ("classes", "tally", "stream", "count")
+IN_STEP_WITHOUT_EVENTS = (*IN_STEP, "machines", "assigned", "memory", "server", "due")
+"""Fields of the state that threads that run in step read in the same places. With an event list,
+they look at different machines, so that the record of a machine stays together."""
+HOOKS_ABREAST = {"generator": generator_abreast, "in_step": abreast}
+HOOKS_ABREAST_WITHOUT_EVENTS = {
+    **HOOKS_ABREAST,
+    "by_machine": abreast,
+    "by_pair": pairs_abreast,
+}
+"""The hooks of runs that lie side by side, so that threads in step read neighbouring words."""
 
 
 def planning_of(rooms: Planning, where: Any) -> Planning:
@@ -203,4 +256,6 @@ def planning_of(rooms: Planning, where: Any) -> Planning:
         shaped(rooms.numbers, where[50, 0], where[50, 1]),
         shaped(rooms.arrivals, where[51, 0], where[51, 1]),
         dense,
+        shaped(rooms.answers, where[55, 0], where[55, 1], where[55, 2]),
+        shaped(rooms.place, where[56, 0], where[56, 1]),
     )

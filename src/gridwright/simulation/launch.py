@@ -9,6 +9,7 @@ is measured is read off as for a single run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -17,18 +18,14 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from ..allocation.planner import compile_simplex
+from ..allocation.planner import MANY_PLANS, compile_simplex
 from ..compiler.philox import Philox, words_of
 from ..model import InputError, System
 from ..policies import Policy
-from ..policies.view import records
-from ..statistics import BINS
-from .central import Central
 from .central_state import TICKET, State
-from .device_arrays import Arrays, Device, leaves
+from .device_arrays import Arrays, Device, leaves, words_abreast
 from .driver import (
     PHILOX,
-    TASKS_PER_SLICE,
     Conditions,
     Replication,
     Streams,
@@ -37,28 +34,28 @@ from .driver import (
     read_off_many,
 )
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE
-from .kernel import GO, run_events, run_push
-from .planning import plan_in_python
-from .sampling import BUFFERED, arrival_hook, samplers
+from .kernel import (
+    GO,
+    HOOKS_ABREAST,
+    HOOKS_ABREAST_WITHOUT_EVENTS,
+    IN_STEP,
+    IN_STEP_WITHOUT_EVENTS,
+)
+from .on_device import OnDevice
+from .sampling import BUFFERED
 
-TASKS_PER_SLICE_THERE = 4000
-"""A slice is at most about this many tasks of a run."""
 SECONDS = 0.3
 """About how long a launch takes, so that it can be stopped in time; it may have many slices."""
-MANY = 500
-"""Jobs, each with a plan, that it pays to compile the simplex for."""
-ROOM = 256
-"""Tickets of a run at first, or two for each machine; there are many runs."""
+MANY_RUNS = 2048
+MOST_BYTES = 1 << 16
+"""Runs that start alike lie side by side if there are so many, of at most so many bytes: then
+threads that run in step read neighbouring words."""
 SHARE = 0.7
 """The part of the free memory that states may take at first; some runs will need more room."""
 HERE = 4 << 30
 """The most bytes of states that differ at time 0, and of results that are read off at a time."""
 LOOP_STREAMS = 4
 COUNT = State._fields.index("count")
-CONSTANT = ("nominal", "truth", "group", "chain")
-CONSTANT_WITHOUT_EVENTS = ("rate", "expected", "plan", "tree", "ends", "pattern", "present")
-CONSTANT_WITHOUT_BUFFERS = ("shapes", "table")
-"""Arrays that no loop writes to: always, without an event list, and without draws from Python."""
 MEASURED = ("plan", "memory", "tally", "server", "stream", "count", "responses")
 FORGOTTEN = ("server", "stream", "count")
 DRAWN = ("shapes", "table")
@@ -89,7 +86,7 @@ def launch(
     Random numbers are those of ``rng="philox"``: a CPU gives the same results. ``on_done`` gets the
     number of the job, that of the replication, and what was measured.
     """
-    if len(jobs) > MANY:
+    if len(jobs) > MANY_PLANS:  # each has one
         compile_simplex()
     waiting = [batch for number, job in enumerate(jobs) for batch in _batches(number, job)]
     all_work, finished = sum(batch.work for batch in waiting), 0.0
@@ -106,73 +103,6 @@ def launch(
             again += left
             finished += work - sum(batch.work for batch in left)
         waiting = again
-
-
-class OnDevice(Central):
-    """A push or pull system whose loop a device runs."""
-
-    effort = TASKS_PER_SLICE / TASKS_PER_SLICE_THERE
-    kernel: Callable[..., None]
-    room: tuple[Any, ...] = ()
-    """The arrays of the planner, with an event list."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        room = 1 << (max(ROOM, 2 * self.system.shape[1]) - 1).bit_length()
-        self.replace(ticket=free_pool(room, TICKET))
-        if self.conditions.tails:
-            self.replace(responses=np.zeros((len(self.state.stream), BINS), np.int64))
-
-    def _without_event_list(self) -> tuple[Any, tuple[Any, ...]]:
-        self.kernel, self.hooks_there = run_push, self._samplers()
-        return _elsewhere, ()
-
-    def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
-        make_plan, planning = self.planner()
-        if make_plan is plan_in_python and self.plans_anew and self.policy.planner is not None:
-            raise InputError(
-                f"{self.policy}: its planner is plain Python, which does not run on a GPU"
-            )
-        self.kernel, self.room = run_events, (planning,)
-        self.hooks_there = {**self._samplers(), **self.hooks, "make_plan": make_plan}
-        return _elsewhere, ()
-
-    def _samplers(self) -> dict[str, Any]:
-        shapes = self.state.shapes
-        return {**samplers(shapes), **arrival_hook(shapes), "decide": self.policy.decide}
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """All arrays of the run, as the kernel takes them."""
-        return (self.state, *self.room)
-
-    @property
-    def shared(self) -> frozenset[int]:
-        """The fields of the state that no run changes: runs that start alike share them."""
-        names = list(CONSTANT)
-        if self.counts_at_once:
-            names += CONSTANT_WITHOUT_EVENTS
-        if not (self.state.shapes["kind"] == BUFFERED).any():
-            names += CONSTANT_WITHOUT_BUFFERS
-        return frozenset(map(State._fields.index, names))
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether the state at time 0 is drawn, so that each replication has its own."""
-        return self.system.assumed is not None or bool((self.state.server["chain"] >= 0).any())
-
-    @property
-    def key(self) -> Any:
-        """What runs that are launched together have in common."""
-        values = [
-            (each.shape, each.tobytes()) if isinstance(each, np.ndarray) else (type(each), each)
-            for each in self.arguments
-        ]
-        return self.kernel, tuple(sorted(self.hooks_there.items())), tuple(values)
-
-
-def _elsewhere(*_: Any) -> int:
-    raise AssertionError("a device runs this loop")
 
 
 class Batch(NamedTuple):
@@ -195,6 +125,13 @@ class Batch(NamedTuple):
         bytes_of = [each.nbytes for each in leaves(self.mechanism.arrays)]
         common = sum(bytes_of[field] for field in self.mechanism.shared)
         return common, sum(bytes_of) - common
+
+    @property
+    def is_abreast(self) -> bool:
+        """Whether they lie side by side; draws made in Python are written to one run at a time."""
+        own = self.sizes()[1] - self.mechanism.state.ticket.nbytes
+        is_buffered = (self.mechanism.state.shapes["kind"] == BUFFERED).any()
+        return len(self.seeds) >= MANY_RUNS and own <= MOST_BYTES and not is_buffered
 
     def words(self) -> NDArray[np.int64]:
         """Return their random streams; some of their numbers may be drawn already."""
@@ -229,6 +166,7 @@ def _batches(number: int, job: Job) -> Iterator[Batch]:
         return OnDevice(job.system, job.policy, conditions)
 
     first = start(job.seeds[0])
+    first.plan_ahead(len(job.seeds))
     if not first.is_drawn:
         yield Batch(number, range(len(job.seeds)), job.seeds, first)
         return
@@ -269,7 +207,10 @@ class Fleet:
         self.device, self.batches = device, batches
         first = batches[0].mechanism
         self.counts_at_once = first.counts_at_once
-        self.linked = device.link(first.kernel, first.hooks_there)
+        is_abreast = all(batch.is_abreast for batch in batches)
+        hooks = HOOKS_ABREAST_WITHOUT_EVENTS if self.counts_at_once else HOOKS_ABREAST
+        fields = IN_STEP_WITHOUT_EVENTS if self.counts_at_once else IN_STEP
+        self.linked = device.link(first.kernel, first.hooks_there | (hooks if is_abreast else {}))
         self.arguments = tuple(
             device.put(each) if isinstance(each, np.ndarray) else each for each in first.arguments
         )
@@ -280,9 +221,10 @@ class Fleet:
             device,
             [(batch.mechanism.arrays, len(batch.seeds)) for batch in batches],
             first.shared,
+            [State._fields.index(name) for name in fields] if is_abreast else [],
         )
         self.words = np.concatenate([batch.words() for batch in batches])
-        self.words_there = device.put(self.words)
+        self.words_there = device.put(words_abreast(self.words) if is_abreast else self.words)
         limits = [batch.mechanism.conditions for batch in batches]
         self.warmup = np.array([each.warmup for each in limits])
         lengths = (self.warmup, np.array([each.horizon for each in limits]))
@@ -321,8 +263,10 @@ class Fleet:
                 self.seconds += took
                 pace = SECONDS * (last - begin) / max(took, 1e-3)
                 together = int(min(max(pace, 1), 4 * together))
-            for number in np.flatnonzero(self._is_warm(last - 1)).tolist():
-                self._forget(number)
+            warm = np.flatnonzero(self._is_warm(last - 1)).tolist()
+            with self._holding(FORGOTTEN if warm else (), changes=True):
+                for number in warm:
+                    self._forget(number)
             yield float(np.mean([each[min(last, len(each)) - 1][2] for each in self.schedules]))
             begin = last
         self.device.get(self.inside_there, self.inside)
@@ -336,17 +280,21 @@ class Fleet:
     def results(self) -> Iterator[tuple[Batch, int, Replication]]:
         """Read off what every run measured: its batch and its number too."""
         left = self.is_held | self.is_crowded
-        for number, batch in enumerate(self.batches):
-            steps = [k for k, (_, is_sample, _) in enumerate(self.schedules[number]) if is_sample]
-            times = np.array([0.0, *(self.schedules[number][k][0] for k in steps)])
-            for first, count, mechanism in self._mechanisms(number, MEASURED):
-                numbers = np.zeros((count, len(times)))
-                numbers[:, 1:] = self.inside[steps, first : first + count].T
-                seconds = self.seconds / self.size
-                found = read_off_many(mechanism, (times, numbers), seconds)
-                for k, each in enumerate(found, first):
+        with self._holding(MEASURED, changes=False):
+            for number, batch in enumerate(self.batches):
+                for k, found in self._results_of(number):
                     if not left[k]:
-                        yield batch, batch.numbers[k - self.begins[number]], each
+                        yield batch, batch.numbers[k - self.begins[number]], found
+
+    def _results_of(self, number: int) -> Iterator[tuple[int, Replication]]:
+        """Read off what the runs of a batch measured."""
+        steps = [k for k, (_, is_sample, _) in enumerate(self.schedules[number]) if is_sample]
+        times = np.array([0.0, *(self.schedules[number][k][0] for k in steps)])
+        for first, count, mechanism in self._mechanisms(number, MEASURED):
+            numbers = np.zeros((count, len(times)))
+            numbers[:, 1:] = self.inside[steps, first : first + count].T
+            found = read_off_many(mechanism, (times, numbers), self.seconds / self.size)
+            yield from enumerate(found, first)
 
     def left(self) -> Iterator[Batch]:
         """Return what must start again: with an event list, or with more memory for each run."""
@@ -406,8 +354,8 @@ class Fleet:
         If the device has no memory for that, they start again later, fewer of them at a time.
         """
         field = State._fields.index("ticket")
-        count = records(self.size, self.arrays.dtypes[COUNT])
-        self.device.get(self.arrays.parts[COUNT], count.view(np.ndarray))
+        with self._holding(["count"], changes=False):
+            count = self._counts()
         rooms = self.rooms[needy]
         for k in needy[rooms >= OnDevice.most][:1]:
             check_room(self.batches[self.batch_of[k]].mechanism, self.rooms[k], count[k].now)
@@ -428,8 +376,27 @@ class Fleet:
         fresh["next"][np.cumsum(rooms) - 1] = count["free"][needy]
         count["free"][needy] = begins
         self.arrays.parts[field] = self.device.extend(self.arrays.parts[field], fresh)
-        self.device.write(self.arrays.parts[COUNT], count.view(np.ndarray), 0)
+        with self._holding(["count"], changes=True):
+            self._set_counts(count)
         self.all_room += total
+
+    def _set_counts(self, count: Any) -> None:
+        """Copy the counts of all runs to the device."""
+        for begin, batch in zip(self.begins.tolist(), self.batches, strict=True):
+            self.arrays.write(COUNT, count[begin : begin + len(batch.seeds), None], begin)
+
+    def _holding(self, fields: Sequence[str], *, changes: bool) -> AbstractContextManager[None]:
+        """Have some fields of all runs here, if there is room for them."""
+        places = map(State._fields.index, fields)
+        return self.arrays.holding(places, HERE // 8, changes=changes)
+
+    def _counts(self) -> Any:
+        """Copy the counts of all runs back."""
+        parts = [
+            self.arrays.get(COUNT, batch.mechanism.state.count, begin, len(batch.seeds))
+            for begin, batch in zip(self.begins.tolist(), self.batches, strict=True)
+        ]
+        return np.concatenate(parts)[:, 0].view(np.recarray)
 
     def _draw(self, k: int) -> None:
         """Draw from users' own distributions for a run."""

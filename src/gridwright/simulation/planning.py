@@ -22,7 +22,7 @@ from ..allocation import (
 from ..allocation.bottlenecks import optimum
 from ..allocation.planner import fill, permit, spread
 from ..allocation.simplex import FAILED
-from ..compiler.link import allocates_nothing, point, rare, shared
+from ..compiler.link import allocates_nothing, hook, point, rare, shared
 from ..policies import Policy
 from ..policies.choice import fastest, mark_fastest
 from .central_state import State
@@ -38,6 +38,14 @@ class Planning(NamedTuple):
     numbers: Floats  # the planner's parameters
     arrivals: Floats  # [class], scratch
     dense: Dense  # the tableau of ``dantzig``; empty for others
+    answers: Floats  # [situation, number], worked out before the run: see ``plan_table``
+    place: NDArray[np.int64]  # [machine], what one that is up adds to the number of a situation
+
+
+@hook
+def solved(now: Situation, planning: Planning) -> bool:
+    """Solve a situation in the workspace; tell whether there is a solution."""
+    return bool(optimum(now, planning.room) != FAILED)
 
 
 @allocates_nothing
@@ -49,7 +57,7 @@ def plan_in_python(now: Situation, planning: Planning, plan: Floats) -> bool:
 @allocates_nothing
 def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``vertex`` does."""
-    if optimum(now, planning.room) == FAILED:
+    if not solved(now, planning):
         return False
     fill(now, planning.room, plan)
     return True
@@ -64,7 +72,7 @@ def plan_textbook(now: Situation, planning: Planning, plan: Floats) -> bool:
 @allocates_nothing
 def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``grouped`` does."""
-    if optimum(now, planning.room) == FAILED:
+    if not solved(now, planning):
         return False
     spread(now, planning.room, plan)
     return True
@@ -73,7 +81,7 @@ def plan_grouped(now: Situation, planning: Planning, plan: Floats) -> bool:
 @allocates_nothing
 def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Make the plan of ``prices``, or of ``weights`` if no power is given."""
-    if optimum(now, planning.room) == FAILED:
+    if not solved(now, planning):
         return False
     power = planning.numbers[0] if len(planning.numbers) > 0 else np.inf
     permit(now, planning.room, plan, power)
@@ -110,6 +118,10 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
 """Planners that run compiled inside the loop; any other is called in Python."""
 
 
+SOLVING = (plan_vertex, plan_grouped, plan_prices)
+"""Those that solve the allocation LP on groups of machines."""
+
+
 def choose_planner(
     policy: Policy, now: Situation, arrivals: Floats, *, compiled: bool
 ) -> tuple[Any, Planning]:
@@ -125,7 +137,8 @@ def choose_planner(
     dense = Dense(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0, np.int64))
     if make_plan is plan_textbook:
         dense = make_dense(now)
-    return make_plan, Planning(make_workspace(now), numbers, arrivals, dense)
+    none = np.zeros((0, 0)), np.zeros(0, np.int64)
+    return make_plan, Planning(make_workspace(now), numbers, arrivals, dense, *none)
 
 
 def pointed(make_plan: Any, now: Situation, planning: Planning, plan: Floats) -> Any:

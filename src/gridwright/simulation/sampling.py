@@ -137,7 +137,8 @@ def arrival_hook(shapes: Any) -> dict[str, Any]:
 
 def _cycles(shapes: Any) -> Any:
     """Tell of each shape whether it is a cycle of arrival rates."""
-    return np.isin(shapes["kind"], (CYCLE, BURSTS))
+    kinds = np.asarray(shapes["kind"])
+    return (kinds == CYCLE) | (kinds == BURSTS)
 
 
 def arrives_steadily(

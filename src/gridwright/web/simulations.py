@@ -1,10 +1,12 @@
 """Simulations as background tasks, and what they have found so far."""
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
+from secrets import token_hex
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..allocation import long_run_of, time_limit
@@ -15,13 +17,23 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import Replication, check_run, check_system
-from ..statistics import estimate
-from .documents import check_policy, system_of
+from ..statistics import BINS
+from .documents import check_policy, plain, system_of
+from .findings import (
+    Document,
+    describe_metric,
+    describe_result,
+    figure_rows,
+    load_document,
+    save_document,
+)
 from .pasted_policy import LONGEST_CODE, paste
-from .queue import SECONDS, StoppedError, Task
+from .queue import SECONDS, Queue, StoppedError, Task
 
 HORIZON = 20_000.0
 """Time units of a system for which nothing was published."""
+MOST_BYTES = 256 * 2**20
+"""Memory for the responses of one simulation."""
 
 
 class Wanted(BaseModel):
@@ -53,7 +65,7 @@ class Wanted(BaseModel):
 
 @dataclass
 class Simulation(Task):
-    """Simulate one or several policies with the same arrivals."""
+    """Simulate one or several policies with the same arrivals; keep what was found as a file."""
 
     kind = "simulation"
     grace = 3.0  # a pasted policy may never return
@@ -62,9 +74,19 @@ class Simulation(Task):
     policies: tuple[Policy, ...]
     horizon: float
     wanted: Wanted
+    address: str = field(default_factory=lambda: token_hex(4))
+    """The page /simulate/ADDRESS shows the results, also after a restart of the server."""
     shares: dict[str, float] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
     comparison: Comparison | None = None
+    document: Document | None = None
+    """What was found; None until the simulation has ended."""
+
+    @property
+    def tails(self) -> bool:
+        """Whether responses are counted for percentiles: unless that takes too much memory."""
+        runs = len(self.policies) * self.wanted.replications
+        return runs * len(self.system.classes) * BINS * 8 <= MOST_BYTES
 
     def work(self) -> None:
         """Simulate; if it is stopped, compare the policies that are complete."""
@@ -77,21 +99,32 @@ class Simulation(Task):
                 self.comparison = Comparison(tuple(whole))
             raise
 
+    def end(self, state: str, error: str = "") -> None:
+        """Record how it ended, and keep what was found; the replications are forgotten."""
+        if not self.is_over:
+            how = {"state": state, "error": error, "share": 1.0 if state == "done" else self.share}
+            self.document = plain({**self.findings(), **how, "result": self.result()})
+            self.document["rows"] = plain(figure_rows(list(self.results.values())))
+            save_document(self.document)
+            self.results, self.comparison = {}, None
+        super().end(state, error)
+
     def _simulate(self) -> None:
         self._note(self.policies[0], 0.0, [])
         with time_limit(SECONDS):  # the verdicts need this LP; it is solved once and kept
             long_run_of(self.system)
-        wanted, warmup = self.wanted, self.wanted.warmup
+        wanted = self.wanted
         rest = (self.horizon, wanted.replications, wanted.seed)
+        options: Any = {"warmup": wanted.warmup, "tails": self.tails}
         if len(self.policies) > 1:
             self.comparison = compare(
-                self.system, self.policies, *rest, warmup=warmup, progress=self._note
+                self.system, self.policies, *rest, **options, progress=self._note
             )
             self.results = {str(each.policy): _judged(each) for each in self.comparison.results}
         else:
             (only,) = self.policies
             note = partial(self._note, only)
-            found = simulate(self.system, only, *rest, warmup=warmup, progress=note)
+            found = simulate(self.system, only, *rest, **options, progress=note)
             self.results[str(only)] = _judged(found)
 
     def _note(self, policy: Policy, done: float, runs: list[Replication]) -> None:
@@ -106,12 +139,19 @@ class Simulation(Task):
 
     def progress(self) -> dict[str, Any]:
         """Return how far it is, with the intervals so far."""
+        known = (
+            None if self.document is None else {p["policy"]: p for p in self.document["policies"]}
+        )
         return {
             "id": self.number,
+            "address": self.address,
             "system": self.system.name,
             "horizon": self.horizon,
             "replications": self.wanted.replications,
-            "policies": [self._line(str(policy)) for policy in self.policies],
+            "policies": [
+                self._line(str(policy)) if known is None else _brief(known[str(policy)])
+                for policy in self.policies
+            ],
             **self.record(),
         }
 
@@ -126,30 +166,61 @@ class Simulation(Task):
                 line[each] = found.figure(each).as_json()
         return line
 
-    def convergence(self, points: int = 40) -> dict[str, list[list[float]]]:
-        """Return by policy the mean response of the first n replications: n, mean, low, high."""
-        found = {}
-        for name, result in list(self.results.items()):
-            values = result.values("mean_response")
-            steps = np.unique(np.linspace(2, max(len(values), 2), points).astype(int))
-            found[name] = [[int(n), *estimate(values[:n])] for n in steps if n <= len(values)]
-        return found
-
-    def numbers(self, points: int = 200) -> dict[str, list[list[float]]]:
-        """Return by policy the number in system over time, the mean of the replications."""
-        found = {}
-        for name, result in list(self.results.items()):
-            times = result.replications[0].times
-            mean = np.mean([each.number for each in result.replications], axis=0)
-            chosen = np.unique(np.linspace(0, len(times) - 1, points).astype(int))
-            found[name] = [[float(times[k]), float(mean[k])] for k in chosen]
-        return found
+    def findings(self) -> Document:
+        """Return what was found so far, as the page shows it."""
+        how, results, compared = self.record(), dict(self.results), self.comparison
+        if self.document is not None:  # it is there before the results are forgotten
+            return self.document
+        first = next(iter(results.values()), None)
+        lines = []
+        for policy in map(str, self.policies):
+            found = results.get(policy)
+            lines.append(self._line(policy) | ({} if found is None else describe_result(found)))
+        return plain(
+            {
+                "address": self.address,
+                "made": datetime.now(UTC).isoformat(timespec="seconds"),
+                "version": version("gridwright"),
+                "wanted": self.wanted.model_dump(mode="json"),
+                "system": self.system.name or "the system",
+                "horizon": self.horizon,
+                "length": f"{self.horizon:g} time units" if first is None else first.length,
+                "replications": self.wanted.replications,
+                "tails": self.tails,
+                "metric": None if first is None else describe_metric(first),
+                "policies": lines,
+                "differences": []
+                if compared is None
+                else [each.sentence for each in compared.ranked_differences],
+                "conclusions": [] if compared is None else list(compared.conclusions),
+                **how,
+            }
+        )
 
     def result(self) -> dict[str, Any]:
         """Return everything that was found."""
+        if self.document is not None:
+            found: dict[str, Any] = self.document["result"]
+            return found
         if self.comparison is not None:
             return self.comparison.as_json()
         return {"results": [found.as_json() for found in list(self.results.values())]}
+
+
+SHAPES = ("classes", "tail", "numbers", "figures", "value", "has_mean", "growth")
+"""What only the findings have, beside the progress of a policy."""
+
+
+def _brief(line: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in line.items() if key not in SHAPES}
+
+
+def document_at(queue: Queue, address: str) -> Document | None:
+    """Return what a simulation has found, by its address: so far, or as it was kept."""
+    for each in queue.all(Simulation):
+        if each.address == address:
+            return each.findings()
+    return load_document(address)
 
 
 def simulation_of(wanted: Wanted) -> Simulation:

@@ -1,17 +1,24 @@
 """Start, watch and stop background tasks: simulations, calibrations, published tables."""
 
+import csv
+import io
 from functools import cache
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
 from pydantic import Field
 
 from ...reproduction import ReproductionData, Section, explanations, read_data
 from ..documents import plain
+from ..findings import ADDRESS, HEADS, Document, list_documents
 from ..queue import AnyTask, Queue
-from ..simulations import Simulation, Wanted, simulation_of
+from ..simulations import Simulation, Wanted, document_at, simulation_of
 from ..tasks import MOST_MACHINES, CalibrationTask, TableTask
-from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, check_code, missing
+from .parts import FORBIDDEN, MISSING, WRONG, Body, Number, Responses, check_code, missing
+
+Address = Annotated[str, Path(pattern=f"^{ADDRESS.pattern}$")]
+TABLE: Responses = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **MISSING}
 
 
 def simulation_routes(queue: Queue) -> APIRouter:
@@ -44,7 +51,36 @@ def simulation_routes(queue: Queue) -> APIRouter:
         """Return all results so far."""
         return plain(_known(queue, Simulation, number).result())
 
+    @routes.get("/results")
+    def list_results() -> list[dict[str, Any]]:
+        """List the newest simulations that have ended, also those of earlier servers."""
+        return list_documents()
+
+    @routes.get("/results/{address}", responses=MISSING)
+    def kept(address: Address) -> dict[str, Any]:
+        """Return what a simulation has found, by its permanent address."""
+        return _document(queue, address)
+
+    @routes.get("/results/{address}/csv", responses=TABLE, response_class=Response)
+    def table(address: Address) -> Response:
+        """Return every figure of a simulation that has ended, with its interval, as CSV."""
+        found = _document(queue, address)
+        if "rows" not in found:
+            raise missing(f"table of simulation {address} before it has ended")
+        page = io.StringIO()
+        writer = csv.writer(page, lineterminator="\n")
+        writer.writerows([HEADS, *found["rows"]])
+        named = {"content-disposition": f'attachment; filename="simulation-{address}.csv"'}
+        return Response(page.getvalue(), media_type="text/csv", headers=named)
+
     return routes
+
+
+def _document(queue: Queue, address: str) -> Document:
+    found = document_at(queue, address)
+    if found is None:
+        raise missing(f"simulation {address}")
+    return found
 
 
 class CalibrationWanted(Body):

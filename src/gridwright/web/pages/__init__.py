@@ -4,10 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from nicegui import ui
+from nicegui import app, ui
 
+from ..reading import FIGURES, docs_folder
 from ..services import Services
 from .define import define_page
+from .learn import learn_page, reading_page
 from .published import published_page
 from .runs import run_page, watch_page
 from .simulate import simulate_page
@@ -16,6 +18,10 @@ from .statistics import one_page, statistics_page
 PAGES: dict[str, Callable[..., Any]] = {
     "/": define_page,
     "/simulate": simulate_page,
+    "/learn": learn_page,
+    "/learn/{number}": learn_page,
+    "/learn/read/{name}": reading_page,
+    "/simulate/{address}": simulate_page,
     "/published": published_page,
     "/run": run_page,
     "/run/{number}": watch_page,
@@ -26,5 +32,6 @@ PAGES: dict[str, Callable[..., Any]] = {
 
 def make_pages(services: Services) -> None:
     """Make every page known to NiceGUI."""
+    app.add_static_files(FIGURES, docs_folder() / "figures")
     for path, draw in PAGES.items():
         ui.page(path)(partial(draw, services))

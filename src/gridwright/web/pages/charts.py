@@ -23,23 +23,6 @@ def draw(chart: ui.echart, options: dict[str, Any]) -> None:
     chart.update()
 
 
-def convergence_chart(history: dict[str, list[list[float | None]]]) -> dict[str, Any]:
-    """Draw means against replications, with their intervals as thin lines."""
-    series = []
-    for k, (policy, points) in enumerate(history.items()):
-        for column in (1, 2, 3):
-            line = {"width": 3} if column == 1 else {"width": 1, "type": "dashed"}
-            data = [[point[0], point[column]] for point in points]
-            series.append({**line_series(policy, k, data), "lineStyle": line})
-    return line_chart(series, "replications", "response time", scale=True)
-
-
-def number_chart(numbers: dict[str, list[list[float]]]) -> dict[str, Any]:
-    """Draw the number in system against time."""
-    series = [line_series(policy, k, points) for k, (policy, points) in enumerate(numbers.items())]
-    return line_chart(series, "time units", "number in system")
-
-
 MOST_AREAS = 8
 """Areas that a chart shows; the classes beyond are one area."""
 

@@ -21,7 +21,7 @@ from .availability_part import AvailabilityPart
 from .cells import Cells, Part
 from .experiment_part import ExperimentPart
 from .fault_part import FaultPart
-from .frame import confirmed, errors_shown, frame, system_choices, system_named, tell
+from .frame import Picker, confirmed, errors_shown, frame, system_choices, system_named, tell
 from .machine_part import MachinePart, pick_file, read_upload
 from .system_part import SystemPart
 
@@ -83,7 +83,7 @@ class Editor:
                 with errors_shown():
                     load(event.value)
 
-        ui.select(options, label=label, with_input=True, on_change=take).classes("w-52")
+        Picker(options, label, None).on_value_change(take).classes("w-52")
 
     def _parts(self) -> None:
         with ui.tabs().props("dense no-caps align=left outside-arrows mobile-arrows") as tabs:

@@ -15,6 +15,7 @@ from ..documents import system_of
 from ..fields import FormField
 from ..runs import open_journal
 from ..saved import OWN, load_saved, saved_names
+from ..summary import label_of
 
 T = TypeVar("T")
 Cell = str | tuple[str, str]
@@ -25,6 +26,7 @@ PAGES = {
     "Run": "/run",
     "Statistics": "/statistics",
     "Published": "/published",
+    "Learn": "/learn",
 }
 STYLE = """
 .q-page-container { max-width: 1500px; margin: 0 auto; }
@@ -286,7 +288,7 @@ def read_input(field: FormField, made: Any) -> Any:
 def system_choices() -> dict[str, str]:
     """List the systems to choose from: the saved ones first, then the catalogue."""
     own = {f"{OWN}{name}": f"{name} (saved)" for name in saved_names()}
-    known = {each.name: f"{each.name} – {each.where}" for each in entries() if each.parts}
+    known = {each.name: label_of(each) for each in entries() if each.parts}
     return own | known
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from ...model import InputError
-from ...policies import find, policies
+from ...policies import BATCH, CHAIN, PEER, PULL, PUSH, find, policies
 from ..api.systems import describe_policy
 from ..pasted_policy import line_of
 
@@ -19,14 +19,13 @@ class PolicyForm:
             each.name: describe_policy(each) for each in policies().values() if each.is_shipped
         }
         self.fields: dict[tuple[str, str], Any] = {}
-        self.chosen = ui.select(
-            {name: f"{name} – {each['about']}" for name, each in self.known.items()},
-            label="Policies" if several else "Policy",
-            multiple=several,
-            value=first if several else first[0],
-            with_input=True,
-            on_change=self._lay_out,
-        ).classes("w-full max-w-3xl")
+        self.chosen = PolicyPicker(
+            self.known,
+            "Policies" if several else "Policy",
+            first if several else first[0],
+            self._lay_out,
+        )
+        self.chosen.classes("w-full max-w-3xl")
         if several:
             self.chosen.props("use-chips")
         self.place = ui.column().classes("gap-1")
@@ -93,6 +92,91 @@ class PolicyForm:
 
         made = ui.input(key, value=default, on_change=changed).without_auto_validation()
         return made.classes("w-40").props(f'dense debounce=250 aria-label="{key} of {policy}"')
+
+
+HEAD = "kind "
+"""Starts the keys of the heads of groups."""
+OPTION = """
+<q-item v-bind="props.itemProps">
+  <q-item-section>
+    <q-item-label :class="props.opt.head ? 'text-weight-bold' : ''">
+      {{ props.opt.label }}
+    </q-item-label>
+    <q-item-label caption v-if="props.opt.reason">{{ props.opt.reason }}</q-item-label>
+  </q-item-section>
+</q-item>
+"""
+
+
+class PolicyPicker(ui.select):
+    """Policies grouped by kind; Enter takes a sole match; those that do not fit are grey."""
+
+    def __init__(
+        self, known: dict[str, dict[str, Any]], label: str, value: Any, on_change: Any
+    ) -> None:
+        self.known = known
+        self.misfits: dict[str, str] = {}
+        """Policies that cannot run the chosen system, and why."""
+        self.typed = ""
+        several = isinstance(value, list)
+        super().__init__(
+            _grouped(known),
+            label=label,
+            multiple=several,
+            value=value,
+            with_input=True,
+            on_change=on_change,
+        )
+        self.add_slot("option", OPTION)
+        self.on("input-value", lambda event: self._note(str(event.args or "")))
+        self.on("keydown.enter", self._take_sole)
+
+    def grey_out(self, misfits: dict[str, str]) -> None:
+        """Show which policies do not fit, and why."""
+        if misfits != self.misfits:
+            self.misfits = misfits
+            self.update()
+
+    def _update_options(self) -> None:
+        super()._update_options()
+        for each, key in zip(self._props["options"], self._values, strict=True):
+            each["head"] = key not in self.known
+            each["reason"] = self.misfits.get(key, "")
+            each["disable"] = each["head"] or bool(each["reason"])
+
+    def _note(self, text: str) -> None:
+        self.typed = text.strip().casefold()
+
+    def _take_sole(self) -> None:
+        """Choose the policy of that name, or the only one that matches what was typed."""
+        fit = [name for name in self.known if name not in self.misfits]
+        found = [name for name in fit if name.casefold() == self.typed]
+        lines = {name: _line(name, self.known[name]).casefold() for name in fit}
+        found = found or [name for name, line in lines.items() if self.typed in line]
+        if not self.typed or len(found) != 1:
+            return
+        (name,) = found
+        if self.multiple:
+            self.value = [*self.value, *([] if name in self.value else [name])]
+            self.run_method("updateInputValue", "")
+        else:
+            self.value = name
+        self.typed = ""
+
+
+def _line(name: str, about: dict[str, Any]) -> str:
+    return f"{name} – {about['about']}"
+
+
+def _grouped(known: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the options: for each kind a head that cannot be chosen, then its policies."""
+    found = {}
+    for kind in (PUSH, PULL, PEER, BATCH, CHAIN):
+        own = [name for name, each in known.items() if each["kind"] == kind.name]
+        if own:
+            found[f"{HEAD}{kind.name}"] = f"{kind.name.capitalize()} policies: {kind.sentence}"
+        found |= {name: _line(name, known[name]) for name in own}
+    return found
 
 
 def _word(value: Any) -> str:

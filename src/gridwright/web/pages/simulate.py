@@ -1,25 +1,23 @@
-"""The page Simulate: policies on one system, with means and intervals so far."""
-
-from typing import Any
+"""The page Simulate: policies on one system, and the results at an address of their own."""
 
 from fastapi import Request
 from nicegui import run as background
 from nicegui import ui
 
 from ...model import InputError
-from ..documents import document_of, plain
+from ..documents import document_of
 from ..drafts import Draft
 from ..fields import fields_of, validated
+from ..findings import Document, list_documents
 from ..guard import may_run_code
 from ..saved import OWN
 from ..services import Services
-from ..simulations import Simulation, Wanted, simulation_of
-from .charts import convergence_chart, draw, make_chart, number_chart
+from ..simulations import Simulation, Wanted, document_at, simulation_of
+from ..summary import misfits, summary_of
 from .frame import (
     Picker,
-    columns_of,
-    figure,
     frame,
+    html_table,
     model_input,
     read_input,
     system_choices,
@@ -27,67 +25,103 @@ from .frame import (
     tell,
 )
 from .policy_form import CodeField, PolicyForm
+from .results import Results
 
 FIELDS = fields_of(Wanted)
 NUMBERS = ("horizon", "replications", "seed")
-MEASURES = ("number in system", "response time", "long-run load")
 USE = "Every function with @push or @pull is simulated together with the policies above."
-COLUMNS = ("policy", "replications", *MEASURES, "stability")
+NOTHING = "No simulation yet: choose a system and policies, then press Start."
 
 
-async def simulate_page(services: Services, request: Request) -> None:
-    """Show the page with the latest simulation; only trusted users may run code.
+async def simulate_page(services: Services, request: Request, address: str = "") -> None:
+    """Show the form and the results at an address, or the latest; only trusted users run code.
 
-    A reload keeps the form.
+    A reload keeps the form and the results.
     """
     client = ui.context.client
     await client.connected()
     if client.is_deleted:  # the browser never opened the page
         return
+    draft = Draft(client.tab_id or "")
+    found = document_at(services.queue, address) if address else _latest(services, draft)
+    if found is not None and address and (draft.get("simulate") or {}).get("shown") != address:
+        draft["simulate"] = _form_of(found)
     with frame("Simulate"):
-        Simulator(services, Draft(client.tab_id or ""), trusted=may_run_code(request))
+        if address and found is None:
+            ui.label(f"There is no simulation {address[:40]}; it was never kept, or is too old.")
+            ui.link("All results", "/simulate")
+            return
+        Simulator(services, draft, found, trusted=may_run_code(request))
+
+
+def _latest(services: Services, draft: Draft) -> Document | None:
+    """Return the results that the tab showed last, or the latest ones of this server."""
+    shown = (draft.get("simulate") or {}).get("shown")
+    found = document_at(services.queue, str(shown)) if shown else None
+    latest = services.queue.all(Simulation)
+    return found or (latest[0].findings() if latest else None)
+
+
+def _facts(name: str) -> tuple[str, dict[str, str]]:
+    """Return a system in a few words, and the policies that do not fit; solve its allocation."""
+    try:
+        system = system_named(name)
+    except InputError as error:
+        return str(error), {}
+    return summary_of(system), misfits(system)
+
+
+def _form_of(found: Document) -> Document:
+    """Return the form that leads to results."""
+    form: Document = {**found["wanted"], "shown": found["address"]}
+    if not isinstance(form["system"], str):
+        form["system"] = f"{OWN}{found['system']}"
+    return form
 
 
 class Simulator:
     """The form and the results."""
 
-    def __init__(self, services: Services, draft: Draft, *, trusted: bool) -> None:
+    def __init__(
+        self, services: Services, draft: Draft, found: Document | None, *, trusted: bool
+    ) -> None:
         self.services, self.draft, self.trusted = services, draft, trusted
-        latest = services.queue.all(Simulation)
-        self.shown: Simulation | None = latest[0] if latest else None
+        self.found, self.busy = found, False
+        self.seen: tuple[object, ...] = ()
+        shown = None if found is None else found["address"]
+        known = services.queue.all(Simulation)
+        self.running = next((each for each in known if each.address == shown), None)
+        """The simulation whose results are shown, unless an earlier server ran it."""
         with ui.card().classes("w-full"):
             self._form()
         with ui.card().classes("w-full"):
-            self.state = ui.label().classes("gw-steady").props("role=status")
-            self.bar = ui.linear_progress(0, show_value=False).props("aria-label=Progress")
-            columns = columns_of(COLUMNS, align="right")
-            columns[0]["align"] = "left"
-            self.table = ui.table(columns=columns, rows=[], row_key="policy").classes("w-full")
-            self.table.props('flat dense no-data-label="Choose policies and press Start."')
-            with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
-                self.chart = make_chart(convergence_chart({})).classes("h-72")
-                self.numbers = make_chart(number_chart({})).classes("h-72")
-            self.words = ui.column().classes("gap-0")
-        self.show()
+            self.results = Results()
+            self.results.state.text = NOTHING
+        with ui.expansion("Earlier results").props("dense").classes("w-full") as earlier:
+            place = ui.column().classes("w-full")
+        earlier.on_value_change(lambda event: _list_earlier(place) if event.value else None)
+        if found is not None:
+            self.results.show(found)
+            if found["error"]:
+                self.code.show_error(found["error"])
         ui.timer(0.5, self.show)
 
     def _form(self) -> None:
         self.system = Picker(system_choices(), "System", "2.B")
         self.system.classes("w-full max-w-3xl")
+        self.about = ui.label().classes("gw-steady text-sm")
         self.policies = PolicyForm(["mct", "lpas"])
         kept = self.draft.get("simulate") or {}
-        code = kept.get("code", "" if self.shown is None else self.shown.wanted.code)
-        self.code = CodeField(code, self.trusted, USE)
+        self.code = CodeField(str(kept.get("code") or ""), self.trusted, USE)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in NUMBERS}
-        self._restore()
+        self._restore(kept)
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
             ui.button("Stop", on_click=self.stop).props("outline")
 
-    def _restore(self) -> None:
-        """Fill the form as it was before a reload, and remember it from now on."""
-        kept = self.draft.get("simulate") or {}
+    def _restore(self, kept: Document) -> None:
+        """Fill the form, and remember it from now on."""
         if kept.get("system") in self.system.options:
             self.system.value = kept["system"]
         if "policies" in kept:
@@ -95,18 +129,30 @@ class Simulator:
         for key, made in self.inputs.items():
             if key in kept:
                 made.value = kept[key]
+        self.system.on_value_change(self._describe)
+        ui.timer(0.01, self._describe, once=True)
         ui.timer(0.5, self._remember)
+
+    async def _describe(self) -> None:
+        """Show what the chosen system is like, and which policies cannot run it."""
+        name = self.system.value
+        found = await background.io_bound(_facts, str(name)) if name else None
+        if self.system.value == name and not self.about.is_deleted:
+            words, unfit = found or ("", {})
+            self.about.text = words
+            self.policies.chosen.grey_out(unfit)
 
     def _remember(self) -> None:
         self.draft["simulate"] = {
             "system": self.system.value,
             "policies": self.policies.names(),
             "code": self.code.text,
+            "shown": None if self.found is None else self.found["address"],
             **{key: made.value for key, made in self.inputs.items()},
         }
 
     async def start(self) -> None:
-        """Start a simulation."""
+        """Start a simulation, and go to its address."""
         self.code.show_error("")
         try:
             name = self.system.chosen()
@@ -119,79 +165,55 @@ class Simulator:
             }
             made = await background.io_bound(simulation_of, validated(Wanted, given))
             if made is not None:  # else the server is shutting down
-                self.shown = self.services.queue.start(made)
-                self.words.clear()
-                self.show()
+                self.running = self.services.queue.start(made)
+                self.found, self.seen = self.running.findings(), ()
+                self.results.show(self.found)
+                self._remember()
+                ui.navigate.history.replace(f"/simulate/{made.address}")
         except InputError as error:
             if not self.code.show_error(str(error)):
                 tell(error)
 
     def stop(self) -> None:
         """Stop the simulation."""
-        if self.shown is None or self.shown.is_over:
+        if self.running is None or self.running.is_over:
             tell("no simulation is running", "info")
         else:
-            self.services.queue.stop(self.shown)
+            self.services.queue.stop(self.running)
 
-    def show(self) -> None:
-        """Show the results so far."""
-        found = self.shown
-        if found is None:
-            self.state.text = "No simulation yet: choose a system and policies, then press Start."
+    async def show(self) -> None:
+        """Show the results so far, if there are more of them."""
+        task = self.running
+        if task is None or self.busy:
             return
-        progress = plain(found.progress())
-        system = found.system.name or "the system"
-        self.state.text = f"{system}, {found.horizon:g} time units, {progress['state']}" + (
-            f": {found.error}" if found.error else ""
-        )
-        self.bar.value = round(progress["share"], 3)
-        rows = [_row(each) for each in progress["policies"]]
-        if self.table.rows != rows:
-            self.table.rows = rows
-            settled = {each["policy"] for each in progress["policies"] if _has_means(each)}
-            history = {k: v for k, v in plain(found.convergence()).items() if k in settled}
-            draw(self.chart, convergence_chart(history))
-            draw(self.numbers, number_chart(plain(found.numbers())))
-        if found.is_over and not self.words.default_slot.children:
-            self._conclude(found)
-
-    def _conclude(self, found: Simulation) -> None:
-        self.code.show_error(found.error)
-        with self.words:
-            if found.comparison is None:
-                tasks = sum(result.tasks for result in found.results.values())
-                ui.label(f"{found.state} after {tasks:,} tasks")
-                return
-            for each in found.comparison.ranked_differences:
-                ui.label(each.sentence)
-            for line in found.comparison.conclusions:
-                ui.label(line).classes("font-bold")
+        seen = (task.state, *(len(each.replications) for each in list(task.results.values())))
+        self.results.bar.value = round(task.share, 3)
+        if seen == self.seen:
+            return
+        self.busy = True
+        try:
+            found = await background.io_bound(task.findings)  # it adds up all responses
+        finally:
+            self.busy = False
+        if found is not None and task is self.running:
+            self.found, self.seen = found, seen
+            self.results.show(found)
+            if found["error"]:
+                self.code.show_error(found["error"])
 
 
-def _row(line: dict[str, Any]) -> dict[str, str]:
-    load = line.get("long_run_load")
-    return {
-        "policy": line["policy"],
-        "replications": str(line["replications"]),
-        "number in system": _interval(line, "mean_number"),
-        "response time": _interval(line, "mean_response"),
-        "long-run load": "" if load is None else f"{100 * load:.1f} %",
-        "stability": line.get("verdict", ""),
-    }
-
-
-def _has_means(line: dict[str, Any]) -> bool:
-    """Tell whether a policy has means: those of an unstable one are only as long as the run."""
-    return line.get("stable") is not False
-
-
-def _interval(line: dict[str, Any], measure: str) -> str:
-    """Write a mean and its interval; nothing if the policy is unstable, as it would mislead."""
-    found = line.get(measure)
-    if found is None:
-        return ""
-    if not _has_means(line):
-        return "grows"
-    if found["low"] is None:
-        return figure(found["mean"])
-    return f"{figure(found['mean'])} ({figure(found['low'])}, {figure(found['high'])})"
+def _list_earlier(place: ui.column) -> None:
+    place.clear()
+    with place:
+        rows = [
+            (
+                (each["made"].replace("T", " ").partition("+")[0], f"/simulate/{each['address']}"),
+                each["system"],
+                ", ".join(each["policies"]),
+                each["length"],
+                " ".join(each["conclusions"]) or each["state"],
+            )
+            for each in list_documents()
+        ]
+        heads = ("made (UTC)", "system", "policies", "length", "found")
+        html_table("", heads, rows) if rows else ui.label("None yet.")

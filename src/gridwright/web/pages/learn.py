@@ -1,0 +1,263 @@
+"""Learn: eight guided stops, each a system in motion beside its text and a question."""
+
+from collections.abc import Awaitable, Callable
+
+from nicegui import events, ui
+
+from ...allocation import Allocation, allocate, long_run_of
+from ...experiments.variation import varied
+from ...model import InputError, System
+from ..film import film
+from ..polygon import polygon, words
+from ..queue import solved
+from ..reading import reading
+from ..services import Services
+from ..stops import Stop, stops
+from .allocation import heat_map
+from .flow import Flow
+from .frame import frame, heading, tell
+
+STYLE = """
+.gw-stops a { color: inherit; }
+.gw-flow-controls { display: flex; flex-wrap: wrap; gap: .4rem 1rem; align-items: center; }
+.gw-flow-controls button {
+  padding: .3rem .9rem; border: 1px solid currentColor; border-radius: .3rem; font-weight: 600; }
+.gw-flow-controls input { vertical-align: middle; accent-color: #1f5f8b; }
+.gw-flow-controls span { display: inline-block; font-variant-numeric: tabular-nums; }
+.gw-flow-legend {
+  display: flex; flex-wrap: wrap; gap: .2rem 1rem; list-style: none; margin: .5rem 0; padding: 0; }
+.gw-flow-legend canvas { display: inline-block; vertical-align: middle; }
+.gw-flow-films {
+  display: grid; gap: 1rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
+.gw-flow figure { margin: 0; min-width: 0; }
+.gw-flow figcaption { font-weight: 600; }
+.gw-flow canvas[role=img] { width: 100%; display: block; }
+.gw-polygon { width: 100%; height: auto; font-size: 11px; }
+.gw-polygon text { fill: currentColor; }
+.gw-flow-words { min-height: 4.5rem; font-variant-numeric: tabular-nums; }
+"""
+LEAST_LOAD, MOST_LOAD = 0.1, 1.2
+STEPS = 40
+"""Steps of a slider for a rate."""
+
+
+def learn_page(services: Services, number: str = "1") -> None:
+    """Draw the page of one stop; an unknown number is the first."""
+    known = stops()
+    place = int(number) - 1 if number in map(str, range(1, len(known) + 1)) else 0
+    ui.add_css(STYLE)
+    with frame("Learn"):
+        _navigation(place)
+        _Lesson(known[place], place)
+        if place + 1 < len(known):
+            with ui.element("div").classes("gw-stops font-bold"):
+                ui.link(f"Next stop: {known[place + 1].title}", f"/learn/{place + 2}")
+
+
+def reading_page(services: Services, name: str) -> None:
+    """Draw a page of docs/learn, with links to the stops that are about it."""
+    with frame("Learn"):
+        text = reading(name)
+        if text is None:
+            ui.label("There is no such page.")
+            ui.link("The first stop", "/learn")
+            return
+        for k, stop in enumerate(stops()):
+            if stop.read == name:
+                ui.link(f"See it move: stop {k + 1}, {stop.title}", f"/learn/{k + 1}")
+        ui.markdown(text).classes("w-full max-w-4xl")
+
+
+def _navigation(place: int) -> None:
+    with (
+        ui.element("nav")
+        .classes("gw-stops flex flex-wrap gap-4 items-center")
+        .props('aria-label="Stops"')
+    ):
+        for k, stop in enumerate(stops()):
+            link = ui.link(f"{k + 1}. {stop.title}", f"/learn/{k + 1}")
+            if k == place:
+                link.props("aria-current=page").classes("font-bold")
+
+
+class _Range:
+    """A slider of the browser's own, which the keyboard moves and screen readers know."""
+
+    def __init__(
+        self,
+        label: str,
+        least: float,
+        most: float,
+        step: float,
+        changed: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self.element = ui.element("input").classes("w-40").style("accent-color: #1f5f8b")
+        more = {"type": "range", "min": least, "max": most, "step": step, "aria-label": label}
+        self.element.props.update(more)
+
+        async def hear(event: events.GenericEventArguments) -> None:
+            self.element.props["value"] = float(event.args)
+            await changed(float(event.args))
+
+        self.element.on("change", hear, js_handler="(e) => emit(e.target.value)")
+
+    def show(self, value: float) -> None:
+        """Move the slider."""
+        self.element.props["value"] = value
+        self.element.update()
+
+
+class _Lesson:
+    """One stop: its text and question, sliders, and the films of its policies."""
+
+    def __init__(self, stop: Stop, place: int) -> None:
+        self.stop, self.system, self.seed = stop, stop.system, 1
+        self.wanted = 0
+        """How often films were asked for: only the last ones are shown."""
+        heading(f"{place + 1}. {stop.title}").classes("text-xl")
+        with ui.element("div").classes("grid gap-4 w-full lg:grid-cols-[1fr_2fr]"):
+            with ui.column().classes("min-w-0"):
+                ui.markdown(stop.text)
+                self._question()
+            with ui.column().classes("min-w-0 w-full"):
+                self.state = ui.label("The simulation starts.").props("role=status")
+                self.flow = Flow()
+                self._sliders()
+                self._plan()
+        ui.timer(0.05, self.show, once=True)
+
+    def _plan(self) -> None:
+        with ui.element("div").classes("grid gap-4 w-full md:grid-cols-2"):
+            if len(self.system.classes) == 2:
+                with ui.column().classes("min-w-0"):
+                    heading("What the machines can serve", 3).classes("text-lg")
+                    self.polygon = ui.html("", sanitize=False).classes("w-full max-w-md")
+                    self.polygon_words = ui.label()
+            with ui.column().classes("min-w-0"):
+                heading("The plan and its prices", 3).classes("text-lg")
+                self.plan = ui.html("", sanitize=False).classes("gw-scroll")
+                self.prices = ui.label()
+
+    def _question(self) -> None:
+        heading("Question", 3).classes("text-lg")
+        ui.markdown(self.stop.question)
+        self.chosen = ui.radio(dict(enumerate(self.stop.choices)), on_change=self._judge)
+        self.chosen.props('aria-label="Answers"')
+        self.verdict = ui.label().classes("font-bold").props("role=status")
+        self.answer = ui.markdown("")
+        with ui.element("div").classes("gw-stops"):
+            ui.link("Read more about this idea", f"/learn/read/{self.stop.read}")
+
+    def _judge(self) -> None:
+        is_right = self.chosen.value == self.stop.right
+        self.verdict.text = (
+            "Right." if is_right else "Not this one. Watch the picture, then try again."
+        )
+        self.answer.content = self.stop.answer if is_right else ""
+
+    def _sliders(self) -> None:
+        with ui.row().classes("items-center w-full"):
+            self.load_words = ui.label()
+            self.load = _Range("Load", LEAST_LOAD, MOST_LOAD, 0.01, self._set_load)
+            self.words = ui.label().classes("w-full")
+            ui.button("New arrivals", on_click=self._draw_again).props("flat")
+            ui.button("As in the text", on_click=self._reset).props("flat")
+        self.rates: dict[tuple[int, int], tuple[_Range, ui.label]] = {}
+        with (
+            ui.expansion("Rates: tasks that a machine finishes per time unit").classes("w-full"),
+            ui.element("div").classes("grid gap-x-6 w-full sm:grid-cols-2"),
+        ):
+            for i, name in enumerate(self.system.classes):
+                for j, machine in enumerate(self.system.machines):
+                    self._rate_slider(i, j, f"class {name} on machine {machine}")
+
+    def _rate_slider(self, i: int, j: int, label: str) -> None:
+        most = 2 * self.stop.rates[i][j] or max(self.stop.rates[i])
+
+        async def changed(value: float) -> None:
+            rates = self.system.rates.copy()
+            rates[i, j] = value
+            await self._change(lambda: self.system.replace(rates=rates.tolist()))
+
+        with ui.row().classes("items-center no-wrap"):
+            ui.label(label).classes("w-40 shrink-0")
+            made = _Range(f"Rate of {label}", 0, most, most / STEPS, changed)
+            self.rates[i, j] = made, ui.label()
+
+    async def _set_load(self, value: float) -> None:
+        await self._change(lambda: varied(self.system, "load", value))
+
+    async def _change(self, make: Callable[[], System]) -> None:
+        """Show a changed system; keep the shown one if the change is impossible."""
+        try:
+            self.system = make()
+        except InputError as error:
+            tell(error)
+            self._show_sliders()
+        else:
+            await self.show()
+
+    async def _draw_again(self) -> None:
+        self.seed += 1
+        await self.show()
+
+    async def _reset(self) -> None:
+        self.system, self.seed = self.stop.system, 1
+        await self.show()
+
+    async def show(self) -> None:
+        """Simulate the system under each policy, and show the films."""
+        self.wanted += 1
+        asked, system, seed, end = self.wanted, self.system, self.seed, self.stop.end
+        self._show_sliders()
+        self.state.text = "Simulating …"
+        try:
+            films = await solved(
+                lambda: [film(system, policy, end, seed) for policy in self.stop.policies]
+            )
+        except InputError as error:
+            self.state.text = str(error)
+            return
+        if asked == self.wanted:
+            self.flow.show(system, films, end)
+            self.state.text = f"{len(films[0]['tasks'])} tasks, the same for each policy."
+
+    def _show_sliders(self) -> None:
+        found = allocate(self.system)
+        load = long_run_of(self.system).load or found.load  # failures included
+        self.load.show(min(max(round(load, 2), LEAST_LOAD), MOST_LOAD))
+        arrivals = ", ".join(f"{each:.3g}" for each in self.system.arrival_rates)
+        self.load_words.text = f"Load {100 * load:.0f} % (arrivals {arrivals})"
+        self.words.text = found.verdict.words
+        for pair, (slider, value) in self.rates.items():
+            slider.show(float(self.system.rates[pair]))
+            value.text = f"{self.system.rates[pair]:.4g}"
+        if len(self.system.classes) == 2:
+            self.polygon.content = polygon(found)
+            self.polygon_words.text = words(found)
+        self.plan.content = heat_map(found)
+        self.prices.text = _prices(found)
+
+
+def _prices(found: Allocation) -> str:
+    """Say what tasks and machines are worth, and which pair wastes most time."""
+    system = found.system
+    classes = ", ".join(
+        f"class {name} {price:.3f}"
+        for name, price in zip(system.classes, found.class_prices, strict=True)
+    )
+    machines = ", ".join(
+        f"machine {name} {price:.3f}"
+        for name, price in zip(system.machines, found.machine_prices, strict=True)
+    )
+    least, pair = min(
+        (float(found.efficiencies[i, j]), f"class {name} on machine {machine}")
+        for i, name in enumerate(system.classes)
+        for j, machine in enumerate(system.machines)
+        if system.rates[i, j] > 0
+    )
+    return (
+        f"Prices of a task: {classes}. Worth of a time unit: {machines}. "
+        f"The least efficient pair is {pair}: {least:.2f}."
+    )

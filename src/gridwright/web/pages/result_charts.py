@@ -1,0 +1,194 @@
+"""Charts of what a simulation has found, and the sentences beside them.
+
+An unstable policy has no mean: its row in the chart of means says so, and it is drawn only over
+time, where it grows.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..findings import Document
+from .charts import COLOURS, line_chart, line_series
+from .frame import figure
+
+FAR = 20.0
+"""Values that differ by more than this factor get a logarithmic axis."""
+LEAST_SHARE, MOST_SHARE = 1e-5, 0.995
+"""The part of the tail that is drawn: the first tasks would make the axis of times too long."""
+Line = dict[str, Any]
+Options = dict[str, Any]
+
+
+def means_chart(found: Document) -> Options:
+    """Draw the mean of each policy with its interval, a row a policy."""
+    lines, metric = _lines(found), found.get("metric") or {}
+    names = [each["policy"] for each in lines]
+    shown = [each for each in lines if each["has_mean"] and each["value"]["mean"] is not None]
+    log = needs_log([each["value"]["mean"] for each in shown])
+    start = min((_ends(each)[0] for each in shown), default=0.0)
+    series = []
+    for k, each in enumerate(lines):
+        colour = COLOURS[k % len(COLOURS)]
+        if each in shown:
+            low, high = _ends(each)
+            low = max(low, each["value"]["mean"] / FAR) if log else low
+            ends = [[low, each["policy"]], [high, each["policy"]]]
+            series.append(
+                {
+                    "type": "line",
+                    "data": [
+                        {"value": ends[0], "symbol": "rect", "symbolSize": [2, 14]},
+                        {"value": [each["value"]["mean"], each["policy"]], "symbolSize": 11},
+                        {"value": ends[1], "symbol": "rect", "symbolSize": [2, 14]},
+                    ],
+                    "symbol": "circle",
+                    "color": colour,
+                    "lineStyle": {"width": 3},
+                }
+            )
+        else:
+            words = each["verdict"].partition(":")[0]
+            mark = {"show": True, "position": "right", "formatter": words, "fontStyle": "italic"}
+            place = {"value": [start, each["policy"]], "symbolSize": 1, "label": mark}
+            series.append({"type": "scatter", "data": [place], "color": colour})
+    axis = {"type": "log" if log else "value", "scale": True, "name": _titled(metric)}
+    return {
+        "animation": False,
+        "grid": {"left": 10, "right": 30, "top": 15, "bottom": 35, "containLabel": True},
+        "xAxis": {**axis, "nameLocation": "middle", "nameGap": 25},
+        "yAxis": {"type": "category", "data": names, "inverse": True},
+        "series": series,
+    }
+
+
+def class_chart(found: Document) -> Options:
+    """Draw a bar for each class and policy that has means."""
+    lines, metric = _lines(found), found.get("metric") or {}
+    names = [each["name"] for each in lines[0]["classes"]] if lines else []
+    series = [
+        {
+            "name": each["policy"],
+            "type": "bar",
+            "color": COLOURS[k % len(COLOURS)],
+            "data": [one["mean"] for one in each["classes"]],
+        }
+        for k, each in enumerate(lines)
+        if each["has_mean"]
+    ]
+    log = needs_log(value for each in series for value in each["data"])
+    made = line_chart(series, "class", metric.get("by_class", ""))
+    made["xAxis"] |= {"type": "category", "data": names}
+    made["yAxis"] |= {"type": "log" if log else "value"}
+    return made
+
+
+def tail_chart(found: Document) -> Options:
+    """Draw the share of tasks that take longer than a time, both logarithmic."""
+    series = []
+    for k, each in enumerate(_lines(found)):
+        if each["has_mean"]:
+            points = [point for point in each["tail"] if LEAST_SHARE <= point[1] <= MOST_SHARE]
+            series.append(line_series(each["policy"], k, points) | {"step": "end"})
+    made = line_chart(series, "response time", "share of tasks that take longer")
+    made["yAxis"] |= {"type": "log", "max": 1, "nameLocation": "end"}
+    made["yAxis"]["nameTextStyle"] = {"align": "left"}
+    made["xAxis"] |= {"type": "log"}
+    return made
+
+
+def growth_chart(found: Document) -> Options:
+    """Draw the number in system over time; dashed for unstable policies."""
+    series = []
+    for k, each in enumerate(_lines(found)):
+        unstable = each["stable"] is False
+        name = f"{each['policy']} (unstable)" if unstable else each["policy"]
+        style = {"lineStyle": {"type": "dashed", "width": 3}} if unstable else {}
+        series.append(line_series(name, k, each["numbers"]) | style)
+    return line_chart(series, "time units", "number in system")
+
+
+def means_words(found: Document) -> str:
+    """Say which policy has the best mean, and which ones have none."""
+    lines, metric = _lines(found), found.get("metric") or {}
+    shown = [each for each in lines if each["has_mean"] and each["value"]["mean"] is not None]
+    words = []
+    if shown:
+        best = (max if metric["more_is_better"] else min)(shown, key=lambda e: e["value"]["mean"])
+        which = "Highest" if metric["more_is_better"] else "Lowest"
+        unit = f" {metric['unit']}" if metric["unit"] else ""
+        words.append(f"{which}: {best['policy']}, {interval(best['value'])}{unit}.")
+        words.append("Dots are means, lines 95 % intervals.")
+    words += [f"{each['policy']} has no mean: {each['verdict']}." for each in _without(lines)]
+    return " ".join(words)
+
+
+def class_words(found: Document) -> str:
+    """Say for each policy which class has the highest bar."""
+    words = []
+    for each in _lines(found):
+        known = [one for one in each["classes"] if one["mean"] is not None]
+        if each["has_mean"] and known:
+            most = max(known, key=lambda one: one["mean"])
+            words.append(f"{each['policy']}: highest for class {most['name']}, {interval(most)}.")
+    return " ".join([*words, *_left_out(found)])
+
+
+def tail_words(found: Document) -> str:
+    """Say within which times most tasks respond."""
+    if not found.get("tails", True):
+        return "Not measured: so many replications of so many classes would take too much memory."
+    words = [
+        f"{each['policy']}: 95 % of tasks respond within {figure(each['figures']['p95']['mean'])}, "
+        f"99.9 % within {figure(each['figures']['p99.9']['mean'])} time units."
+        for each in _lines(found)
+        if each["has_mean"] and "p95" in each["figures"]
+    ]
+    return " ".join([*words, *_left_out(found)])
+
+
+def growth_words(found: Document) -> str:
+    """Say which policies settle and which ones grow."""
+    return " ".join(f"{each['policy']}: {each['verdict']}." for each in _lines(found))
+
+
+def interval(value: dict[str, Any]) -> str:
+    """Write a mean and its interval."""
+    if value["low"] is None:
+        return figure(value["mean"])
+    return f"{figure(value['mean'])} ({figure(value['low'])}, {figure(value['high'])})"
+
+
+def needs_log(values: Iterable[float | None]) -> bool:
+    """Tell whether positive values differ so much that a linear axis would hide the small ones.
+
+    >>> needs_log([1.0, 2.0, None]), needs_log([1.0, 50.0]), needs_log([0.0, 50.0])
+    (False, True, False)
+    """
+    known = [value for value in values if value is not None]
+    return bool(known) and min(known) > 0 and max(known) > FAR * min(known)
+
+
+def _lines(found: Document) -> list[Line]:
+    """Return the policies that have been simulated at least once."""
+    return [each for each in found["policies"] if "numbers" in each]
+
+
+def _without(lines: list[Line]) -> list[Line]:
+    return [each for each in lines if not each["has_mean"]]
+
+
+def _left_out(found: Document) -> list[str]:
+    names = [each["policy"] for each in _without(_lines(found))]
+    return [f"Not drawn, since unstable: {', '.join(names)}."] if names else []
+
+
+def _ends(line: Line) -> tuple[float, float]:
+    """Return the ends of an interval; the mean if there is none."""
+    value = line["value"]
+    mean = value["mean"]
+    return (mean, mean) if value["low"] is None else (value["low"], value["high"])
+
+
+def _titled(metric: dict[str, Any]) -> str:
+    unit = metric.get("unit")
+    return f"{metric.get('words', '')}, {unit}" if unit else str(metric.get("words", ""))

@@ -1,0 +1,165 @@
+"""Learn: films of a simulation, the polygon of the LP, and the stops in a browser."""
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from gridwright import allocate
+from gridwright.policies import find
+from gridwright.simulation import replicate
+from gridwright.web.film import GONE, film
+from gridwright.web.polygon import frontier
+from gridwright.web.reading import docs_folder
+from gridwright.web.stops import Stop, stops
+
+STOPS = stops()
+
+
+def test_a_film_is_the_simulation() -> None:
+    stop = STOPS[0]
+    films = [film(stop.system, policy, 10.0, 3) for policy in ("mct", "gcmu")]
+    first, second = ([task[:2] for task in each["tasks"]] for each in films)
+    assert first == second, "the same arrivals"
+    for each in films:
+        run = replicate(
+            stop.system,
+            find(each["policy"]),
+            horizon=10.0,
+            seed=np.random.SeedSequence(3),
+            interpreted=True,
+        )
+        assert len(each["tasks"]) == run.tasks
+        assert each["number"][-1] == [10.0, run.number[-1]]
+        for machine in range(2):
+            spans = sorted(_services(each["tasks"], 2 * machine + 1))
+            assert len(spans) > 10
+            assert all(end <= start for (_, end), (start, _) in pairwise(spans)), "one at a time"
+
+
+def _services(tasks: list[list[float]], place: int) -> list[tuple[float, float]]:
+    found = []
+    for task in tasks:
+        for k in range(2, len(task) - 1, 2):
+            if task[k] == place:
+                found.append((task[k - 1], task[k + 1]))
+    return found
+
+
+def test_a_failed_machine_gives_its_tasks_back() -> None:
+    failing = STOPS[0].system.replace(failures={"mean_uptime": 3, "mean_repair": 2})
+    made = film(failing, "mct", 20.0, 1)
+    assert made["down"]
+    for machine, start, end in made["down"]:
+        spans = _services(made["tasks"], 2 * int(machine) + 1)
+        assert [span for span in spans if span[0] < end and span[1] > start] == []
+    assert all(task[-1] == GONE or GONE not in task[2::2] for task in made["tasks"])
+
+
+@pytest.mark.parametrize("mix", [(1.0, 0.0), (3.0, 1.0), (1.0, 1.0), (1.0, 9.0)])
+def test_the_polygon_ends_where_the_capacity_does(mix: tuple[float, float]) -> None:
+    rates = np.array([[8.0, 3.0, 2.0], [4.0, 10.0, 0.0]])
+    system = STOPS[0].system.replace(arrivals=[each + 1e-9 for each in mix], rates=rates.tolist())
+    far = allocate(system).capacity * np.array(system.arrival_rates)
+    corners = np.array(frontier(rates))
+    (x, y), steps = corners[:-1].T, np.diff(corners, axis=0)
+    aside = steps[:, 0] * (far[1] - y) - steps[:, 1] * (far[0] - x)  # 0 on an edge, else inside
+    assert aside.min() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: str(stop.title))
+def test_a_stop_is_whole(stop: Stop) -> None:
+    assert 0 <= stop.right < len(stop.choices) == len(set(stop.choices))
+    assert all(find(policy).kind.is_central for policy in stop.policies)
+    assert len(stop.policies) == 2
+    assert allocate(stop.system).load > 0
+    assert all(each.strip() for each in (stop.text, stop.question, stop.answer))
+    number = STOPS.index(stop) + 1
+    page = (docs_folder() / "learn" / f"{stop.read}.md").read_text("utf-8")
+    assert f"/learn/{number})" in page, "the docs lead back to the stop"
+
+
+def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/")
+    page.get_by_role("link", name="Learn", exact=True).click()
+    for number, stop in enumerate(STOPS, 1):
+        expect(page.get_by_role("heading", name=f"{number}. {stop.title}")).to_be_visible()
+        expect(page.get_by_text("the same for each policy")).to_be_visible()
+        for policy in stop.policies:
+            expect(page.get_by_text(re.compile(rf"^{policy} \((push|pull)\)"))).to_be_visible()
+        if number == 1:
+            _play(page)
+            _slide(page)
+        wrong = stop.choices[stop.right - 1]
+        page.get_by_role("radio", name=wrong, exact=True).click()
+        expect(page.get_by_text("Not this one.")).to_be_visible()
+        page.get_by_role("radio", name=stop.choices[stop.right], exact=True).click()
+        expect(page.get_by_text("Right.", exact=True)).to_be_visible()
+        if number < len(STOPS):
+            page.get_by_role("link", name="Next stop").click()
+
+
+def test_a_stop_leads_to_the_docs_and_back(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/learn/3")
+    page.get_by_role("link", name="Read more about this idea").click()
+    expect(page.get_by_role("heading", name=re.compile("^What the zeros in"))).to_be_visible()
+    picture = page.get_by_role("img", name="What the machines do with their time")
+    expect(picture).to_have_js_property("complete", True)
+    assert picture.evaluate("(image) => image.naturalWidth") > 0
+    page.get_by_role("link", name="See it move: stop 7").click()
+    expect(page.get_by_role("heading", name=f"7. {STOPS[6].title}")).to_be_visible()
+    page.goto(f"{server.url}/learn/read/none")
+    expect(page.get_by_text("There is no such page.")).to_be_visible()
+    page.goto(f"{server.url}/learn/99")
+    expect(page.get_by_role("heading", name=f"1. {STOPS[0].title}")).to_be_visible()
+
+
+def test_there_are_eight_stops() -> None:
+    titles = [stop.title for stop in STOPS]
+    assert len(set(titles)) == len(titles) == 8
+    assert (titles[0], titles[-1]) == (
+        "Why the fastest machine is the wrong one",
+        "What the prices say",
+    )
+
+
+def _play(page: Any) -> None:
+    """Play, pause and scrub, with the keyboard alone."""
+    words = page.locator("[data-words]").first
+    expect(words).to_have_text(re.compile(r"[1-9]\d* finished"))
+    page.get_by_role("button", name="Pause", exact=True).press("Enter")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    time = page.get_by_role("slider", name=re.compile("^Time"))
+    time.press("End")
+    all_tasks = re.search(r"(\d+) tasks, the same", page.locator("body").inner_text())
+    assert all_tasks
+    found = re.search(r"(\d+) tasks in the system, (\d+) finished", words.inner_text())
+    assert found
+    assert sum(map(int, found.groups())) == int(all_tasks[1])
+    time.press("Home")
+    expect(words).to_have_text(re.compile("^0 tasks in the system, 0 finished"))
+    speed = page.get_by_role("slider", name=re.compile("^Speed"))
+    before = speed.get_attribute("aria-valuetext")
+    speed.press("End")
+    expect(speed).not_to_have_attribute("aria-valuetext", before)
+    page.get_by_role("button", name="Play", exact=True).press("Enter")
+    expect(words).to_have_text(re.compile(r"[1-9]\d* finished"))
+
+
+def _slide(page: Any) -> None:
+    """Change the load and a rate with the keyboard; the polygon follows."""
+    picture = page.get_by_role("img", name=re.compile("^The machines can serve"))
+    expect(picture).to_be_visible()
+    before = picture.get_attribute("aria-label")
+    page.get_by_role("slider", name="Load", exact=True).press("ArrowRight")
+    expect(page.get_by_text("Load 87 %")).to_be_visible()
+    expect(picture).not_to_have_attribute("aria-label", before)
+    page.get_by_text("Rates: tasks that a machine").click()
+    page.get_by_role("slider", name="Rate of class 1 on machine 1").press("ArrowRight")
+    expect(page.get_by_text("8.4", exact=True)).to_be_visible()
+    page.get_by_role("button", name="As in the text").click()
+    expect(page.get_by_text("Load 86 %")).to_be_visible()
+    expect(page.get_by_text("8", exact=True)).to_be_visible()
