@@ -5,7 +5,8 @@ usage: python tools/dask_versions.py [--source REPOSITORY] [VERSION ...]
 Each version must pass our tests that use Dask, and Dask's own tests with our placement in every
 scheduler. Packages of Dask do not contain its tests. They come from its git repository, an address
 or a folder: those of the last tag that is not newer than the version. `tools/dask_tests.py` names
-the tests that are left out, and why.
+the tests that are left out, and why. Many of Dask's tests depend on the clock: one that fails is
+run once more, and named if it passes then.
 """
 
 import argparse
@@ -74,7 +75,8 @@ def _dasks_pass(fresh: Fresh, version: str, source: Path) -> bool:
     files = [name for each in DASKS if (package / "tests" / (name := f"test_{each}.py")).exists()]
     quiet = ("-W", "ignore", "--tb", "short", "--show-capture", "no")
     limit = ("-o", "timeout=120", "-o", "timeout_method=signal")
-    return _passes(fresh, package / "tests", *options, *quiet, *limit, *files)
+    again = ("--reruns", "1", "-rR")
+    return _passes(fresh, package / "tests", *options, *quiet, *limit, *again, *files)
 
 
 def _passes(fresh: Fresh, folder: Path, *arguments: str) -> bool:

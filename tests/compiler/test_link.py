@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -166,7 +167,7 @@ def test_old_folders_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for number in range(6):
         (tmp_path / str(number)).mkdir()
         os.utime(tmp_path / str(number), (number, number))
-    cache_module._prune(tmp_path)
+    cache_module._prune(tmp_path, cache_module.KEPT_FOLDERS)
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["3", "4", "5"]
 
 
@@ -267,6 +268,23 @@ def test_programs_share_functions_and_stay_apart(tmp_path: Path) -> None:
     assert found[:2] == [mct, jsq]
     assert found[2] not in (mct, jsq)
     assert found[3] == count  # functions were compiled for the first loop alone
+
+
+@pytest.mark.slow
+def test_damaged_parts_are_compiled_again(tmp_path: Path) -> None:
+    simulate = SIMULATED.format("'mct',")
+    whole = run(tmp_path, tmp_path, simulate)
+    code = tmp_path / "gridwright" / "code"
+    parts = sorted((code / "parts").iterdir())
+    for number, part in enumerate(parts):
+        kept = part.read_bytes()
+        part.write_bytes(kept[: len(kept) // 2] if number % 2 else bytes(len(kept)))
+    for folder in code.iterdir():
+        if folder.name != "parts":
+            shutil.rmtree(folder)
+    assert run(tmp_path, tmp_path, simulate) == whole
+    assert len(parts) > 5
+    assert all(cache_module._checksum(p.read_bytes()[16:]) == p.read_bytes()[:16] for p in parts)
 
 
 @pytest.mark.slow

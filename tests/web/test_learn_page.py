@@ -92,6 +92,7 @@ def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
             expect(page.get_by_text(re.compile(rf"^{policy} \((push|pull)\)"))).to_be_visible()
         if number == 1:
             _play(page)
+            _choose(page)
             _slide(page)
         wrong = stop.choices[stop.right - 1]
         page.get_by_role("radio", name=wrong, exact=True).click()
@@ -149,6 +150,16 @@ def _play(page: Any) -> None:
     expect(words).to_have_text(re.compile(r"[1-9]\d* finished"))
 
 
+def _choose(page: Any) -> None:
+    """Watch another policy; the page fits a phone."""
+    page.get_by_role("combobox", name="Right policy").click()
+    page.get_by_role("option", name="pas", exact=True).click()
+    expect(page.get_by_text("pas (push)", exact=True)).to_be_visible()
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
 def _slide(page: Any) -> None:
     """Change the load and a rate with the keyboard; the polygon follows."""
     picture = page.get_by_role("img", name=re.compile("^The machines can serve"))
@@ -163,3 +174,4 @@ def _slide(page: Any) -> None:
     page.get_by_role("button", name="As in the text").click()
     expect(page.get_by_text("Load 86 %")).to_be_visible()
     expect(page.get_by_text("8", exact=True)).to_be_visible()
+    expect(page.get_by_text("lpas (push)", exact=True)).to_be_visible()

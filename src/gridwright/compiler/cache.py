@@ -1,4 +1,4 @@
-"""Keep machine code on disk, in one folder for each program."""
+"""Keep machine code on disk, in one folder for each program, and the parts that programs share."""
 
 import atexit
 import fcntl
@@ -9,12 +9,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from pickle import PicklingError
 from threading import Lock
 from typing import Any
 
 KEPT_FOLDERS = 256
+KEPT_PARTS = 1024
+PARTS = "parts"
+"""The folder of the parts that several programs use."""
+CHECKED = 16
+"""Bytes of the checksum of a part."""
 SPARE = 4_000_000
 """Bytes that must be free on the disk, which is more than any program takes."""
 _LOCK = Lock()
@@ -25,7 +31,7 @@ def folder_of(name: str) -> Path | None:
     folder = _root() / name
     try:
         if not folder.exists():
-            _prune(folder.parent)
+            _prune(folder.parent, KEPT_FOLDERS)
         folder.mkdir(exist_ok=True)
         os.utime(folder)
         if next(folder.iterdir(), None) is None:
@@ -95,6 +101,35 @@ def _let_saving_fail(made: Any) -> None:
     made._cache.save_overload = save_or_warn
 
 
+def load_part(name: str) -> bytes | None:
+    """Return what was kept of a part of programs; None if there is nothing, or it is damaged."""
+    path = _root() / PARTS / name
+    try:
+        kept = path.read_bytes()
+        os.utime(path)
+    except OSError:
+        return None
+    return kept[CHECKED:] if kept[:CHECKED] == _checksum(kept[CHECKED:]) else None
+
+
+def save_part(name: str, kept: bytes) -> None:
+    """Keep a part that several programs use."""
+    path = _root() / PARTS / name
+    beside = path.with_name(f"{name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        _prune(path.parent, KEPT_PARTS)
+        beside.write_bytes(_checksum(kept) + kept)
+        beside.replace(path)
+    except OSError as error:
+        _warn(error)
+        beside.unlink(missing_ok=True)
+
+
+def _checksum(kept: bytes) -> bytes:
+    return blake2b(kept, digest_size=CHECKED).digest()
+
+
 @contextmanager
 def _caching_in(folder: Path | None) -> Iterator[None]:
     """Point Numba's cache to a folder while functions are decorated."""
@@ -139,11 +174,14 @@ def _root() -> Path:
         return private
 
 
-def _prune(root: Path) -> None:
-    """Remove the folders that were not used for longest; other processes may do so too."""
+def _prune(root: Path, most: int) -> None:
+    """Remove what was not used for longest; other processes may do so too."""
     ages = {}
-    for folder in root.iterdir():
+    for each in root.iterdir():
         with suppress(OSError):
-            ages[folder] = folder.stat().st_mtime
-    for folder in sorted(ages, key=lambda folder: ages[folder], reverse=True)[KEPT_FOLDERS:]:
-        shutil.rmtree(folder, ignore_errors=True)
+            ages[each] = each.stat().st_mtime
+    for each in sorted(ages, key=lambda each: ages[each], reverse=True)[most:]:
+        if each.is_dir():
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            each.unlink(missing_ok=True)

@@ -77,7 +77,7 @@ class CUDA:
     is_kept = True
     name = f"cuda {VERSION}, {REGISTERS} or {FEW_REGISTERS} registers"
 
-    def inner(self, function: Callable[..., Any], how: How) -> Any:
+    def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls, once for arguments of a type."""
         from numba.core.types.misc import unliteral
 

@@ -265,8 +265,10 @@ def _compiled(
             calls = frozenset((path, id(value)) for path, value in replaced.items())
             key = made_for.name, each, hows[each], calls
             if key not in _COMMON:
-                copy.__qualname__ += f"_{_part(program, each, hows, made_for.name)}"
-                _COMMON[key] = made_for.inner(copy, hows[each])
+                part = _part(program, each, hows, made_for.name)
+                copy.__qualname__ += f"_{part.name}"
+                kept = "" if part.unknown else part.name
+                _COMMON[key] = made_for.inner(copy, hows[each], kept)
             linked[each] = _COMMON[key]
         else:
             copy.__qualname__ += f"_{name.name}"
@@ -297,11 +299,11 @@ def _hows(program: Program, allocating: list[Function], inlined: bool) -> dict[F
 
 def _part(
     program: Program, function: FunctionType, hows: dict[FunctionType, How], *settings: Any
-) -> str:
+) -> Digest:
     """Return the digest of a function of a program and everything that it calls."""
     called = _called(program, [function])
     part = {each: uses for each, uses in program.items() if each in called}
-    return digest_of(part, *settings, *(tuple(hows[each]) for each in part)).name
+    return digest_of(part, *settings, *(tuple(hows[each]) for each in part))
 
 
 def _called(program: Program, some: list[Any]) -> set[FunctionType]:

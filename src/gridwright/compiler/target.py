@@ -30,8 +30,11 @@ class Target(Protocol):
     is_kept: bool
     """Whether Numba keeps the machine code on disk."""
 
-    def inner(self, function: Callable[..., Any], how: How) -> Any:
-        """Compile a function that only compiled code calls."""
+    def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
+        """Compile a function that only compiled code calls; ``part`` names it among all programs.
+
+        It may be kept on disk under this name.
+        """
 
     def entry(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
         """Compile a function that Python calls."""
@@ -52,7 +55,7 @@ class CPU:
     name = "cpu"
     is_kept = True
 
-    def inner(self, function: Callable[..., Any], how: How) -> Any:
+    def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls.
 
         As an overload, it has no way in from Python, and is compiled once for arguments of a type,

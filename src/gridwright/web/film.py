@@ -53,6 +53,7 @@ def _film(toml: str, policy: str, end: float, seed: int) -> dict[str, Any]:
     return {
         "policy": policy,
         "kind": str(chosen.kind),
+        "words": chosen.doc.split("\n")[0],
         "tasks": tasks,
         "down": down,
         "number": _numbers(tasks, end),

@@ -21,8 +21,9 @@ export default {
           width="16" height="16" aria-hidden="true"></canvas> class {{ name }}</li>
       </ul>
       <div class="gw-flow-films">
-        <figure v-for="(film, f) in scene.films" :key="film.policy">
+        <figure v-for="(film, f) in scene.films" :key="f">
           <figcaption>{{ film.policy }} ({{ film.kind }})</figcaption>
+          <p class="gw-flow-policy">{{ film.words }}</p>
           <canvas :ref="(c) => canvases[f] = c" :height="high" role="img"
             :aria-label="words[f]"></canvas>
           <p class="gw-flow-words" data-words>{{ words[f] }}</p>
@@ -241,7 +242,7 @@ export default {
         machines.unshift(`In the central queue: ${waiting.join(", ")}.`);
       }
       const mean = count[FINISHED] ? (count.response / count[FINISHED]).toFixed(2) : "–";
-      return `${count.system} tasks in the system, ${count[FINISHED]} finished, `
+      return `${count.system} ${count.system === 1 ? "task" : "tasks"} in the system, ${count[FINISHED]} finished, `
         + `mean response so far ${mean}. ${machines.join(" ")}`;
     },
     paintNumbers(tell) {

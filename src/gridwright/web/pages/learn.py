@@ -7,6 +7,7 @@ from nicegui import events, ui
 from ...allocation import Allocation, allocate, long_run_of
 from ...experiments.variation import varied
 from ...model import InputError, System
+from ...policies import policies
 from ..film import film
 from ..polygon import polygon, words
 from ..queue import solved
@@ -57,15 +58,17 @@ def learn_page(services: Services, number: str = "1") -> None:
 
 def reading_page(services: Services, name: str) -> None:
     """Draw a page of docs/learn, with links to the stops that are about it."""
+    ui.add_css(STYLE)
     with frame("Learn"):
         text = reading(name)
         if text is None:
             ui.label("There is no such page.")
             ui.link("The first stop", "/learn")
             return
-        for k, stop in enumerate(stops()):
-            if stop.read == name:
-                ui.link(f"See it move: stop {k + 1}, {stop.title}", f"/learn/{k + 1}")
+        with ui.element("div").classes("gw-stops flex flex-wrap gap-4"):
+            for k, stop in enumerate(stops()):
+                if stop.read == name:
+                    ui.link(f"See it move: stop {k + 1}, {stop.title}", f"/learn/{k + 1}")
         ui.markdown(text).classes("w-full max-w-4xl")
 
 
@@ -113,6 +116,7 @@ class _Lesson:
 
     def __init__(self, stop: Stop, place: int) -> None:
         self.stop, self.system, self.seed = stop, stop.system, 1
+        self.policies: list[ui.select] = []
         self.wanted = 0
         """How often films were asked for: only the last ones are shown."""
         heading(f"{place + 1}. {stop.title}").classes("text-xl")
@@ -123,6 +127,7 @@ class _Lesson:
             with ui.column().classes("min-w-0 w-full"):
                 self.state = ui.label("The simulation starts.").props("role=status")
                 self.flow = Flow()
+                self._choices()
                 self._sliders()
                 self._plan()
         ui.timer(0.05, self.show, once=True)
@@ -155,6 +160,15 @@ class _Lesson:
             "Right." if is_right else "Not this one. Watch the picture, then try again."
         )
         self.answer.content = self.stop.answer if is_right else ""
+
+    def _choices(self) -> None:
+        offered = [name for name, policy in policies().items() if policy.kind.is_central]
+        with ui.row():
+            for label, policy in zip(("Left", "Right"), self.stop.policies, strict=True):
+                made = ui.select(
+                    offered, label=f"{label} policy", value=policy, on_change=self.show
+                )
+                self.policies.append(made.classes("w-48"))
 
     def _sliders(self) -> None:
         with ui.row().classes("items-center w-full"):
@@ -204,18 +218,19 @@ class _Lesson:
 
     async def _reset(self) -> None:
         self.system, self.seed = self.stop.system, 1
+        for made, policy in zip(self.policies, self.stop.policies, strict=True):
+            made.value = policy
         await self.show()
 
     async def show(self) -> None:
         """Simulate the system under each policy, and show the films."""
         self.wanted += 1
         asked, system, seed, end = self.wanted, self.system, self.seed, self.stop.end
+        chosen = [str(each.value) for each in self.policies]
         self._show_sliders()
         self.state.text = "Simulating …"
         try:
-            films = await solved(
-                lambda: [film(system, policy, end, seed) for policy in self.stop.policies]
-            )
+            films = await solved(lambda: [film(system, policy, end, seed) for policy in chosen])
         except InputError as error:
             self.state.text = str(error)
             return
