@@ -14,7 +14,7 @@ def cell(page: Any, label: str) -> Any:
 
 
 def test_a_system_is_typed_and_its_capacity_changes(page: Any, server: Any) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
     cell(page, "Rate of class 2 on machine 2").fill("20")
     expect(page.get_by_text("λ* = 1.7742")).to_be_visible()
@@ -30,7 +30,7 @@ def test_a_system_is_typed_and_its_capacity_changes(page: Any, server: Any) -> N
 
 
 def test_what_changes_with_a_machine_switched_off(page: Any, server: Any) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     page.get_by_role("combobox", name="Switched off").click()
     page.get_by_role("option", name="2", exact=True).click()
     expect(page.get_by_text(re.compile(r"λ\* goes from 1\.3333 to 0\.\d+"))).to_be_visible()
@@ -40,7 +40,7 @@ def test_what_changes_with_a_machine_switched_off(page: Any, server: Any) -> Non
 def test_systems_come_from_the_catalogue_files_and_spreadsheets(
     page: Any, server: Any, tmp_path: Path
 ) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     box = page.get_by_role("combobox", name="Load a system")
     box.click()
     box.fill("MGST.HiHi:1")
@@ -65,7 +65,7 @@ def test_systems_come_from_the_catalogue_files_and_spreadsheets(
 
 
 def test_a_system_is_saved_and_offered_elsewhere(page: Any, server: Any) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     page.get_by_label("Name of the system").fill("../evil")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("name '../evil'; expected letters")).to_be_visible()
@@ -86,9 +86,9 @@ def test_a_system_is_saved_and_offered_elsewhere(page: Any, server: Any) -> None
 
 def test_everything_is_reached_from_the_keyboard_on_a_phone(page: Any, server: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
-    for path in ("/simulate", "/run", "/statistics", "/published", "/"):
+    for path in ("/simulate", "/run", "/statistics", "/published", "/define"):
         page.goto(f"{server.url}{path}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
@@ -99,51 +99,9 @@ def test_everything_is_reached_from_the_keyboard_on_a_phone(page: Any, server: A
     expect(page.get_by_role("heading", name="Simulate")).to_be_visible()
 
 
-FAINT = """() => {
-  const parts = (colour) => {
-    const found = colour.match(/[\\d.]+/g).map(Number);
-    return found.length < 4 ? [...found, 1] : found;
-  };
-  const light = (colour) => colour.slice(0, 3).map((part) => {
-    const share = part / 255;
-    return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  }).reduce((sum, part, k) => sum + [0.2126, 0.7152, 0.0722][k] * part, 0);
-  const over = (top, under) => under.map((part, k) => top[k] * top[3] + part * (1 - top[3]));
-  const behind = (element) => {
-    const all = [];
-    for (let each = element; each; each = each.parentElement) {
-      all.unshift(parts(getComputedStyle(each).backgroundColor));
-    }
-    return all.reduce((under, top) => over(top, under), [255, 255, 255]);
-  };
-  const found = [];
-  for (const each of document.querySelectorAll("button, a, .q-tab, [role=alert], .gw-chart text")) {
-    if (!each.checkVisibility() || each.disabled || !each.textContent.trim()) continue;
-    const style = getComputedStyle(each), ground = behind(each);
-    const front = over(parts(each.tagName === "text" ? style.fill : style.color), ground);
-    const [dark, bright] = [light(front), light(ground)].sort((a, b) => a - b);
-    const ratio = (bright + 0.05) / (dark + 0.05);
-    if (ratio < 4.5) found.push(`${each.textContent.trim()}: ${ratio.toFixed(2)}`);
-  }
-  return found;
-}"""
-"""Texts of buttons, links, tabs and charts whose contrast is below 4.5."""
-
-
-def test_nothing_is_faint_in_light_or_dark(page: Any, server: Any) -> None:
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)
-        for path in ("/", "/simulate", "/run"):
-            page.goto(f"{server.url}{path}")
-            expect(page.locator(f"body.body--{scheme}")).to_be_visible()
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
-            faint = "; ".join(page.evaluate(FAINT))
-            assert not faint, f"{scheme} {path}: {faint}"
-
-
 def test_light_and_dark(page: Any, server: Any) -> None:
     page.emulate_media(color_scheme="dark")
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     expect(page.locator("body.body--dark")).to_be_visible()
     page.get_by_role("button", name="Light or dark").click()
     expect(page.locator("body.body--light")).to_be_visible()
@@ -161,7 +119,7 @@ def part(page: Any, name: str) -> None:
 
 
 def test_an_experiment_is_defined_beside_the_system(page: Any, server: Any, tmp_path: Path) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     cell(page, "Name of the system").fill("whole")
     page.get_by_role("tab", name="System").focus()
     page.keyboard.press("ArrowRight")
@@ -243,7 +201,7 @@ def test_what_was_defined_is_run_and_stepped_into(page: Any, server: Any) -> Non
     words += ["name = 'stepped'", "groups = ['lab-1', 'lab-2']"]
     words += ["arrivals = [5, 8]", "rates = [[8, 3], [4, 10]]"]
     (server.home / "systems" / "stepped.toml").write_text("\n".join(words))
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     box = page.get_by_role("combobox", name="Load an experiment")
     box.click()
     box.fill("stepped")
@@ -284,7 +242,7 @@ PASTE = """(input, text) => {
 
 def test_fifty_classes_on_fifty_machines(page: Any, server: Any) -> None:
     """They are pasted into the first cell, edited by keyboard and kept; the page stays alive."""
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
     opened: list[Any] = []
     page.on("framenavigated", lambda frame: opened.append(frame))

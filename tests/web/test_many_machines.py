@@ -48,6 +48,8 @@ def test_two_hundred_machines_are_watched_and_operated(page: Any, server: Any, r
     assert page.locator(".gw-tile").count() == MACHINES
     page.get_by_role("button", name="Select all", exact=True).click()
     expect(page.get_by_text("Selected: 1, 2, 3, 4, 5, 6 and 194 more")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("Selected: 1, 2, 3, 4, 5, 6 and 194 more")).to_be_visible()
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text(re.compile("^Paused: machines 1, 2"))).to_be_visible()
     expect(counted).to_contain_text(re.compile(r"1?\d\d paused"))

@@ -16,7 +16,7 @@ def button(page: Any, name: str) -> Any:
 
 
 def test_rates_are_pasted_and_saved_beside_everything_else(page: Any, server: Any) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     cell(page, "Name of the system").fill("kept")
     cell(page, "Name of machine 2").fill("fast")
     cell(page, "Name of class 1").fill("small")

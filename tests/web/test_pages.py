@@ -1,8 +1,11 @@
 """Simulate, Run, Statistics and Published, in a browser."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 
@@ -91,6 +94,12 @@ def test_a_shipped_policy_and_pasted_code_are_simulated(page: Any, server: Any) 
     assert [each["policy"] for each in result["results"]] == ["mct"]
 
 
+def downloaded(page: Any, name: str) -> Path:
+    with page.expect_download() as found:
+        button(page, name).click()
+    return Path(found.value.path())
+
+
 def tile(page: Any, machine: str) -> Any:
     return page.get_by_role("option", name=re.compile(rf"^machine {machine}: "))
 
@@ -102,7 +111,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(page.get_by_label("Duration", exact=True)).to_have_value("60")
     button(page, "List machines").click()
     expect(page.get_by_text("a process for each machine")).to_be_visible()
-    page.get_by_label("Time unit", exact=True).fill("1")
+    page.get_by_label("Time unit", exact=True).fill("3")
     page.get_by_label("Duration", exact=True).fill("0")
     button(page, "Start").click()
     expect(page.get_by_text("Duration is 0.0; expected a number > 0")).to_be_visible()
@@ -118,7 +127,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     page.wait_for_url(re.compile(r"/run/\d+$"))
     number = page.url.rpartition("/")[2]
     expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
-    expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"[1-9][\d,]* of [\d,]+ jobs finished"))).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="finished").first).to_be_visible()
     for name in ("Pause", "Kill", "Impose"):
         expect(button(page, name)).to_be_disabled()  # no machine is selected
@@ -155,21 +164,23 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(strip).to_be_visible()
     button(page, "Clear the selection").click()
     tile(page, "1").click()
-    button(page, "Fail now").click()
+    page.get_by_label("for time units").fill("5")
+    button(page, "Fail now").click(delay=200)
     expect(page.get_by_text("Taken away: machine 1")).to_be_visible()
-    expect(page.get_by_text("An operator takes machine 1 away for 1 time units.")).to_be_visible()
+    expect(tile(page, "1")).to_contain_text("down")
+    expect(page.get_by_text("An operator takes machine 1 away for 5 time units.")).to_be_visible()
     page.get_by_label("availability").fill("")
     button(page, "Impose").click()
     expect(page.get_by_text("a number is missing; impose needs 2")).to_be_visible()
     page.get_by_label("availability").fill("1.5")
     button(page, "Impose").click(delay=200)
-    expect(page.get_by_text("availability 1.5 for 1 time units; expected more")).to_be_visible()
+    expect(page.get_by_text("availability 1.5 for 5 time units; expected more")).to_be_visible()
     button(page, "Pause the run").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*paused"))).to_be_visible()
     button(page, "Resume the run").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*running"))).to_be_visible()
     page.reload()
-    expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"[1-9][\d,]* of [\d,]+ jobs finished"))).to_be_visible()
     button(page, "Stop").click()
     button(page, "Stop it").click()
     expect(page.get_by_text(re.compile(rf"Run {number}: .*stopped"))).to_be_visible()
@@ -177,8 +188,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     machines = page.request.get(f"{server.url}/api/runs/{number}/machines").json()
     assert {(each["state"], each["running"]) for each in machines} == {("off", None)}
     expect(tile(page, "1")).to_contain_text("off")
-    button(page, "Select all").click()
-    expect(page.get_by_text("Selected: 1, 2")).to_be_visible()
+    expect(page.get_by_text("Selected: 1")).to_be_visible()  # also after the page was reloaded
     for name in ("Stop", "Pause the run", "Kill", "Fail now", "Ping"):
         expect(button(page, name)).to_be_disabled()
     expect(button(page, "Resume the run")).to_be_enabled()
@@ -187,13 +197,61 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
         for each in page.request.get(f"{server.url}/api/runs/{number}/events?limit=1000").json()
     }
     assert {"paused", "killed", "started again"} <= kinds
+    strip = page.get_by_role("img", name=re.compile("^Gantt chart of the last minutes: 6 machines"))
+    expect(strip).to_be_visible()
     page.get_by_role("link", name="Statistics of this run").click()
+    expect(page.get_by_role("heading", name="Response by class", exact=True)).to_be_visible()
+
+
+def test_the_statistics_of_a_run_that_was_operated(page: Any, server: Any) -> None:
+    body = {"experiment": "MGST-3", "time_unit": 2, "duration": 600}
+    answer = page.request.post(f"{server.url}/api/runs", data=body)
+    number = answer.json()["run"]
+    of_run = f"{server.url}/api/runs/{number}"
+    page.goto(f"{server.url}/run/{number}")
+    expect(page.get_by_text(re.compile(r"[1-9][\d,]* of [\d,]+ jobs finished"))).to_be_visible()
+    for machine, verb in (
+        ("1", "pause"),
+        ("2", "pause"),
+        ("3", "pause"),
+        ("4", "kill"),
+        ("4", "start"),
+    ):
+        answer = page.request.post(f"{of_run}/machines/{machine}/{verb}", data={})
+        assert answer.ok, answer.text()
+    assert page.request.post(f"{of_run}/stop", data={}).ok
+    page.goto(f"{server.url}/statistics/{number}")
+    for title in ("Response by class", "Utilisation", "The whole run"):
+        expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    whole = page.get_by_role("img", name=re.compile("^Gantt chart of the whole run: 6 machines"))
+    expect(whole).to_be_visible()
+    utilised = downloaded(page, "Utilisation: download CSV").read_text().splitlines()
+    assert utilised[0] == "machine,finished,lost,away,held,idle"
+    assert len(utilised) == 7
+    for row in utilised[1:]:
+        assert sum(map(float, row.split(",")[1:])) == pytest.approx(1, abs=1e-3)
+    assert downloaded(page, "The whole run: download PNG").read_bytes()[1:4] == b"PNG"
+    assert downloaded(page, "Response by class: download PNG").read_bytes()[1:4] == b"PNG"
+    (*_, overall) = json.loads(downloaded(page, "Response by class: download JSON").read_text())
+    assert overall["class"] == "all"
+    assert overall["mean"] > 0
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
-    expect(page.get_by_text(re.compile(r"The twin is being simulated: [1-9]"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"The twin is being simulated: \d"))).to_be_visible()
     expect(page.get_by_text("Causes of the gap")).to_be_visible(timeout=90_000)
-    expect(page.get_by_role("rowheader", name="operators")).to_be_visible()
+    named = re.compile(r"^operators \(3 pauses, 1 kill, 1 start\)$")
+    expect(page.get_by_role("rowheader", name=named)).to_be_visible()
+    page.get_by_text("What operators did:").click()
+    expect(page.get_by_text("An operator kills machine 4.")).to_be_visible()
+    steps = json.loads(
+        downloaded(page, "From the twin to the run, by cause: download JSON").read_text()
+    )
+    assert [steps[0]["cause"], steps[-1]["cause"]] == ["twin", "run"]
+    assert sum(each["change"] or 0 for each in steps) == pytest.approx(
+        steps[-1]["mean response after it"] - steps[0]["mean response after it"]
+    )
+    expect(page.get_by_role("heading", name="Run, twin and published", exact=True)).to_be_visible()
     expect(page.get_by_role("columnheader", name="published, testbed")).to_be_visible()
     whole = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="overall"))
     assert len(whole.get_by_role("cell").last.inner_text()) > 2, "its published figures are shown"
@@ -255,13 +313,13 @@ def test_a_table_is_run_again(page: Any, server: Any) -> None:
 
 
 def test_two_browsers_and_the_way_back(browser: Any, page: Any, server: Any) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/define")
     box = page.get_by_label("Rate of class 1 on machine 1", exact=True)
     box.fill("9")
     expect(page.get_by_text("λ* = 1.3696")).to_be_visible()
     other = browser.new_context()
     second = other.new_page()
-    second.goto(server.url)
+    second.goto(f"{server.url}/define")
     expect(second.get_by_text("λ* = 1.3333")).to_be_visible()
     page.get_by_role("link", name="Simulate").click()
     expect(page.get_by_role("heading", name="Simulate")).to_be_visible()

@@ -133,7 +133,7 @@ def test_drafts_and_results_outlive_the_server(browser: Any, tmp_path: Path) -> 
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     try:
-        page.goto(first.url)
+        page.goto(f"{first.url}/define")
         rate = page.get_by_label("Rate of class 2 on machine 2", exact=True)
         rate.fill("20")
         expect(page.get_by_text("λ* = 1.7742")).to_be_visible()
@@ -151,7 +151,7 @@ def test_drafts_and_results_outlive_the_server(browser: Any, tmp_path: Path) -> 
     second = Server(tmp_path, "--port", port)
     other = browser.new_context(viewport={"width": 1280, "height": 900})
     try:
-        page.goto(second.url)
+        page.goto(f"{second.url}/define")
         expect(rate).to_have_value("20")
         expect(page.get_by_text("λ* = 1.7742")).to_be_visible()
         page = other.new_page()  # somebody else, with no draft

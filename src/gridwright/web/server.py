@@ -76,6 +76,7 @@ def _add_pages(api: FastAPI, services: Services) -> None:
         api,
         title="Gridwright",
         favicon="⚙️",
+        language="en-US",
         dark=None,
         show_welcome_message=False,
         reconnect_timeout=10.0,

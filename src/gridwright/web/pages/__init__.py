@@ -9,14 +9,18 @@ from nicegui import app, ui
 from ..reading import FIGURES, docs_folder
 from ..services import Services
 from .define import define_page
+from .help import help_page
 from .learn import learn_page, reading_page
 from .published import published_page
 from .runs import run_page, watch_page
 from .simulate import simulate_page
+from .start import start_page
 from .statistics import one_page, statistics_page
 
 PAGES: dict[str, Callable[..., Any]] = {
-    "/": define_page,
+    "/": start_page,
+    "/define": define_page,
+    "/help": help_page,
     "/simulate": simulate_page,
     "/learn": learn_page,
     "/learn/{number}": learn_page,

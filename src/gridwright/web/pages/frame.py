@@ -21,7 +21,7 @@ T = TypeVar("T")
 Cell = str | tuple[str, str]
 """A text, or a link: its text and address."""
 PAGES = {
-    "Define": "/",
+    "Define": "/define",
     "Simulate": "/simulate",
     "Run": "/run",
     "Statistics": "/statistics",
@@ -33,6 +33,9 @@ STYLE = """
 .gw-nav a { padding: .5rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; }
 .gw-nav a[aria-current] { background: rgba(0,0,0,.3); font-weight: 600; }
 .gw-nav a:focus-visible, button:focus-visible { outline: 3px solid #f5a623; outline-offset: 2px; }
+a.gw-brand { color: inherit; text-decoration: none; }
+dl.gw-words dt { font-weight: 600; margin-top: .4rem; }
+dl.gw-words dd { margin: 0 0 0 1rem; max-width: 60rem; }
 .gw-scroll { overflow-x: auto; max-width: 100%; }
 table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 table.gw th, table.gw td { padding: .15rem .4rem; text-align: right; vertical-align: top; }
@@ -54,9 +57,11 @@ table.gw th[scope=row] { text-align: left; }
 body { --gw-card: #fff; --gw-text: #333; }
 body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; }
 .gw-chart text { fill: var(--gw-text) !important; }
+.nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #1f5f8b; }
+.q-table__bottom, .q-table__bottom .text-grey-8 { color: var(--gw-text) !important; }
 body.body--dark .text-primary { --q-primary: #8cc4ea; }
 body.body--dark .text-negative { --q-negative: #ff9d94; }
-body.body--dark .nicegui-link:not(.gw-nav a) { color: #8cc4ea; }
+body.body--dark .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #8cc4ea; }
 .q-table__container { max-width: 100%; }
 .q-field { max-width: 100%; }
 .gw-quiet { opacity: .75; }
@@ -72,18 +77,21 @@ def frame(title: str) -> Iterator[None]:
     ui.colors(primary="#1f5f8b", positive="#1b7a3d", info="#0b6e8a")  # white text on them: AA
     dark = ui.dark_mode(None)
     with ui.header().classes("items-center gap-2 py-2"):
-        ui.label("Gridwright").classes("text-lg font-bold mr-2")
+        ui.link("Gridwright", "/").classes("gw-brand text-lg font-bold mr-2")
         with ui.element("nav").classes("gw-nav flex flex-wrap").props('aria-label="Pages"'):
             for name, path in PAGES.items():
                 link = ui.link(name, path)
                 if name == title:
                     link.props("aria-current=page")
         ui.space()
+        with ui.element("nav").classes("gw-nav flex").props('aria-label="Help"'):
+            for name, path in {"Help": "/help", "Words": "/help#words"}.items():
+                ui.link(name, path)
         ui.button(icon="contrast", on_click=lambda: _turn(dark)).props(
             'flat round dense color=white aria-label="Light or dark"'
         )
     ui.timer(0.01, lambda: _restore(dark), once=True)
-    with ui.column().classes("w-full p-2 sm:p-4 gap-4").props("role=main"):
+    with ui.column().classes("w-full p-2 sm:p-4 gap-4"):
         heading(title, 1).classes("text-2xl")
         yield
 

@@ -14,6 +14,7 @@ from ..dashboard import Dashboard, Watcher
 from ..services import Services
 from .charts import draw, failure_trace, line_chart, make_chart, queue_chart
 from .frame import columns_of, confirmed, errors_shown, figure, heading, read_journal
+from .gantt import Gantt
 from .machine_tiles import Machines
 
 GLANCE = 1.0
@@ -54,6 +55,9 @@ class Live:
             with ui.card().classes("min-w-0"):
                 heading("Events, the latest first")
                 self.events = ui.html("", sanitize=False).props('role=log aria-label="Events"')
+        with ui.card().classes("w-full"):
+            heading("The last two minutes")
+            self.gantt = Gantt("Gantt chart of the last minutes")
         with ui.card().classes("w-full"):
             self.jobs = Jobs(number)
         with ui.expansion("Failures of the whole run, also planned ones").classes("w-full") as more:
@@ -97,6 +101,8 @@ class Live:
         self.machines.show(seen.tiles, can_operate=can_operate)
         lines = "".join(f"<li>{escape(each)}</li>" for each in seen.events)
         self.events.content = f"<ul>{lines or '<li>Nothing unusual yet.</li>'}</ul>"
+        names = [each.name for each in seen.tiles]
+        self.gantt.show(names, list(seen.queues.in_system), seen.spans, seen.since, seen.now)
         self.found = seen.queues
         self._draw_queues()
 

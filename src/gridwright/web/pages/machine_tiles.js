@@ -6,7 +6,7 @@ const STATES = {
   down: ["error", "down"], killed: ["dangerous", "killed"],
   starting: ["hourglass_empty", "starting"], off: ["power_settings_new", "off"],
 };
-const MANY = 40, FAR = 0.1;
+const MANY = 40, FAR = 0.1, KEPT = "gridwright machines ";
 
 export default {
   template: `
@@ -52,7 +52,14 @@ export default {
       return found;
     },
   },
-  watch: { tiles(now) { this.shown = now; } },
+  watch: {
+    tiles(now) {
+      const first = !this.shown.length && now.length;
+      this.shown = now;
+      if (first) this.restore();
+    },
+  },
+  mounted() { if (this.shown.length) this.restore(); },
   methods: {
     change(tiles) {
       const shown = [...this.shown];
@@ -75,8 +82,15 @@ export default {
       return `machine ${tile[0]}: ${this.word(tile[1])} since ${tile[2]}${job}; `
         + `${this.percent(tile[7])} used; ${rest}`;
     },
+    restore() {  // what was selected before the page was loaded again
+      const names = JSON.parse(sessionStorage.getItem(KEPT + location.pathname) || "[]");
+      const known = new Set(this.shown.map((tile) => tile[0]));
+      this.chosen = new Set(names.filter((name) => known.has(name)));
+      if (this.chosen.size) this.tell();
+    },
     tell() {
       this.chosen = new Set(this.chosen);
+      sessionStorage.setItem(KEPT + location.pathname, JSON.stringify([...this.chosen]));
       this.$emit("choose", this.shown.map((tile) => tile[0]).filter((name) => this.chosen.has(name)));
     },
     toggle(k) {

@@ -21,7 +21,7 @@ MARKS = {
 BADGE = """
 <q-td :props="props">
   <q-btn dense no-caps unelevated size="sm" text-color="white"
-    :color="{'✓': 'blue-8', '✗': 'orange-9', '!': 'purple-7'}[props.value[0]] || 'grey-7'"
+    :color="{'✓': 'blue-8', '✗': 'deep-orange-10', '!': 'purple-7'}[props.value[0]] || 'grey-7'"
     :label="props.value" :aria-label="props.value + ': say why'"
     @click="$parent.$emit('explain', props.row.id)" />
 </q-td>

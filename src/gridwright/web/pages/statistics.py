@@ -1,6 +1,7 @@
-"""Statistics of runs by class and by machine, and compared with their simulated twins."""
+"""Statistics of runs: charts first, then tables; and runs beside their simulated twins."""
 
 from datetime import datetime
+from html import escape
 from typing import Any
 
 from nicegui import run as background
@@ -11,13 +12,24 @@ from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
 from ..documents import plain
+from ..run_figures import RunFigures, compared, figures_of, waterfall
 from ..runs import path_of
 from ..services import Services
 from ..tasks import ReportTask
+from .charts import make_chart
 from .frame import errors_shown, figure, frame, heading, html_table, read_journal, run_number, tell
+from .gantt import Gantt
+from .run_charts import (
+    compared_chart,
+    figure_card,
+    response_chart,
+    utilisation_chart,
+    waterfall_chart,
+)
 from .runs import RunList
 
 MOST_COMPARED = 8
+MOST_ACTIONS = 200
 Table = tuple[str, list[str], list[list[str]]]
 """Title, heads and rows."""
 FIGURES = ("waiting", "communication", "execution", "notification", "response")
@@ -86,17 +98,24 @@ def _one_run(services: Services, number: int) -> None:
     async def read() -> None:
         found = await background.io_bound(services.runs.find, number)
         try:
-            tables = await background.io_bound(_read, number)
+            read = await background.io_bound(_read, number)
         except InputError as error:
-            tables = [str(error)]
+            read = None
+            wrong = str(error)
+        else:
+            wrong = ""
         place.clear()
         with place:
             if found is not None:
                 _head(found)
-            for each in tables or []:
-                ui.label(each) if isinstance(each, str) else html_table(*each)
-            if tables and not isinstance(tables[0], str):
-                show_gap(services, number)
+            if read is None:
+                ui.label(wrong)
+                return
+            figures, tables = read
+            _show_figures(number, figures)
+            show_gap(services, number, figures)
+            for each in tables:
+                html_table(*each)
 
     ui.timer(0.01, read, once=True)
 
@@ -111,13 +130,50 @@ def _head(found: Overview) -> None:
     )
     with ui.row().classes("gap-4"):
         ui.link("Export as CSV (zip)", f"/api/runs/{found.run}/export").props("download")
+        name = f"run-{found.run}.json"
+        ui.link("Export as JSON", f"/api/runs/{found.run}").props(f"download={name}")
         ui.link("Watch", f"/run/{found.run}")
 
 
-def _read(number: int) -> list[Table | str]:
-    """Read the tables from a journal, which may be long."""
+def _read(number: int) -> tuple[RunFigures, list[Table]]:
+    """Read figures and tables from a journal, which may be long."""
     with Run.find(number) as run:
-        return [_classes(run), _rates(run)]
+        return figures_of(run), [_classes(run), _rates(run)]
+
+
+BATCHES = "Lines are 95 % intervals from batches of successive jobs; few jobs have none."
+GROWS = "The load is 1 or more: responses grow for as long as it runs, so they have no intervals."
+COARSE = "The run is long: each stretch shows what the machine did for most of it."
+
+
+def _show_figures(number: int, found: RunFigures) -> None:
+    overall = found.responses.rows[-1]
+    busy = [row[1] + row[2] for row in found.utilisation.rows]
+    mean = figure(overall[2]) or "unknown"
+    spread = ""
+    if overall[2] is not None:
+        spread = f", half below {figure(overall[5])}, 95 % below {figure(overall[6])}"
+    words = f"All classes: mean response {mean} time units{spread}. "
+    words += GROWS if found.is_overloaded else BATCHES
+    with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+        figure_card(
+            *("Response by class", words, number, found.responses),
+            lambda: make_chart(response_chart(found.responses)).classes("h-72"),
+        )
+        words = f"Machines ran jobs for {100 * sum(busy) / max(len(busy), 1):.0f} % of the time. "
+        words += "Lost: attempts that did not finish. Held: paused or slowed by an operator."
+        figure_card(
+            *("Utilisation", words, number, found.utilisation),
+            lambda: make_chart(utilisation_chart(found.utilisation)).classes("h-72"),
+        )
+
+    def gantt() -> Gantt:
+        made = Gantt("Gantt chart of the whole run")
+        made.show(found.machines, found.classes, found.spans, 0.0, found.until)
+        return made
+
+    words = f"{len(found.timeline.rows):,} attempts to run jobs. {COARSE if found.coarse else ''}"
+    figure_card("The whole run", words, number, found.timeline, gantt)
 
 
 def _classes(run: Run) -> Table:
@@ -144,17 +200,17 @@ def _rates(run: Run) -> Table:
     return "Execution rates: desired / actual", ["class", *names], rows
 
 
-def show_gap(services: Services, number: int) -> None:
+def show_gap(services: Services, number: int, figures: RunFigures) -> None:
     """Make a button that compares a run with its twin, which takes a while, and show how far it is.
 
-    A comparison that was begun before a reload is continued.
+    A comparison that was begun or made before a reload is shown.
     """
     queue = services.queue
     begun = [each for each in queue.all(ReportTask) if each.run_number == number]
-    watched: list[ReportTask] = [each for each in begun[:1] if not each.is_over]
+    watched: list[ReportTask] = [each for each in begun[:1] if not each.is_over or each.report]
     with ui.card().classes("w-full"):
         heading("Beside its simulated twin")
-        with ui.column() as place:
+        with ui.column().classes("w-full") as place:
             ui.label("The same jobs and failures in virtual time: this takes a moment.")
         words = ui.label().classes("gw-steady").props("role=status")
         bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of the twin"')
@@ -181,14 +237,14 @@ def show_gap(services: Services, number: int) -> None:
                 return
             place.clear()
             with place:
-                _show(plain(task.report))
+                _show(number, plain(task.report), figures)
 
         button = ui.button("Set beside its twin", on_click=compare)
         look()
         ui.timer(0.3, look)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(number: int, found: dict[str, Any], figures: RunFigures) -> None:
     gap, run, twin = found["gap"], found, found["simulated"]
     if gap["relative"] is None:
         ui.label("Too few jobs have finished to compare the run with its twin.")
@@ -201,15 +257,27 @@ def _show(found: dict[str, Any]) -> None:
         f"{responses[1]} of the twin. "
         + (steady if low == high else f"With small timing changes the twin has {low} to {high}.")
     )
-    rows = [[cause, figure(value, "+.4f")] for cause, value in gap["shares"].items()]
+    beside, steps = compared(found), waterfall(found, figures.operated)
+    with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+        words = "Mean responses by class. A published range is drawn at its middle."
+        figure_card(
+            *("Run, twin and published", words, number, beside),
+            lambda: make_chart(compared_chart(beside)).classes("h-72"),
+        )
+        causes = {name: change for name, change, _ in steps.rows if change is not None}
+        most = max(causes, key=lambda name: abs(causes[name]))
+        words = f"The largest cause is {most}: {figure(causes[most], '+.3g')} time units."
+        figure_card(
+            *("From the twin to the run, by cause", words, number, steps),
+            lambda: make_chart(waterfall_chart(steps)).classes("h-72"),
+        )
+    if figures.actions:
+        with ui.expansion(f"What operators did: {figures.operated}").classes("w-full"):
+            lines = "".join(f"<li>{escape(each)}</li>" for each in figures.actions[:MOST_ACTIONS])
+            ui.html(f"<ul>{lines}</ul>", sanitize=False)
+    rows = [[name, figure(value, "+.4f")] for name, value in causes.items()]
     html_table("Causes of the gap", ["cause", "time units"], rows)
-    published = found["published"]
-    platforms = sorted({name for each in published.values() for name in each})
-    rows = []
-    of_run, of_twin = ([*each["classes"], {**each, "name": "overall"}] for each in (run, twin))
-    for both in zip(of_run, of_twin, strict=True):
-        printed = [published.get(both[0]["name"], {}).get(each, "") for each in platforms]
-        responses = [figure(each["mean_response"]) for each in both]
-        rows.append([both[0]["name"], *responses, *printed])
-    heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
-    html_table("Mean response", heads, rows)
+    rows = [
+        [each if isinstance(each, str) else figure(each) for each in row] for row in beside.rows
+    ]
+    html_table("Mean response", beside.heads, rows)

@@ -1,0 +1,183 @@
+"""The charts of a run's statistics, and cards that let their numbers and pictures be downloaded."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from nicegui import ui
+
+from ..documents import plain
+from ..run_figures import Figure, printed_number
+from .charts import COLOURS
+from .frame import figure, heading
+
+UP, DOWN, WHOLE = COLOURS[5], COLOURS[2], COLOURS[0]
+
+
+def figure_card(title: str, words: str, run: int, data: Figure, draw: Any) -> None:
+    """Show a figure with a sentence about it, and offer its numbers and its picture as files.
+
+    ``draw`` makes the figure, and returns its element.
+    """
+    name = f"run-{run}-{data.name}"
+    with ui.card().classes("w-full min-w-0"):
+        heading(title)
+        element = draw()
+        ui.label(words).classes("gw-quiet")
+        with ui.row().classes("gap-1"):
+            for kind, click in (
+                ("CSV", lambda: ui.download.content(_csv(data), f"{name}.csv")),
+                ("JSON", lambda: ui.download.content(_json(data), f"{name}.json")),
+                ("PNG", lambda: ui.run_javascript(f"({PNG})({element.id}, '{name}.png')")),
+            ):
+                made = ui.button(kind, icon="download", on_click=click).props("flat dense no-caps")
+                made.props["aria-label"] = f"{title}: download {kind}"
+
+
+def _csv(data: Figure) -> bytes:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows([data.heads, *data.rows])
+    return written.getvalue().encode()
+
+
+def _json(data: Figure) -> bytes:
+    return json.dumps(plain(data.records()), indent=1).encode()
+
+
+PNG = """async (id, name) => {
+  const root = getHtmlElement(id), svg = root.querySelector("svg");
+  let canvas = root.querySelector("canvas");
+  const whole = document.createElement("canvas"), pen = whole.getContext("2d");
+  let picture = canvas, wide, high;
+  if (svg) {
+    const box = svg.getBoundingClientRect();
+    [wide, high] = [2 * box.width, 2 * box.height];
+    picture = new Image(wide, high);
+    const text = new XMLSerializer().serializeToString(svg);
+    picture.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+    await picture.decode();
+  } else [wide, high] = [canvas.width, canvas.height];
+  [whole.width, whole.height] = [wide, high];
+  pen.fillStyle = svg ? "#fff" : getComputedStyle(document.body).getPropertyValue("--gw-card");
+  pen.fillRect(0, 0, wide, high);
+  pen.drawImage(picture, 0, 0, wide, high);
+  const link = document.createElement("a");
+  [link.href, link.download] = [whole.toDataURL("image/png"), name];
+  link.click();
+}"""
+"""Draws an SVG or a canvas on the colour of the page, and downloads it."""
+
+
+def response_chart(data: Figure) -> dict[str, Any]:
+    """Draw the mean response of each class, with its interval as a line."""
+    names = [f"class {row[0]}" if row[0] != "all" else "all" for row in data.rows]
+    bars = _bars("mean response", [row[2] for row in data.rows], WHOLE)
+    lines = [[k, row[3], row[4]] for k, row in enumerate(data.rows) if row[3] is not None]
+    return _bar_chart(names, "time units", [bars, _whiskers("95 % interval", lines)])
+
+
+def compared_chart(data: Figure) -> dict[str, Any]:
+    """Draw the mean responses of the run, of its twin, and as published, beside each other."""
+    names = [f"class {row[0]}" if row[0] != "overall" else "overall" for row in data.rows]
+    series = []
+    for k, head in enumerate(data.heads[1:], start=1):
+        values = [
+            printed_number(row[k]) if isinstance(row[k], str) else row[k] for row in data.rows
+        ]
+        series.append(_bars(head, values, COLOURS[k - 1]))
+    return _bar_chart(names, "time units", series)
+
+
+SHADES = {
+    "finished": COLOURS[2],
+    "lost": COLOURS[1],
+    "away": COLOURS[5],
+    "held": COLOURS[3],
+    "idle": "#bbb",
+}
+
+
+def utilisation_chart(data: Figure) -> dict[str, Any]:
+    """Draw what each machine spent its time on, in per cent."""
+    series = [
+        {
+            **_bars(head, [round(100 * row[k], 2) for row in data.rows], SHADES[head]),
+            "stack": "all",
+        }
+        for k, head in enumerate(data.heads[1:], start=1)
+    ]
+    found = _bar_chart([row[0] for row in data.rows], "% of the time", series)
+    return {**found, "yAxis": {**found["yAxis"], "max": 100}}
+
+
+def waterfall_chart(data: Figure) -> dict[str, Any]:
+    """Draw how each cause changes the mean response, from the twin to the run."""
+    names = [row[0].replace(" (", "\n(") for row in data.rows]
+    base: list[float] = []
+    bars: list[dict[str, Any]] = []
+    for _, change, after in data.rows:
+        colour = WHOLE if change is None else UP if change > 0 else DOWN
+        words = figure(after) if change is None else figure(change, "+.3g")
+        before = 0.0 if change is None else after - change
+        base.append(min(before, after))
+        bars.append(
+            {
+                "value": abs(after - before),
+                "itemStyle": {"color": colour},
+                "label": {"show": True, "position": "right", "formatter": words},
+            }
+        )
+    hidden = {"type": "bar", "stack": "all", "data": base, "silent": True}
+    hidden |= {"itemStyle": {"color": "transparent"}}
+    shown = {"type": "bar", "stack": "all", "data": bars}
+    return {
+        "animation": False,
+        "grid": {"left": 150, "right": 70, "top": 10, "bottom": 45},
+        "xAxis": {"type": "value", **_named("time units", 28)},
+        "yAxis": {"type": "category", "data": names, "inverse": True},
+        "series": [hidden, shown],
+    }
+
+
+def _bars(name: str, values: Sequence[float | None], colour: str) -> dict[str, Any]:
+    shown = [None if each is None or each != each else each for each in values]
+    return {"name": name, "type": "bar", "data": shown, "color": colour, "barMaxWidth": 60}
+
+
+def _whiskers(name: str, lines: list[list[float]]) -> dict[str, Any]:
+    """Return intervals [number of the bar, low, high] as vertical lines."""
+    return {
+        "name": name,
+        "type": "custom",
+        "color": "#555",
+        "encode": {"x": 0, "y": [1, 2]},
+        "z": 10,
+        "data": lines,
+        ":renderItem": """(all, api) => {
+            const [x, top] = api.coord([api.value(0), api.value(2)]);
+            const bottom = api.coord([api.value(0), api.value(1)])[1];
+            const line = (x1, y1, x2, y2) => ({type: "line", shape: {x1, y1, x2, y2},
+                style: {stroke: "#888", lineWidth: 2}});
+            return {type: "group", children: [line(x, top, x, bottom),
+                line(x - 8, top, x + 8, top), line(x - 8, bottom, x + 8, bottom)]};
+        }""",
+    }
+
+
+def _named(name: str, gap: int) -> dict[str, Any]:
+    """Return the name of an axis, in its middle."""
+    return {"name": name, "nameLocation": "middle", "nameGap": gap}
+
+
+def _bar_chart(names: list[str], up: str, series: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "animation": False,
+        "legend": {"top": 0, "type": "scroll"},
+        "tooltip": {"trigger": "axis"},
+        "grid": {"left": 70, "right": 20, "top": 40, "bottom": 30},
+        "xAxis": {"type": "category", "data": names},
+        "yAxis": {"type": "value", **_named(up, 42)},
+        "series": series,
+    }

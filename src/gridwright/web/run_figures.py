@@ -1,0 +1,232 @@
+"""The figures of a run's statistics, as numbers: what is drawn, and what is downloaded."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..allocation import long_run_of
+from ..grid import away_times, held_times
+from ..grid.event import Entry
+from ..grid.timeline import Attempt, attempts
+from ..statistics import estimate
+from ..testbed import Run
+from ..testbed.conduct import ACTIONS
+from .dashboard import Span, held_spans, spans_of
+from .sentences import operated, sentence
+
+BATCHES = 10
+LEAST = 10
+"""Jobs of a batch."""
+MOST_SPANS = 20_000
+"""Stretches that a chart shows one by one."""
+BINS = 600
+"""Stretches of a machine in a chart of more than these."""
+
+Rows = list[list[Any]]
+
+
+class Figure(NamedTuple):
+    """A figure as a table."""
+
+    name: str
+    """The name of the file to download, without its ending."""
+    heads: list[str]
+    rows: Rows
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each row."""
+        return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
+
+
+class RunFigures(NamedTuple):
+    """The figures of a run."""
+
+    responses: Figure
+    utilisation: Figure
+    timeline: Figure
+    machines: list[str]
+    classes: list[str]
+    until: float
+    spans: list[Span]
+    """The timeline as it is drawn; a long one is coarser than the figure."""
+    coarse: bool
+    is_overloaded: bool
+    """Whether the load is 1 or more, so that responses grow for ever."""
+    actions: list[str]
+    """What operators did, as sentences."""
+    operated: str
+    """The same, counted."""
+
+
+def figures_of(run: Run) -> RunFigures:
+    """Read the figures of a run, which may be long."""
+    journal, until = run.journal, run.until
+    machines, classes = list(run.about["machines"]), list(run.system.classes)
+    ran = attempts(journal)
+    load = long_run_of(run.system).load
+    is_overloaded = load is not None and load >= 1
+    spans = spans_of(ran, machines, classes, 0.0, until) + held_spans(journal, machines, 0.0, until)
+    coarse = len(spans) > MOST_SPANS
+    actions = operators_of(run)
+    return RunFigures(
+        _responses(run, is_overloaded),
+        _utilisation(run, ran, until),
+        Figure(
+            "timeline",
+            ["machine", "job", "class", "start", "end", "result"],
+            [
+                [
+                    *(each.machine, each.job, each.task_class, round(each.start, 6)),
+                    *(round(min(each.end, until), 6), each.result),
+                ]
+                for each in ran
+            ],
+        ),
+        machines,
+        classes,
+        until,
+        thinned(spans, len(machines), until) if coarse else spans,
+        coarse,
+        is_overloaded,
+        [sentence(each) for each in actions],
+        operated(actions),
+    )
+
+
+def operators_of(run: Run) -> list[Entry]:
+    """Return what operators did to machines in a run, also failures that they caused."""
+    found = run.journal.events(*ACTIONS, "failure")
+    return [each for each in found if each.kind != "failure" or "period" in each.fields]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return a 95 % interval of the mean of values in their order; None if they are too few.
+
+    Successive responses depend on each other, so the means of batches of them are compared.
+    """
+    if len(values) < BATCHES * LEAST:
+        return None
+    means = [float(np.mean(part)) for part in np.array_split(np.asarray(values), BATCHES)]
+    found = estimate(means)
+    return max(found.low, 0.0), found.high  # no response is negative
+
+
+def _responses(run: Run, is_overloaded: bool) -> Figure:
+    """Return the mean response of each class with its interval, and how jobs spread around it."""
+    heads = ["class", "finished", "mean", "low", "high", "median", "95th percentile"]
+    rows = run.journal.select(
+        "class, ended - submitted FROM job WHERE stage = 'finished' ORDER BY ended"
+    )
+    by_class: dict[str, list[float]] = {name: [] for name in run.system.classes}
+    for name, response in rows:
+        by_class.setdefault(name, []).append(response)
+    by_class["all"] = [response for _, response in rows]
+    found = []
+    for name, values in by_class.items():
+        low, high = (None, None) if is_overloaded else interval(values) or (None, None)
+        mean, middle, most = (
+            (float(np.mean(values)), *map(float, np.quantile(values, [0.5, 0.95])))
+            if values
+            else (None, None, None)
+        )
+        found.append([name, len(values), mean, low, high, middle, most])
+    return Figure("responses", heads, found)
+
+
+UTILISED = ("finished", "lost", "away", "held", "idle")
+
+
+def _utilisation(run: Run, ran: Sequence[Attempt], until: float) -> Figure:
+    """Return the shares of the time that each machine spent on jobs, away and idle."""
+    names = list(run.about["machines"])
+    spent: dict[str, dict[str, float]] = {name: dict.fromkeys(UTILISED, 0.0) for name in names}
+    for each in ran:
+        kind = "finished" if each.result in ("finished", "running") else "lost"
+        if each.machine in spent:
+            spent[each.machine][kind] += max(min(each.end, until) - each.start, 0.0)
+    for kind, times in (("away", away_times(run.journal)), ("held", held_times(run.journal))):
+        for name, spans in times.items():
+            if name in spent:
+                spent[name][kind] = _length(spans, until)
+    rows: Rows = []
+    for name in names:
+        own, left = [], 1.0
+        for kind in UTILISED[:-1]:  # a held machine may finish a job: what is left is counted
+            share = min(spent[name][kind] / until, left) if until > 0 else 0.0
+            own.append(round(share, 5))
+            left -= share
+        rows.append([name, *own, round(max(left, 0.0), 5)])
+    return Figure("utilisation", ["machine", *UTILISED], rows)
+
+
+def _length(spans: Sequence[tuple[float, float]], until: float) -> float:
+    """Return the length of the union of spans."""
+    total, last = 0.0, 0.0
+    for start, end in sorted(spans):
+        begin, stop = max(start, last), min(end, until)
+        total += max(stop - begin, 0.0)
+        last = max(last, stop)
+    return total
+
+
+def thinned(spans: Sequence[Span], machines: int, until: float) -> list[Span]:
+    """Return in short stretches what each machine did for most of each."""
+    kinds = sorted({each.kind for each in spans})
+    spent = np.zeros((machines, len(kinds), BINS), np.float32)
+    place = {kind: k for k, kind in enumerate(kinds)}
+    step = until / BINS
+    for machine, start, end, kind, _ in spans:
+        own = spent[machine, place[kind]]
+        first, last = int(start / step), min(int(end / step), BINS - 1)
+        for k in range(first, last + 1):
+            own[k] += min(end, (k + 1) * step) - max(start, k * step)
+    idle = np.maximum(step - spent.sum(axis=1), 0.0)
+    best = np.where(spent.max(axis=1) > idle, spent.argmax(axis=1), -1)
+    found = []
+    for machine in range(machines):
+        edges = np.flatnonzero(np.diff(best[machine], prepend=-2, append=-2)).tolist()
+        for k, after in pairwise(edges):
+            if best[machine, k] >= 0:
+                kind = kinds[best[machine, k]]
+                found.append(Span(machine, round(k * step, 4), round(after * step, 4), kind))
+    return found
+
+
+def compared(report: Mapping[str, Any]) -> Figure:
+    """Return the mean responses of a run, of its twin and as published, by class."""
+    published, twin = report["published"], report["simulated"]
+    platforms = sorted({name for each in published.values() for name in each})
+    heads = ["class", "run", "twin", *(f"published, {name}" for name in platforms)]
+    rows = []
+    of_run, of_twin = ([*each["classes"], {**each, "name": "overall"}] for each in (report, twin))
+    for own, other in zip(of_run, of_twin, strict=True):
+        printed = [published.get(own["name"], {}).get(each, "") for each in platforms]
+        rows.append([own["name"], own["mean_response"], other["mean_response"], *printed])
+    return Figure("run-twin-published", heads, rows)
+
+
+def printed_number(words: str) -> float | None:
+    """Return a published number, the middle of a published range, or None.
+
+    >>> printed_number("0.25"), printed_number("1 to 2"), printed_number("unstable")
+    (0.25, 1.5, None)
+    """
+    try:
+        values = [float(each) for each in words.split(" to ")]
+    except ValueError:
+        return None
+    return sum(values) / len(values)
+
+
+def waterfall(report: Mapping[str, Any], operated: str = "") -> Figure:
+    """Return the steps from the twin to the run: cause, change, and the mean response after it."""
+    at = report["simulated"]["mean_response"]
+    rows: Rows = [["twin", None, at]]
+    for cause, change in report["gap"]["shares"].items():
+        at += change
+        name = f"operators ({operated})" if cause == "operators" and operated else cause
+        rows.append([name, change, at])
+    rows.append(["run", None, report["mean_response"]])
+    return Figure("gap", ["cause", "change", "mean response after it"], rows)
