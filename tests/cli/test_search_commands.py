@@ -145,3 +145,15 @@ def test_allocate_shows_prices(two: str, capsys: pytest.CaptureFixture[str]) -> 
     assert len(found["efficiencies"]) == 2
     assert set(found["one_more_adds"]) == {"1", "2"}
     assert found["loads"] == pytest.approx([found["load"]] * 2)
+
+
+def test_gaps_in_words_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["research", "gaps", "--policies", "mct", "--random", "2", "--tasks", "500"]
+    command += ["--replications", "2", "--seed", "35"]
+    said = output(capsys, *command)
+    assert "2 systems, 1 of them solved" in said
+    assert "mean gap" in said
+    found = json.loads(output(capsys, *command, "--json"))
+    assert [each["policy"] for each in found["policies"]] == ["mct"]
+    assert len(found["systems"]) == 2
+    assert run([*command[:4], "--random", "0"]) == 2

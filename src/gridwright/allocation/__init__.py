@@ -4,7 +4,7 @@ from .allocation import Allocation, Change, Verdict, allocate, change, groups_of
 from .dantzig import Dense, dantzig, make_dense, plan_dantzig
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
-from .planner import grouped, interior, prices, vertex, weights
+from .planner import grouped, interior, prices, tolls, vertex, weights
 from .workspace import Situation, Workspace, make_workspace
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "prices",
     "situation",
     "time_limit",
+    "tolls",
     "verdict",
     "vertex",
     "weights",

@@ -1,7 +1,7 @@
 """Planners: from a situation to an allocation [class, machine], where 0 means never."""
 
 from collections.abc import Callable
-from math import log
+from math import inf, log
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
 from .simplex import FAILED, Floats, Tableau
 from .simplex import solve as simplex
+from .split import bound, split
 from .workspace import NEGLIGIBLE, Situation, Workspace, make_workspace, totals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -68,6 +69,16 @@ def weights(situation: Situation) -> Floats:
     matters what a pair wastes, and the closer the load is to 1 the more it does.
     """
     return prices(situation, power=np.inf)
+
+
+def tolls(situation: Situation, toll: float = 1.0) -> Floats:
+    """Plan with the weights, divided by how many tasks wait while a machine works on a task.
+
+    These are the task itself and, times ``toll``, those that come until the machine is free again
+    under a static split of the arrivals. Most of them have other machines to go to: of a class
+    that has n machines, by its weights, one of n waits.
+    """
+    return _plan(situation, charge, toll)
 
 
 def _plan(situation: Situation, write: Callable[..., None], *parameters: float) -> Floats:
@@ -194,3 +205,26 @@ def permit(situation: Situation, space: Workspace, plan: Floats, power: float) -
         for j in range(situation.rates.shape[1]):
             up = situation.availability[j] > 0.0
             plan[i, j] = space.weight[i, situation.group[j]] if up else 0.0
+
+
+@allocates_nothing
+def charge(situation: Situation, space: Workspace, plan: Floats, toll: float) -> None:
+    """Weigh the pairs, and divide by the number of tasks that wait for one on a machine."""
+    permit(situation, space, plan, inf)
+    split(situation, space)
+    classes, groups = space.rates.shape
+    for i in range(classes):
+        choices = 0.0
+        for g in range(groups):
+            choices += space.weight[i, g] * space.capacity[g]
+        space.price[i] = toll / max(choices, 1.0)  # no longer needed as a price
+    for g in range(groups):
+        if space.capacity[g] > 0.0:
+            behind = bound(space, g)
+            for i in range(classes):
+                if space.rates[i, g] > 0.0:
+                    space.weight[i, g] /= 1.0 + behind / space.rates[i, g]
+    for i in range(classes):
+        for j in range(situation.rates.shape[1]):
+            if plan[i, j] > 0.0:
+                plan[i, j] = space.weight[i, situation.group[j]]

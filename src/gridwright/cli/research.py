@@ -208,6 +208,47 @@ def _best(best: experiments.Best | None) -> tuple[str, str]:
 
 
 @app.command()
+def gaps(
+    policies: options.Policies,
+    random: Annotated[int, option("Number of systems to draw.", "NUMBER")] = 200,
+    tasks: Annotated[float, option("Length of a run in tasks, on average.")] = 100_000,
+    replications: options.Replications = 10,
+    seed: options.Seed = 1,
+    json: options.Json = False,
+) -> None:
+    """Compute how far policies are from the optimum on small random systems."""
+    if random < 1 or not 0 < tasks < float("inf"):
+        raise model.InputError("expected --random and --tasks to be positive numbers")
+    with progress_bar() as report:
+        found = experiments.gaps(
+            random,
+            options.listed(policies),
+            replications,
+            seed,
+            tasks=tasks,
+            progress=lambda name, done: report("gaps", done, note=name),
+        )
+    finish(found.as_json, lambda: _show_gaps(found), json=json)
+
+
+def _show_gaps(found: experiments.Gaps) -> None:
+    solved, drawn = len(found.solved), len(found.optima)
+    console().print(
+        f"{counted(drawn, 'system')}, {solved} of them solved; shares above the least mean number "
+        f"of pull and push, on the other {drawn - solved} above a lower bound\n"
+    )
+    rows = []
+    for each in found.policies:
+        shares = [_percent(share) for share in (each.mean, each.worst, each.apart)]
+        rows.append((each.policy, *shares[:2], each.worst_on, shares[2], str(each.unstable)))
+    show(("policy", ">mean gap", ">worst", "on", ">above bound", ">unstable on"), rows)
+
+
+def _percent(share: float) -> str:
+    return percent(share) if share == share else known(share, "")
+
+
+@app.command()
 def adversary(
     policy: options.PolicyName,
     against: Annotated[

@@ -5,6 +5,7 @@ from .ahead import Wanted, simulate_ahead
 from .compare import Comparison, Difference, compare
 from .contest import Bout, Contest, Standing, contest, random_systems
 from .device import GPU
+from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
@@ -26,7 +27,9 @@ __all__ = [
     "CustomerResult",
     "DeadlineResult",
     "Difference",
+    "Far",
     "Gap",
+    "Gaps",
     "Kept",
     "Optimum",
     "PeerResult",
@@ -39,6 +42,7 @@ __all__ = [
     "adversary",
     "compare",
     "contest",
+    "gaps",
     "in_words",
     "lower_bound",
     "optimum",

@@ -230,8 +230,15 @@ LOADS = (0.3, 0.99)
 VARIATION = (0.1, 1.0)
 
 
-def random_systems(number: int, seed: int = 1) -> Iterator[System]:
-    """Draw systems: 2 to 6 classes, 2 to 20 machines, loads from 0.3 to 0.99.
+def random_systems(
+    number: int,
+    seed: int = 1,
+    *,
+    classes: tuple[int, int] = CLASSES,
+    machines: tuple[int, int] = MACHINES,
+    loads: tuple[float, float] = LOADS,
+) -> Iterator[System]:
+    """Draw systems, by default of 2 to 6 classes, 2 to 20 machines, and loads from 0.3 to 0.99.
 
     Rates are from ETC matrices by the coefficient-of-variation method, half of them with tasks and
     machines exchanged, with coefficients from 0.1 to 1; the classes have random shares of the
@@ -247,8 +254,8 @@ def random_systems(number: int, seed: int = 1) -> Iterator[System]:
     for k in range(number):
         rng = np.random.default_rng([seed, k])
         shape = (
-            int(rng.integers(CLASSES[0], CLASSES[1] + 1)),
-            int(rng.integers(MACHINES[0], MACHINES[1] + 1)),
+            int(rng.integers(classes[0], classes[1] + 1)),
+            int(rng.integers(machines[0], machines[1] + 1)),
         )
         draw = etc.cvb if rng.random() < 0.5 else etc.cvb_transposed
         task_cv, machine_cv = rng.uniform(*VARIATION, 2)
@@ -256,4 +263,4 @@ def random_systems(number: int, seed: int = 1) -> Iterator[System]:
         rates = np.clip(1 / times, 0.01, 100.0).round(4)
         arrivals = rng.dirichlet(np.ones(shape[0])) + 0.01
         system = System(name=f"random {seed}:{k + 1}", arrivals=arrivals, rates=rates)
-        yield varied(system, "load", rng.uniform(*LOADS))
+        yield varied(system, "load", rng.uniform(*loads))

@@ -34,7 +34,7 @@ class Chain(NamedTuple):
 
 
 class UnsolvedError(Exception):
-    """The equations of a large model could not be solved."""
+    """The equations of a model could not be solved."""
 
 
 def solve(model: Preemptive | Pull, actions: Any, accuracy: float = 1e-9) -> tuple[float, Any]:
@@ -82,7 +82,10 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
     """Factorise: best for states in a plane, that is for two classes."""
     from scipy.sparse.linalg import splu
 
-    return np.asarray(splu(matrix).solve(sides))
+    try:
+        return np.asarray(splu(matrix).solve(sides))
+    except RuntimeError:  # singular: from some state the chain never gets to state 0
+        raise UnsolvedError from None
 
 
 def _solve_by_iteration(matrix: Any, sides: Floats) -> Floats:

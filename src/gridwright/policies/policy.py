@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, dantzig, grouped, interior, prices, vertex, weights
+from ..allocation import Situation, dantzig, grouped, interior, prices, tolls, vertex, weights
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
 from .kind import KINDS, ON_TIMEOUT, Kind
@@ -219,6 +219,7 @@ PLANNERS = {
     "grouped": grouped,
     "interior": interior,
     "prices": prices,
+    "tolls": tolls,
     "vertex": vertex,
     "weights": weights,
 }

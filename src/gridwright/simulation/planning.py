@@ -16,11 +16,12 @@ from ..allocation import (
     make_workspace,
     plan_dantzig,
     prices,
+    tolls,
     vertex,
     weights,
 )
 from ..allocation.bottlenecks import optimum
-from ..allocation.planner import fill, permit, spread
+from ..allocation.planner import charge, fill, permit, spread
 from ..allocation.simplex import FAILED
 from ..compiler.link import allocates_nothing, hook, point, rare, shared
 from ..policies import Policy
@@ -89,6 +90,15 @@ def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
 
 
 @allocates_nothing
+def plan_tolls(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``tolls`` does."""
+    if optimum(now, planning.room) == FAILED:
+        return False
+    charge(now, planning.room, plan, planning.numbers[0])
+    return True
+
+
+@allocates_nothing
 def plan_fastest(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``fastest`` does; their number was checked when the first plan was made."""
     machines = now.rates.shape[1]
@@ -114,6 +124,7 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
     grouped: plan_grouped,
     prices: plan_prices,
     weights: plan_prices,
+    tolls: plan_tolls,
 }
 """Planners that run compiled inside the loop; any other is called in Python."""
 

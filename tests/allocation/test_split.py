@@ -1,0 +1,63 @@
+"""The static split with the fewest tasks, and the plan that follows from it."""
+
+import numpy as np
+import pytest
+
+from gridwright import System
+from gridwright.allocation import Situation, make_workspace, situation, tolls, weights
+from gridwright.allocation.planner import solve
+from gridwright.allocation.split import split
+
+TWO = System(arrivals=[5.0, 8.0], rates=[[8.0, 3.0], [4.0, 10.0]])
+
+
+def flows(now: Situation) -> np.ndarray:
+    space = make_workspace(now)
+    solve(now, space)
+    split(now, space)
+    return space.time
+
+
+@pytest.mark.parametrize("arrivals", [1.0, 3.0, 5.5])
+def test_one_class_is_split_by_the_square_root_rule(arrivals: float) -> None:
+    rates = np.array([4.0, 2.0])
+    found = flows(Situation(rates[None], np.array([arrivals]), np.ones(2), np.arange(2)))[0]
+    best = rates - np.sqrt(rates) * (rates.sum() - arrivals) / np.sqrt(rates).sum()
+    if best.min() < 0:
+        best = np.array([arrivals, 0.0])
+    mean = (best / (rates - best)).sum()
+    assert found.sum() == pytest.approx(arrivals)
+    assert (found / (rates - found)).sum() == pytest.approx(mean, rel=5e-3)
+
+
+def test_equal_machines_share_their_group() -> None:
+    rates = np.array([[2.0, 2.0, 1.0]])
+    three = Situation(rates, np.array([3.0]), np.ones(3), np.array([0, 0, 1]))
+    group = np.repeat([0, 0, 1], 2)
+    six = Situation(np.repeat(rates, 2, axis=1), np.array([6.0]), np.ones(6), group)
+    np.testing.assert_allclose(flows(six), 2 * flows(three), rtol=1e-9)
+
+
+def test_more_machine_than_work_and_less() -> None:
+    for availability in (np.array([1.0, 0.0]), np.zeros(2)):
+        now = situation(TWO)._replace(availability=availability)
+        plan = tolls(now)
+        assert np.isfinite(plan).all()
+        assert ((plan > 0) == (weights(now) > 0)).all()
+
+
+def test_a_toll_of_nothing_leaves_the_weights() -> None:
+    now = situation(TWO)
+    np.testing.assert_array_equal(tolls(now, toll=0.0), weights(now))
+    dear, cheap = tolls(now, toll=2.0), tolls(now)
+    assert ((dear < cheap) & (cheap < weights(now))).all()
+
+
+def test_a_task_on_the_only_machine_makes_all_wait_that_come_until_it_is_free() -> None:
+    now = Situation(np.array([[4.0]]), np.array([3.0]), np.ones(1), np.zeros(1, np.int64))
+    assert tolls(now)[0, 0] == pytest.approx(1 / (1 + 3.0 / (1 - 0.75) / 4.0))
+
+
+def test_on_many_equal_machines_hardly_anybody_waits_for_one() -> None:
+    now = Situation(np.full((1, 50), 4.0), np.array([150.0]), np.ones(50), np.zeros(50, np.int64))
+    assert tolls(now)[0] == pytest.approx(1 / (1 + 3.0 / (1 - 0.75) / 4.0 / 50))
