@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-TRIED = ("2026.8.0",)
-"""Versions of distributed with which the tests of this module have passed."""
+TRIED = ("2024.8.0", "2025.9.0", "2026.8.0")
+"""Versions of distributed that `make dask-versions` has tried."""
 NEEDED = {
     "Client": ("subscribe_topic", "unsubscribe_topic", "log_event", "run", "run_on_scheduler"),
     "Worker": ("plugin_add", "plugin_remove", "log_event"),
