@@ -58,7 +58,8 @@ body { --gw-card: #fff; --gw-text: #333; }
 body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; }
 .gw-chart text { fill: var(--gw-text) !important; }
 .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #1f5f8b; }
-.q-table__bottom, .q-table__bottom .text-grey-8 { color: var(--gw-text) !important; }
+.q-table__bottom { color: var(--gw-text); }
+@layer overrides { .q-table__bottom .text-grey-8 { color: var(--gw-text) !important; } }
 body.body--dark .text-primary { --q-primary: #8cc4ea; }
 body.body--dark .text-negative { --q-negative: #ff9d94; }
 body.body--dark .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #8cc4ea; }
