@@ -1,6 +1,5 @@
 """The charts of a run's statistics, and cards that let their numbers and pictures be downloaded."""
 
-import csv
 import io
 import json
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from ...model.spreadsheet import write_table
 from ..documents import plain
 from ..run_figures import Figure, printed_number
 from .charts import COLOURS
@@ -38,7 +38,7 @@ def figure_card(title: str, words: str, run: int, data: Figure, draw: Any) -> No
 
 def _csv(data: Figure) -> bytes:
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows([data.heads, *data.rows])
+    write_table(written, [data.heads, *data.rows], end="\n")
     return written.getvalue().encode()
 
 
