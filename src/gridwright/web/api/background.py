@@ -1,6 +1,5 @@
 """Start, watch and stop background tasks: simulations, calibrations, published tables."""
 
-import csv
 import io
 from functools import cache
 from typing import Annotated, Any
@@ -9,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from ...model.spreadsheet import write_table
 from ...reproduction import ReproductionData, Section, explanations, read_data
 from ..documents import plain
 from ..findings import ADDRESS, HEADS, Document, list_documents
@@ -68,8 +68,7 @@ def simulation_routes(queue: Queue) -> APIRouter:
         if "rows" not in found:
             raise missing(f"table of simulation {address} before it has ended")
         page = io.StringIO()
-        writer = csv.writer(page, lineterminator="\n")
-        writer.writerows([HEADS, *found["rows"]])
+        write_table(page, [HEADS, *found["rows"]], end="\n")
         named = {"content-disposition": f'attachment; filename="simulation-{address}.csv"'}
         return Response(page.getvalue(), media_type="text/csv", headers=named)
 
