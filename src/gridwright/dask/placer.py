@@ -302,8 +302,9 @@ class DaskPlacer:
         """Note that Dask has sent a task to a worker of its own choice."""
         now, worker = self._begin(), task.processing_on
         slots, row = self.workers.get(worker), self._row(task, now)
-        if slots is None or (row in self._durations.tiny and not task.dependencies):
-            return  # the worker has just left, or the task ends at once and uses no memory
+        is_strict = bool(task.dependencies) and not self.hooks.most_ahead
+        if slots is None or (row in self._durations.tiny and not is_strict):
+            return  # the worker has just left, or the task ends at once
         slot = min(slots, key=self._left)
         self._take(self.book.submit(now, self._enter(task), row, pinned=slot))
 
