@@ -77,7 +77,8 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
         ("mct:tie=first", "tie is 'first'; expected lowest or random"),
         (
             "lpas:planner=best",
-            "planner is 'best'; expected dantzig, grouped, interior, prices, tolls, vertex, weights",
+            "planner is 'best'; expected dantzig, grouped, interior, prices, tolls, vertex, "
+            "weights",
         ),
         ("lpas:use_availability=3", "expected true or false"),
         ("kpb:k=1:k=2", "policy 'kpb:k=1:k=2': k is given twice; expected it once"),
