@@ -102,8 +102,9 @@ IS_DARK = "document.body.classList.contains('body--dark')"
 
 async def _turn(dark: ui.dark_mode) -> None:
     """Switch between light and dark; the browser remembers it for all pages."""
-    dark.value = not await ui.run_javascript(IS_DARK)
-    ui.run_javascript(f"localStorage.setItem('dark', '{dark.value}')")
+    value = not await ui.run_javascript(IS_DARK)
+    await ui.run_javascript(f"localStorage.setItem('dark', '{value}')")
+    dark.value = value  # now: somebody who sees it may go to another page at once
 
 
 async def _restore(dark: ui.dark_mode) -> None:
