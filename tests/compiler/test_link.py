@@ -1,3 +1,4 @@
+import fcntl
 import os
 import shutil
 import subprocess
@@ -247,6 +248,18 @@ def test_processes_compile_a_program_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as threads:
         found = threads.map(lambda _: run(tmp_path, tmp_path / "cache", code), range(3))
     assert sorted(found) == ["0", "1", "1"]
+
+
+def test_a_process_that_was_stopped_blocks_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "PATIENCE", 0.1)
+    with (tmp_path / "lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with cache_module._alone_in(tmp_path), (tmp_path / "lock").open() as second:
+            assert not cache_module._locked(second)
+    with cache_module._alone_in(tmp_path), (tmp_path / "lock").open() as second:
+        assert not cache_module._locked(second)
 
 
 SIMULATED = """

@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 
 from gridwright import allocate
 from gridwright.policies import find
+from gridwright.reproduction import shipped
 from gridwright.simulation import replicate
 from gridwright.web.film import GONE, film
 from gridwright.web.polygon import frontier
-from gridwright.web.reading import docs_folder
 from gridwright.web.stops import Stop, stops
 
 STOPS = stops()
@@ -78,7 +78,7 @@ def test_a_stop_is_whole(stop: Stop) -> None:
     assert allocate(stop.system).load > 0
     assert all(each.strip() for each in (stop.text, stop.question, stop.answer))
     number = STOPS.index(stop) + 1
-    page = (docs_folder() / "learn" / f"{stop.read}.md").read_text("utf-8")
+    page = (shipped("learn") / f"{stop.read}.md").read_text("utf-8")
     assert f"/learn/{number})" in page, "the docs lead back to the stop"
 
 

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from pickle import PicklingError
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any
 
 KEPT_FOLDERS = 256
@@ -23,6 +24,8 @@ CHECKED = 16
 """Bytes of the checksum of a part."""
 SPARE = 4_000_000
 """Bytes that must be free on the disk, which is more than any program takes."""
+PATIENCE = 120.0
+"""Seconds to wait for a program that another process compiles."""
 _LOCK = Lock()
 
 
@@ -73,14 +76,27 @@ def _let_others_wait(made: Any, folder: Path | None) -> None:
 
 @contextmanager
 def _alone_in(folder: Path | None) -> Iterator[None]:
-    """Wait until no other process compiles into a folder; not on disks that have no locks."""
+    """Wait until no other process compiles into a folder, or that takes too long."""
     with ExitStack() as held:
-        with suppress(OSError):
-            if folder is not None:
+        if folder is not None:
+            with suppress(OSError):  # a disk may have no locks
                 lock = held.enter_context((folder / "lock").open("w"))
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                held.callback(fcntl.flock, lock, fcntl.LOCK_UN)  # a fork has it open, too
+                if _locked(lock):
+                    held.callback(fcntl.flock, lock, fcntl.LOCK_UN)  # a fork has it open, too
         yield
+
+
+def _locked(lock: Any) -> bool:
+    """Lock a file; give up after a time: the process that holds it may have been stopped."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if monotonic() > end:
+                return False
+            sleep(0.02)
 
 
 def _let_saving_fail(made: Any) -> None:
@@ -107,6 +123,7 @@ def load_part(name: str) -> bytes | None:
     try:
         kept = path.read_bytes()
         os.utime(path)
+        os.utime(path.parent)  # otherwise the whole folder would count as unused
     except OSError:
         return None
     return kept[CHECKED:] if kept[:CHECKED] == _checksum(kept[CHECKED:]) else None

@@ -152,7 +152,9 @@ def _identity(function: FunctionType) -> str:
     if id(code) not in _BODIES:
         _BODIES[id(code)] = code, _body(code)
     where = f"{function.__module__}:{function.__qualname__}"  # cached code looks its module up
-    marks = getattr(function, "is_rare", False), getattr(function, "allocates_nothing", False)
+    marks = tuple(
+        getattr(function, mark, False) for mark in ("is_rare", "allocates_nothing", "memory_bound")
+    )
     return f"{where} {marks} {_BODIES[id(code)][1]}"
 
 

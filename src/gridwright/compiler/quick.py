@@ -18,7 +18,7 @@ public means, and everything gives the same results. It does four things:
 
 import pickle
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from importlib.metadata import version
 from typing import Any
@@ -135,7 +135,8 @@ class PartCache(NullCache):  # type: ignore[misc]
         code = library._get_module_for_linking().as_bitcode()
         environments = tuple(cres._find_referenced_environments())
         kept = sig, library.name, code, fndesc, cres.environment, cres.signature, environments
-        save_part(self._name(sig), serialize.dumps(kept))
+        with suppress(pickle.PicklingError):  # it is compiled again next time
+            save_part(self._name(sig), serialize.dumps(kept))
 
     def _name(self, sig: Any) -> str:
         return f"{self.part}-{blake2b(str(sig).encode(), digest_size=8).hexdigest()}"

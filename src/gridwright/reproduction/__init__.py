@@ -11,6 +11,7 @@ from .data import (
     label,
     read_data,
     section_of,
+    shipped,
     shortened,
 )
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
@@ -54,6 +55,7 @@ __all__ = [
     "reproduce",
     "runs_of",
     "section_of",
+    "shipped",
     "shortened",
     "summary",
     "targets",

@@ -178,7 +178,7 @@ class ReproductionData(NamedTuple):
 
 def read_data(path: Path | None = None) -> ReproductionData:
     """Read data that ``research reproduce`` has written; by default the shipped ones."""
-    path = path or _shipped("reproduction.json")
+    path = path or shipped("reproduction.json")
     try:
         found = json.loads(path.read_text("utf-8"))
         sections = [
@@ -292,7 +292,7 @@ def explanations(table: str, row: Row) -> list[Explanation]:
 @cache
 def _explained() -> list[tuple[str, list[str]]]:
     """Return the headings of differences.md, each with its paragraphs and list items."""
-    _, *sections = _shipped("differences.md").read_text("utf-8").split("\n## ")
+    _, *sections = shipped("differences.md").read_text("utf-8").split("\n## ")
     found = []
     for section in sections:
         title, _, text = section.partition("\n")
@@ -302,11 +302,11 @@ def _explained() -> list[tuple[str, list[str]]]:
     return found
 
 
-def _shipped(name: str) -> Path:
-    """Find a file in the package, or in the docs beside its source code."""
+def shipped(name: str) -> Path:
+    """Find a file or folder of the docs: in the package, or beside its source code."""
     package = Path(str(files("gridwright")))
-    for path in (package / name, package.parents[1] / "docs" / name):
-        if path.is_file():
+    for path in (package / "docs" / name, package.parents[1] / "docs" / name):
+        if path.exists():
             return path
     raise InputError(f"{name} is not part of this installation; reinstall gridwright")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from nicegui import app, ui
 
-from ..reading import FIGURES, docs_folder
+from ...reproduction import shipped
 from ..services import Services
 from .define import define_page
 from .help import help_page
-from .learn import learn_page, reading_page
+from .learn import FIGURES, learn_page, reading_page
 from .published import published_page
 from .runs import run_page, watch_page
 from .simulate import simulate_page
@@ -36,6 +36,6 @@ PAGES: dict[str, Callable[..., Any]] = {
 
 def make_pages(services: Services) -> None:
     """Make every page known to NiceGUI."""
-    app.add_static_files(FIGURES, docs_folder() / "figures")
+    app.add_static_files(FIGURES, shipped("figures"))
     for path, draw in PAGES.items():
         ui.page(path)(partial(draw, services))

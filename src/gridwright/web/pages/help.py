@@ -2,10 +2,10 @@
 
 import re
 from html import escape
-from pathlib import Path
 
 from nicegui import ui
 
+from ...reproduction import shipped
 from ..services import Services
 from .frame import frame, heading, html_table
 
@@ -42,19 +42,12 @@ def help_page(services: Services) -> None:
 def glossary() -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the words of each section of docs/reference/words.md, with their meanings, as HTML."""
     found = []
-    _, *sections = _file().read_text("utf-8").split("\n## ")
+    _, *sections = shipped("reference/words.md").read_text("utf-8").split("\n## ")
     for section in sections:
         title, _, text = section.partition("\n")
         cells = re.findall(r"^\| (\*\*.*?) \| (.*) \|$", text, re.M)
         found.append((title, [(_html(word), _html(meaning)) for word, meaning in cells]))
     return found
-
-
-def _file() -> Path:
-    """Return the file of a wheel, or that of the repository."""
-    package = Path(__file__).parents[2]
-    shipped = package / "words.md"
-    return shipped if shipped.exists() else package.parents[1] / "docs" / "reference" / "words.md"
 
 
 def _html(text: str) -> str:

@@ -1,6 +1,8 @@
 """Learn: eight guided stops, each a system in motion beside its text and a question."""
 
+import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from nicegui import events, ui
 
@@ -8,16 +10,18 @@ from ...allocation import Allocation, allocate, long_run_of
 from ...experiments.variation import varied
 from ...model import InputError, System
 from ...policies import policies
+from ...reproduction import shipped
 from ..film import film
 from ..polygon import polygon, words
 from ..queue import solved
-from ..reading import reading
 from ..services import Services
 from ..stops import Stop, stops
 from .allocation import heat_map
-from .flow import Flow
+from .charts import COLOURS
 from .frame import frame, heading, tell
 
+FIGURES = "/learn-figures"
+"""Where the server offers the pictures of the pages."""
 STYLE = """
 .gw-stops a { color: inherit; }
 .gw-flow-controls { display: flex; flex-wrap: wrap; gap: .4rem 1rem; align-items: center; }
@@ -43,6 +47,26 @@ STEPS = 40
 """Steps of a slider for a rate."""
 
 
+class Flow(ui.element, component="flow.js"):
+    """Films of one system, each drawn on a canvas; the browser plays them at any speed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes("w-full")
+        self._props["scene"] = {"classes": [], "machines": [], "films": [], "end": 1}
+        self._props["colours"] = list(COLOURS)
+
+    def show(self, system: System, films: list[dict[str, Any]], end: float) -> None:
+        """Show other films; they start from the beginning."""
+        self._props["scene"] = {
+            "classes": list(system.classes),
+            "machines": list(system.machines),
+            "films": films,
+            "end": end,
+        }
+        self.update()
+
+
 def learn_page(services: Services, number: str = "1") -> None:
     """Draw the page of one stop; an unknown number is the first."""
     known = stops()
@@ -60,7 +84,7 @@ def reading_page(services: Services, name: str) -> None:
     """Draw a page of docs/learn, with links to the stops that are about it."""
     ui.add_css(STYLE)
     with frame("Learn"):
-        text = reading(name)
+        text = page_of(name)
         if text is None:
             ui.label("There is no such page.")
             ui.link("The first stop", "/learn")
@@ -276,3 +300,26 @@ def _prices(found: Allocation) -> str:
         f"Prices of a task: {classes}. Worth of a time unit: {machines}. "
         f"The least efficient pair is {pair}: {least:.2f}."
     )
+
+
+def page_of(name: str) -> str | None:
+    """Return a page of docs/learn as Markdown for the browser; None if there is no such page.
+
+    >>> page_of("why-the-allocation")[:23]
+    '# Why the allocation LP'
+    >>> page_of("../why") is None
+    True
+    """
+    known = {path.stem: path for path in shipped("learn").glob("*.md")}
+    return for_browser(known[name].read_text("utf-8")) if name in known else None
+
+
+def for_browser(text: str) -> str:
+    """Point pictures and links to what the server has; other links become plain text.
+
+    >>> for_browser("![x](../figures/a.svg), [zeros](what-the-zeros-do.md), [why](../why.md#one)")
+    '![x](/learn-figures/a.svg), [zeros](/learn/read/what-the-zeros-do), why'
+    """
+    text = text.replace("](../figures/", f"]({FIGURES}/")
+    text = re.sub(r"\]\(([\w-]+)\.md\)", r"](/learn/read/\1)", text)
+    return re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
