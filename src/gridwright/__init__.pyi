@@ -9,6 +9,7 @@ from .experiments import Comparison as Comparison
 from .experiments import Contest as Contest
 from .experiments import Optimum as Optimum
 from .experiments import Result as Result
+from .experiments import Size as Size
 from .experiments import Sweep as Sweep
 from .experiments import adversary as adversary
 from .experiments import compare as compare
@@ -16,6 +17,7 @@ from .experiments import contest as contest
 from .experiments import optimum as optimum
 from .experiments import random_systems as random_systems
 from .experiments import simulate as simulate
+from .experiments import size as size
 from .experiments import sweep as sweep
 from .grid import Client as Client
 from .grid import Grid as Grid

@@ -2,21 +2,26 @@
 
 from .allocation import Allocation, Change, Verdict, allocate, change, groups_of, situation, verdict
 from .dantzig import Dense, dantzig, make_dense, plan_dantzig
+from .fleet import Addition, Fleet, PricesGiven, cheapest_fleets, one_more
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, tolls, vertex, weights
 from .workspace import Situation, Workspace, make_workspace
 
 __all__ = [
+    "Addition",
     "Allocation",
     "Change",
     "Dense",
+    "Fleet",
     "LongRun",
+    "PricesGiven",
     "Situation",
     "Verdict",
     "Workspace",
     "allocate",
     "change",
+    "cheapest_fleets",
     "dantzig",
     "grouped",
     "groups_of",
@@ -24,6 +29,7 @@ __all__ = [
     "long_run_of",
     "make_dense",
     "make_workspace",
+    "one_more",
     "plan_dantzig",
     "prices",
     "situation",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.markup import escape
 
-from .options import Json, SystemName, listed, option, path_option
-from .output import check_files, console, counted, finish, show_matrix
-from .packages import allocation, catalogue, plots
+from .options import Json, Prices, SystemName, listed, option, path_option, prices_of
+from .output import UNKNOWN, check_files, console, counted, finish, percent, show, show_matrix
+from .packages import allocation, catalogue, model, plots
 
 
 def allocate(
@@ -27,6 +26,11 @@ def allocate(
             "Machines that are down: names, groups or numbers, separated by commas.", "MACHINE,…"
         ),
     ] = None,
+    add: Annotated[
+        bool,
+        option("Also print what one more machine of each group would be worth.", None, "--add"),
+    ] = False,
+    prices: Prices = None,
     plot: Annotated[Path | None, path_option("Draw the allocation as a heat map.")] = None,
     json: Json = False,
 ) -> None:
@@ -36,8 +40,36 @@ def allocate(
     failed = listed(down or ())
     found = allocation.allocate(entry.system, method, down=[*entry.down, *failed])
     before = allocation.allocate(entry.system, method, down=entry.down) if failed else None
+    if prices is not None and not add:
+        raise model.InputError("--prices needs --add")
+    added = allocation.one_more(found, prices_of(prices)) if add else []
+
+    def words() -> dict[str, Any]:
+        return found.as_json() | ({"add": [each.as_json() for each in added]} if add else {})
+
+    def show_all() -> None:
+        show_allocation(found, before)
+        if add:
+            _show_added(added, priced=prices is not None)
+
     files = {plot: lambda path: plots.draw_allocation(found, path)}
-    finish(found.as_json, partial(show_allocation, found, before), json=json, files=files)
+    finish(words, show_all, json=json, files=files)
+
+
+def _show_added(added: list[allocation.Addition], *, priced: bool) -> None:
+    print("\nThe long-run load with one more machine:\n")
+    heads = (">load", ">lower by") + ((">price", ">price of 1 point") if priced else ())
+    rows = []
+    for each in sorted(added, key=lambda each: each.price_per_point):
+        cells = [each.group, percent(each.load), f"{100 * each.relief:.1f} points"]
+        if priced:
+            per_point = each.price_per_point
+            cells += [
+                f"{each.price:g}",
+                f"{per_point:.4g}" if per_point < float("inf") else UNKNOWN,
+            ]
+        rows.append(cells)
+    show(("group", *heads), rows)
 
 
 def show_allocation(

@@ -23,6 +23,7 @@ from .output import StoppedError, warn
 from .policies import policies
 from .run import run as run_experiment
 from .simulate import compare, simulate, sweep
+from .size import size
 from .systems import systems
 from .ui import ui
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS: list[Callable[..., None]] = [demo, simulate, compare, sweep, allocate, systems]
+COMMANDS: list[Callable[..., None]] = [demo, simulate, compare, sweep, allocate, size, systems]
 COMMANDS += [policies, run_experiment, ui]
 GROUPS = {
     "grid": grid.app,

@@ -48,6 +48,25 @@ def delays_of(text: str | None) -> model.Delays | None:
     return model.Delays(**values)
 
 
+def prices_of(text: str | None) -> dict[str, float] | list[float] | None:
+    """Parse the prices of ``--prices``, by group or in order.
+
+    >>> prices_of("big=3,small=1"), prices_of("3, 1")
+    ({'big': 3.0, 'small': 1.0}, [3.0, 1.0])
+    """
+    if text is None:
+        return None
+    words = [word.rpartition("=") for word in listed(text)]
+    try:
+        numbers = [float(number) for _, _, number in words]
+    except ValueError:
+        raise model.InputError(
+            f"--prices is {text!r}; expected GROUP=NUMBER,… or one number for each group"
+        ) from None
+    names = [name for name, _, _ in words]
+    return dict(zip(names, numbers, strict=True)) if all(names) else numbers
+
+
 def option(help: str, metavar: str | None = None, *names: str) -> Any:
     """Return an option with a help text; it is named after its parameter, or as given."""
     return typer.Option(*names, help=help, metavar=metavar)
@@ -108,6 +127,13 @@ Delays = Annotated[
         "(to hear that it has ended), detection (to notice a failure), reporting (between reports "
         "of CPU availability).",
         "before=0.5,after=0.1",
+    ),
+]
+Prices = Annotated[
+    str | None,
+    option(
+        "Price of a machine of each group: big=3,small=1, or 3,1 in their order; by default 1.",
+        "PRICES",
     ),
 ]
 Seed = Annotated[int, option("Seed of the random numbers; the same seed gives the same result.")]

@@ -10,6 +10,7 @@ from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
+from .size import Size, size
 from .store import Kept, Store
 from .sweep import Point, Sweep, sweep
 
@@ -35,6 +36,7 @@ __all__ = [
     "PeerResult",
     "Point",
     "Result",
+    "Size",
     "Standing",
     "Store",
     "Sweep",
@@ -49,5 +51,6 @@ __all__ = [
     "random_systems",
     "simulate",
     "simulate_ahead",
+    "size",
     "sweep",
 ]

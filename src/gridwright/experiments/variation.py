@@ -69,12 +69,7 @@ def _with_counts(system: System, counts: list[float]) -> System:
     if any(abs(count - near) > 1e-9 for count, near in zip(counts, whole, strict=True)):
         found = ", ".join(f"{count:g}" for count in counts)
         raise InputError(f"machines come to {found} of the groups; expected whole numbers")
-    if len(system.availability) != len(system.counts) and whole != list(system.counts):
-        raise InputError(
-            "the system gives the availability of every single machine, so their number cannot be "
-            "varied; give it by groups"
-        )
-    return system.replace(counts=whole)
+    return system.with_counts(whole)
 
 
 def _with_count(system: System, group: str, count: float) -> System:

@@ -1,5 +1,6 @@
 """A system: task classes, machines, and how fast each machine runs each class."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -211,6 +212,46 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         omitted = default_parts(self)
         given = {key: value for key, value in self.parts().items() if key not in omitted}
         return type(self)(**{**given, **changes})
+
+    def with_counts(self, counts: Sequence[int]) -> Self:
+        """Return the system with other numbers of machines; a group of 0 is left out.
+
+        >>> System(arrivals=[5], rates=[[8, 3]], groups=["fast", "slow"]).with_counts([0, 4])
+        System('': 1 class, 4 machines, arrivals [5])
+        """
+        if tuple(counts) == self.counts:
+            return self
+        columns = len(self.counts)
+        single = {
+            "availability": self.availability,
+            **{f"[delays] {k}": v for k, v in (self.delays.parts() if self.delays else {}).items()},
+            "[assumed] availability": self.assumed.availability if self.assumed else None,
+        }
+        for key, values in single.items():
+            if isinstance(values, tuple) and len(values) != columns:
+                raise InputError(
+                    f"the system gives the {key} of every single machine, so their number cannot "
+                    "be varied; give it by groups"
+                )
+        kept = [k for k, count in enumerate(counts) if count]
+        if len(kept) == columns:
+            return self.replace(counts=list(counts))
+
+        def fewer(values: Any) -> Any:
+            return [values[k] for k in kept] if isinstance(values, tuple) else values
+
+        changes: dict[str, Any] = {key: fewer(getattr(self, key)) for key in ("groups", "slots")}
+        changes["availability"] = fewer(self.availability)
+        for table in ("failures", "delays"):
+            if (record := getattr(self, table)) is not None:
+                changes[table] = {key: fewer(each) for key, each in record.parts().items()}
+        if self.assumed is not None:
+            parts = {**self.assumed.parts(), "availability": fewer(self.assumed.availability)}
+            if self.assumed.rates is not None:
+                parts["rates"] = self.assumed.rates[:, kept].tolist()
+            changes["assumed"] = parts
+        rates = self.rates[:, kept].tolist()
+        return self.replace(counts=[counts[k] for k in kept], rates=rates, **changes)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, System) and self._identity == other._identity
