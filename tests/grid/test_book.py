@@ -69,9 +69,18 @@ def test_the_two_worlds_are_one(policy: str) -> None:
     assert book.refusals == run.refusals
 
 
-def test_a_policy_of_another_kind_is_refused() -> None:
-    with pytest.raises(InputError, match="a grid runs push and pull policies"):
-        Book(find("lpas_dec"), [[1.0]], [1.0])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("moc", "its jobs have no deadlines"),
+        ("chain_mct", "it does not know which jobs will follow a job"),
+        ("lpas_dec", "it has one scheduler"),
+    ],
+)
+def test_a_policy_of_another_kind_is_refused(name: str, why: str) -> None:
+    words = f"a grid runs push and pull policies: {why}.*{name} on real machines: gridwright run"
+    with pytest.raises(InputError, match=words):
+        Book(find(name), [[1.0]], [1.0])
 
 
 def test_a_job_is_taken_in_once() -> None:

@@ -445,6 +445,8 @@ def _show_reproduction(
         heads = (">concerns", ">agree", ">differ", ">errata", ">explained", ">spoiled")
         out.print("\nCells of each source under each reading:\n")
         show(("source", "reading", *heads), ([str(part) for part in each] for each in readings))
+    if words := reproduction.with_adopted(readings, reproduction.ADOPTED, reproduction.FITTED):
+        out.print(f"\nWith the adopted readings, {escape(words)}")
     counts = reproduction.summary(found)
     out.print(f"\n[bold]In all:[/bold] {reproduction.counted(counts)}; {seconds:.0f} seconds")
 

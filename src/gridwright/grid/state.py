@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
 from ..compiler.checks import readonly
-from ..policies import Policy, View, check_central
+from ..policies import BATCH, CHAIN, PEER, Kind, Policy, View, check_central
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
@@ -21,6 +21,13 @@ Floats = NDArray[np.float64]
 
 SLOWEST = 1e-100
 """The lowest rate that is allowed; the highest is its inverse, so that sums stay finite."""
+
+LACKS: dict[Kind, str] = {
+    BATCH: "its jobs have no deadlines, and it does not know how their times are distributed",
+    CHAIN: "it does not know which jobs will follow a job",
+    PEER: "it has one scheduler, and jobs do not arrive at its machines",
+}
+"""Why a grid cannot run policies of other kinds."""
 
 
 class GridState:
@@ -46,7 +53,8 @@ class GridState:
     ) -> None:
         from .mechanism import MECHANISMS
 
-        check_central(policy, "a grid runs")
+        words = f"; for an experiment with {policy.name} on real machines: gridwright run"
+        check_central(policy, "a grid runs", f": {LACKS.get(policy.kind, '')}{words}")
         self.policy = policy
         self.decide: Callable[..., Any] = policy.decide
         """The policy's function, or a compiled version of it."""

@@ -154,10 +154,11 @@ class Policy:
         return found
 
 
-def check_central(policy: Policy, limit: str) -> None:
+def check_central(policy: Policy, limit: str, why: str = "") -> None:
     """Refuse a policy that is neither push nor pull; the limit says what is for these alone."""
     if not policy.kind.is_central:
-        raise InputError(f"{policy.name} is a {policy.kind} policy; {limit} push and pull policies")
+        words = f"{policy.name} is a {policy.kind} policy; {limit} push and pull policies"
+        raise InputError(f"{words}{why}")
 
 
 def policy_of(

@@ -1,6 +1,6 @@
 """How each published table and figure is computed, and what comes of it."""
 
-from .account import PRIMARY, Account, accounts, adopted, by_reading
+from .account import PRIMARY, Account, accounts, adopted, by_reading, with_adopted
 from .data import (
     Explanation,
     ReproductionData,
@@ -16,13 +16,14 @@ from .data import (
 )
 from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import draw_page, write_page
-from .reading import ADOPTED, READINGS, Reading
+from .reading import ADOPTED, FITTED, READINGS, Reading
 from .reproduce import Outcome, Reproduction, judged, reproduce, runs_of, summary
 from .target import Target, choose, targets
 from .verdict import Verdict, counted
 
 __all__ = [
     "ADOPTED",
+    "FITTED",
     "FULL",
     "PRIMARY",
     "PUBLISHED",
@@ -59,5 +60,6 @@ __all__ = [
     "shortened",
     "summary",
     "targets",
+    "with_adopted",
     "write_page",
 ]

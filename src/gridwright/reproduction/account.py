@@ -115,3 +115,29 @@ def adopted(found: Iterable[Account], readings: Mapping[str, Sequence[str]]) -> 
                 *(b + e - s for b, e, s in zip(before[3:], each[3:], stated[3:], strict=True)),
             )
     return list(chosen.values())
+
+
+def with_adopted(
+    found: Sequence[Account], readings: Mapping[str, Sequence[str]], fitted: Sequence[str] = ()
+) -> str:
+    """Say how many cells agree with the adopted readings; empty if none of them was tried.
+
+    ``fitted`` names the sources whose adopted reading was fitted.
+
+    >>> stated = Account("W", "as stated", 9, 4, 5, 0, 0, 0)
+    >>> tried = [stated, Account("W", "calibrated", 9, 8, 1, 0, 4, 0)]
+    >>> with_adopted(tried, {"W": ["calibrated"]}, ["W"])
+    'W: calibrated; else as stated: 8 of 9 cells agree (without what is fitted, W: 4)'
+    """
+    chosen = adopted(found, readings)
+    words = [f"{each.source}: {each.reading}" for each in chosen if each.reading != PRIMARY]
+    if not words:
+        return ""
+    agree, cells = (sum(getattr(e, key) for e in chosen) for key in ("agree", "judged"))
+    text = f"{'; '.join(words)}; else {PRIMARY}: {agree:,} of {cells:,} cells agree"
+    stated = {each.source: each.agree for each in found if each.reading == PRIMARY}
+    made = [each for each in chosen if each.reading != PRIMARY and each.source in fitted]
+    if made:
+        less = agree - sum(each.agree - stated[each.source] for each in made)
+        text += f" (without what is fitted, {' and '.join(e.source for e in made)}: {less:,})"
+    return text

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..model.error import file_errors
-from .account import PRIMARY, adopted
+from .account import PRIMARY, with_adopted
 from .data import ReproductionData, Section
-from .reading import ADOPTED, READINGS
+from .reading import ADOPTED, FITTED, READINGS
 from .verdict import Verdict, counted
 
 MARKS = {
@@ -73,14 +73,11 @@ def _readings(data: ReproductionData) -> Iterator[str]:
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for each in found:
         yield f"| {' | '.join(map(str, each))} |"
-    chosen = adopted(found, ADOPTED)
-    agree, cells = (sum(getattr(e, key) for e in chosen) for key in ("agree", "judged"))
-    words = "; ".join(f"{e.source}: {e.reading}" for e in chosen if e.reading != PRIMARY)
-    yield (
-        f"\n**With the adopted readings** ({words}; else {PRIMARY}) {agree:,} of {cells:,} cells "
-        "that have a verdict agree. Readings of one source that are adopted together concern "
-        "different cells."
-    )
+    if words := with_adopted(found, ADOPTED, FITTED):
+        yield (
+            f"\n**With the adopted readings**, {words}. Readings of one source that are adopted "
+            "together concern different cells."
+        )
     shown = {each.reading for each in found}
     about = [f"- **{each.name}**: {each.about}" for each in READINGS if each.name in shown]
     yield from ["", *about] if about else []

@@ -162,6 +162,8 @@ ADOPTED: dict[str, tuple[str, ...]] = {
     "S": ("discard both, factor 2, full counts, marginal",),
 }
 """The readings that we take for each source; those of one source concern different cells."""
+FITTED = ("W", "S")
+"""The sources whose adopted reading was fitted to the printed numbers, for all of its cells."""
 
 
 def other_readings(cells: Iterable[Cell]) -> Iterator[Cell]:

@@ -160,7 +160,7 @@ def _outcome(cell: Cell, laboratory: Laboratory) -> Outcome:
         return _seen(cell)
     runs, answer = ask(cell)
     found = answer(tuple(laboratory.result(run) for run in runs))
-    return Outcome(cell, found.ours, found.stable, _judgement(cell, found), found.undecided)
+    return Outcome(cell, found.ours, found.stable, judgement_of(cell, found), found.undecided)
 
 
 def _seen(cell: Cell) -> Outcome:
@@ -177,13 +177,14 @@ def _seen(cell: Cell) -> Outcome:
         same = (cell.get("status") == "none_executed") == (found.ours is None)
         judgement = Judgement(Verdict.agrees if same else Verdict.differs, found.detail)
     else:
-        judgement = _judgement(cell, found)
+        judgement = judgement_of(cell, found)
     reason = "; ".join(filter(None, [judgement.reason, words]))
     judgement = judgement._replace(reason=reason)
     return Outcome(cell, found.ours, found.stable, judgement, found.undecided)
 
 
-def _judgement(cell: Cell, found: Answer) -> Judgement:
+def judgement_of(cell: Cell, found: Answer) -> Judgement:
+    """Judge an answer to a cell."""
     remarks = contradictions(cell)
     status = cell.get("status")
     if status == "blank":
