@@ -19,6 +19,20 @@ BATCH = System(
 )
 CHAINS = load("Wisnesky:4").replace(failures={"mean_uptime": 60, "mean_repair": 5})
 FAR = CHAINS.replace(links={"latency": 3})
+OVERLAP = System(
+    templates=[
+        {
+            "name": "a",
+            "rate": 0.1,
+            "times": [[6, 4], [5, 9], [3, 2]],
+            "latency": 40,
+            "overlap": 0.6,
+        },
+        {"name": "b", "rate": 0.05, "times": [[2, 8], [9, 1]], "latency": 20, "overlap": 0.3},
+    ],
+    counts=[2, 1],
+    links={"latency": [[1, 2.5], [2.5, 1]]},
+)
 
 
 def virtually(loop: LiveLoop) -> list[Happened]:
@@ -46,6 +60,8 @@ def virtually(loop: LiveLoop) -> list[Happened]:
         (BATCH, "mect", 20.0),
         (CHAINS, "chain_mct", 100.0),
         (FAR, "chain_mct", 100.0),
+        (OVERLAP, "chain_mct", 200.0),
+        (OVERLAP, "chain_fcfs", 200.0),
     ],
 )
 def test_if_tasks_take_as_long_as_the_loop_says_it_is_the_simulation(
@@ -90,6 +106,35 @@ def test_however_long_tasks_take_each_leaves_once(seed: int, longest: float) -> 
                 inside.remove(event.task)
     assert came == 10
     assert inside == set()
+
+
+@given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.2, 1.0, 3.0]))
+@settings(max_examples=8, deadline=None)
+def test_however_long_applications_take_none_ends_before_its_predecessor(
+    seed: int, spread: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    loop = LiveLoop(OVERLAP, find("chain_mct"), horizon=300, seed=seed, interpreted=True)
+    due: dict[int, float] = {}
+    begun: dict[int, list[int]] = {}
+    ended: dict[int, list[int]] = {}
+    overlaps = 0
+    while (time := min(loop.upcoming(), *due.values(), np.inf)) < loop.horizon:
+        for machine in [machine for machine, at in due.items() if at <= time]:
+            loop.end(machine, due.pop(machine))
+        for event in loop.advance(time):
+            if event.kind == "start":
+                assert event.machine not in due
+                due[event.machine] = event.time + event.length * rng.uniform(1, 1 + spread)
+                begun.setdefault(event.task, []).append(event.machine)
+                overlaps += len(begun[event.task]) - len(ended.get(event.task, ())) > 1
+            elif event.kind == "finish":
+                ended.setdefault(event.task, []).append(event.machine)
+    assert overlaps > 3
+    for task, machines in ended.items():
+        assert machines == begun[task][: len(machines)]
+    measured = loop.close()
+    assert measured["ok"] + measured["late"] >= sum(len(each) == 3 for each in ended.values()) > 3
 
 
 def test_a_task_that_takes_longer_keeps_its_machine() -> None:

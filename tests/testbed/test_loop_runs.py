@@ -76,8 +76,11 @@ def test_a_killed_process_and_a_run_that_was_stopped_lose_no_task(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_chains_run_on_real_machines_with_their_customers(tmp_path: Path) -> None:
-    run = conduct(Experiment(**CHAINS), path=tmp_path / "1.sqlite")
+@pytest.mark.parametrize("parts", [{}, {"system": OVERLAP}])
+def test_chains_run_on_real_machines_with_their_customers(
+    tmp_path: Path, parts: dict[str, Any]
+) -> None:
+    run = conduct(Experiment(**{**CHAINS, **parts}), path=tmp_path / "1.sqlite")
     found = report(run, expected=False)
     assert found.statistics.overall.arrived == found.twin.overall.arrived == len(run.jobs) > 5
     measured, twin = found.statistics.outcome, found.twin.outcome
@@ -108,7 +111,6 @@ def test_the_twin_is_the_simulation() -> None:
         ({"timeout": 3}, "timeout is given, but chain_mct is a chain policy"),
         ({"failures": [["1", 2, 3]]}, "failures are a trace"),
         ({"policy": "mm"}, "mm is a batch policy"),
-        ({"system": OVERLAP}, "overlaps has applications that overlap"),
     ],
 )
 def test_what_does_not_suit_is_refused(parts: dict[str, Any], wrong: str) -> None:

@@ -255,6 +255,7 @@ def _serve(s: ChainState, j: int) -> None:
     o.finish = c.now + max(1.0, ceil(time + late - TINY))
     if c.overlaps:
         _overlap(s, j)
+    o.foreseen = o.finish
     s.machines[j].serving = job
     if len(s.trace) > 0:
         note(s, c.now, START, s.jobs[job].number, s.jobs[job].template, j)
@@ -286,9 +287,9 @@ def _hand_on(s: ChainState, j: int, arguments: Any, own: Generator) -> None:
         s.draws[successor, stage, 0] = s.draws[job, stage, 0]
         s.draws[successor, stage, 1] = s.draws[job, stage, 1]
     start = max(o.begun, old.since)
-    new.ran = old.ran + (o.finish - start)
+    new.ran = old.ran + (o.foreseen - start)
     new.queued = old.queued + (start - max(old.sent, old.since))
-    new.origin, new.since = j, o.finish
+    new.origin, new.since = j, o.foreseen
     old.active = False
     _ready(s, successor, arguments, own)
 

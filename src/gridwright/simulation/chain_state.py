@@ -17,6 +17,7 @@ SERVER = record_type(
     begun="f8",  # when it was started
     finish="f8",  # when it ends, infinite for none
     hands_on="f8",  # when its successor may start, infinite if that is when it ends
+    foreseen="f8",  # the same as long as nobody else says when the application ends
     fault="f8",  # when the node fails next, or is repaired
     busy="f8",  # time spent busy
     mean_uptime="f8",

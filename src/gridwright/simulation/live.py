@@ -7,6 +7,7 @@ with the very code of the simulator.
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from ..model import InputError, System
 from ..policies import BATCH, CHAIN, Policy
 from ..policies.view import records
+from .chain_loop import TINY
 from .driver import PAGE, Conditions, Mechanism, provide
-from .event_log import EVENT, KINDS, START
+from .event_log import EVENT, FAIL, KINDS, START
 from .interrupts import SLICE
 from .replicate import MECHANISMS, check_system
 
@@ -30,16 +32,6 @@ class Happened(NamedTuple):
     task_class: int
     machine: int
     length: float = 0.0
-
-
-def check_live(system: System, policy: Policy) -> None:
-    """Refuse a system whose tasks cannot run on real machines under a policy."""
-    check_system(system, policy)
-    if any(each.overlap for each in system.templates):
-        raise InputError(
-            f"{system.name or 'the system'} has applications that overlap; only a simulation "
-            "knows before the end of one when its successor can start"
-        )
 
 
 class LiveLoop:
@@ -67,7 +59,7 @@ class LiveLoop:
     ) -> None:
         if policy.kind not in (BATCH, CHAIN):
             raise InputError(f"{policy.name} is a {policy.kind} policy; expected batch or chain")
-        check_live(system, policy)
+        check_system(system, policy)
         self.horizon = horizon
         sequence = np.random.SeedSequence(seed)
         conditions = Conditions(horizon, sequence, trace=True, interpreted=interpreted)
@@ -79,6 +71,14 @@ class LiveLoop:
         )
         self.ends: dict[int, float] = {}
         """When tasks have ended that the loop does not know of yet, by machine."""
+        self.task: dict[int, int] = {}
+        """What each machine runs."""
+        self.runs: dict[int, list[int]] = {}
+        """The machines that run applications of a job, which may overlap, in their order."""
+        self.early: dict[int, float] = {}
+        """Ends of applications that came before the end of their predecessor, by machine."""
+        self.complete: dict[int, float] = {}
+        """When the input of an application that has begun before is complete, by machine."""
 
     @property
     def now(self) -> float:
@@ -90,8 +90,36 @@ class LiveLoop:
         return min(self.mechanism.upcoming(), *self.ends.values(), np.inf)
 
     def end(self, machine: int, at: float) -> None:
-        """Note that the task of a machine has ended: in ticks, at the nearest one."""
-        self.ends[machine] = max(round(at) if self.in_ticks else at, self.now)
+        """Note that the task of a machine has ended: in ticks, at the nearest one.
+
+        An application that overlaps its predecessor ends when its whole input has come.
+        """
+        line = self.runs[self.task[machine]]
+        if line[0] != machine:
+            self.early[machine] = at
+            return
+        self._forget(machine)
+        at = max(round(at) if self.in_ticks else at, self.complete.pop(machine, 0.0), self.now)
+        self.ends[machine] = at
+        if line:
+            following = line[0]
+            self.complete[following] = ceil(at + self._latency(machine, following) - TINY)
+            if following in self.early:
+                self.end(following, self.early.pop(following))
+
+    def _forget(self, machine: int) -> None:
+        """Forget what a machine runs."""
+        task = self.task.pop(machine)
+        self.runs[task].remove(machine)
+        if not self.runs[task]:
+            del self.runs[task]
+
+    def _latency(self, one: int, other: int) -> float:
+        """Return how long data takes between two nodes of a chain."""
+        state = self.mechanism.state
+        if one == other:
+            return 0.0
+        return float(state.links[state.machines[one].column, state.machines[other].column])
 
     def advance(self, until: float) -> list[Happened]:
         """Let everything happen until a time, and return it.
@@ -128,5 +156,10 @@ class LiveLoop:
         for event in (event for page in pages for event in page):
             time, kind, task, task_class, machine = event.item()
             length = float(lengths[machine]) if kind == START else 0.0
+            if kind == START:
+                self.task[machine] = task
+                self.runs.setdefault(task, []).append(machine)
+            elif kind == FAIL and machine in self.task:
+                self._forget(machine)
             found.append(Happened(time, KINDS[kind], task, task_class, machine, length))
         return found

@@ -20,7 +20,7 @@ from ..model.record import NonNegative, OneOrList, Positive, Record, explain
 from ..model.toml import format_toml
 from ..policies import BATCH, CHAIN, PEER, Policy
 from ..policies import find as find_policy
-from ..simulation.live import check_live
+from ..simulation import check_system
 from .adjuster import Calibration
 from .changes import Change, draw_changes
 from .loop_model import loop_of, modelled
@@ -195,7 +195,7 @@ class Experiment(Record):
 
     def _check_loop(self, policy: Policy) -> None:
         """Refuse what an experiment with batches or chains cannot do."""
-        check_live(self.imposed, policy)
+        check_system(self.imposed, policy)
         for key, unset in (("timeout", 0), ("resolution", 0), ("jobs", "")):
             if getattr(self, key) != unset:
                 raise InputError(f"{key} is given, but {policy.name} is a {policy.kind} policy")
