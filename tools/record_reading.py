@@ -10,8 +10,7 @@ contain TEXT stay as they are.
 
 import argparse
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from gridwright import reproduction
 from gridwright.allocation import highs
@@ -48,9 +47,10 @@ def ask(cell: Cell, row: Row) -> Question:
 
 def remember_solutions() -> None:
     """Solve each LP once: many failures lead to the same numbers of machines in each group."""
-    solve, known = highs.solve_highs, {}
+    solve: Any = highs.solve_highs
+    known: dict[Any, Any] = {}
 
-    def solve_once(weights: np.ndarray, *, interior: bool = False) -> tuple:
+    def solve_once(weights: Any, *, interior: bool = False) -> Any:
         key = weights.shape, weights.tobytes(), interior
         if key not in known:
             known[key] = solve(weights, interior=interior)
@@ -71,7 +71,7 @@ def main() -> None:
     (target,) = reproduction.choose([chosen.table])
     laboratory = reproduction.Laboratory(threads=chosen.threads, store=Store())
     section = next(s for s in reproduction.read_data().sections if s.name == target.name)
-    rows = {(*row[:3], row.reading): row for row in section.rows}
+    rows, fresh = {(*row[:3], row.reading): row for row in section.rows}, {}
     primary = [cell for cell in target.cells if "reading" not in cell]
     stated = {printed_cell(cell): rows[*label(cell), ""] for cell in primary}
     for cell in target.cells:
@@ -83,7 +83,7 @@ def main() -> None:
         found = asked.answer(tuple(laboratory.result(run) for run in asked.runs))
         judgement = judgement_of(cell, found)
         outcome = reproduction.Outcome(cell, found.ours, found.stable, judgement)
-        rows[*words, chosen.reading] = new = Row(
+        fresh[*words, chosen.reading] = new = Row(
             *words,
             row.published,
             outcome.found,
@@ -93,9 +93,11 @@ def main() -> None:
             row.verdict,
         )
         print(*new[:6], f"({row.ours}, {row.verdict})", sep=" | ", flush=True)
+    data = reproduction.read_data()  # others may have written it in the meantime
+    section = next(s for s in data.sections if s.name == target.name)
+    rows = {(*row[:3], row.reading): row for row in section.rows} | fresh
     keys = [(*label(cell), cell.get("reading", "")) for cell in target.cells]
     section = section._replace(rows=tuple(rows[key] for key in keys if key in rows))
-    data = reproduction.read_data()  # others may have written it in the meantime
     sections = [section if s.name == target.name else s for s in data.sections]
     reproduction.write_page(data._replace(sections=tuple(sections)), PAGE)
 
