@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, System, allocate, load, optimum, simulate
-from gridwright.experiments.contest import random_systems
+from gridwright.experiments import random_systems
 from gridwright.experiments.markov_decision import Preemptive, Pull, solve
 from gridwright.experiments.optimum import lower_bound
 from gridwright.experiments.variation import varied

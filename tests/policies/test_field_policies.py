@@ -127,13 +127,16 @@ def test_fpi_improves_the_split() -> None:
     assert improved.figure("mean_cost").high < split.figure("mean_cost").low
 
 
-def test_maxweight_on_the_n_model() -> None:
-    """The state is the numbers waiting and the class on each machine, 0 for none."""
-    arrivals, rates, costs = (0.9, 0.8), np.array([[1.0, 1.0], [0.0, 1.2]]), (1.0, 3.0)
+N_ARRIVALS, N_RATES = (0.9, 0.8), np.array([[1.0, 1.0], [0.0, 1.2]])
 
-    def taken(machine: int, waiting: list[int]) -> int:
-        weights = [costs[i] * waiting[i] * rates[i, machine] for i in (0, 1)]
-        return int(np.argmax(weights)) + 1 if max(weights) > 0 else 0
+
+def check_on_the_n_model(
+    policy: str, costs: tuple[float, float], taken: Callable[[int, list[int]], int]
+) -> None:
+    """Compare with the exact chain; ``taken`` answers 1 or 2 for a class, 0 for none.
+
+    The state is the numbers waiting and the class on each machine, 0 for none.
+    """
 
     def moves(state: Queues) -> list[tuple[Queues, float]]:
         found = []
@@ -143,23 +146,76 @@ def test_maxweight_on_the_n_model() -> None:
             for j in (0, 1):  # of equally fast idle machines the first one asks first
                 on[j] = on[j] or taken(j, waiting)
                 waiting[on[j] - 1] -= on[j] != state[2 + j]
-            found.append(((*waiting, *on), arrivals[i]))
+            found.append(((*waiting, *on), N_ARRIVALS[i]))
         for j in (0, 1):
             if state[2 + j]:
                 waiting, on = list(state[:2]), list(state[2:])
                 on[j] = taken(j, waiting)
                 if on[j]:
                     waiting[on[j] - 1] -= 1
-                found.append(((*waiting, *on), float(rates[state[2 + j] - 1, j])))
+                found.append(((*waiting, *on), float(N_RATES[state[2 + j] - 1, j])))
         return found
 
     def cost(state: Queues) -> float:
         return sum(costs[i] * (state[i] + state[2:].count(i + 1)) for i in (0, 1))
 
-    states = list(product(range(60), range(30), (0, 1), (0, 1, 2)))
-    system = System(arrivals=arrivals, rates=rates, costs=costs)
-    found = simulate(system, "maxweight:idle=every", 20_000, 10, warmup=500)
+    states = list(product(range(60), range(60), (0, 1), (0, 1, 2)))
+    system = System(arrivals=N_ARRIVALS, rates=N_RATES, costs=costs)
+    found = simulate(system, policy, 20_000, 10, warmup=500)
     check(found, mean_of_chain(states, moves, cost))
+
+
+def test_maxweight_on_the_n_model() -> None:
+    costs = (1.0, 3.0)
+
+    def taken(machine: int, waiting: list[int]) -> int:
+        weights = [costs[i] * waiting[i] * N_RATES[i, machine] for i in (0, 1)]
+        return int(np.argmax(weights)) + 1 if max(weights) > 0 else 0
+
+    check_on_the_n_model("maxweight:idle=every", costs, taken)
+
+
+def test_thresholds_on_the_n_model() -> None:
+    """If class 1 is dear, machine 2 leaves up to 3 of its tasks to machine 1."""
+
+    def taken(machine: int, waiting: list[int]) -> int:
+        if machine == 0 or waiting[0] > 3:
+            return 1 if waiting[0] else 0
+        return 2 if waiting[1] else 0
+
+    check_on_the_n_model("thresholds", (3.0, 1.0), taken)
+
+
+def test_thresholds_on_the_n_model_if_the_class_of_both_machines_is_the_root() -> None:
+    """If class 2, which machine 2 alone can run, is dear, no threshold is needed."""
+
+    def taken(machine: int, waiting: list[int]) -> int:
+        if machine == 1 and waiting[1]:
+            return 2
+        return 1 if waiting[0] else 0
+
+    check_on_the_n_model("thresholds:idle=every", (1.0, 3.0), taken)
+
+
+def test_shadow_routing_balances_the_load_without_knowing_the_arrivals() -> None:
+    """The least load of the busiest machine is 0.75 here; the fastest machines have 0.625, 0.8."""
+    system = System(arrivals=[5, 8], rates=[[8, 3], [4, 10]], assumed={"arrivals": [9, 1]})
+    found = simulate(system, "shadow", 4_000, 4, warmup=400)
+    for each in found.utilisation:
+        assert each.mean == pytest.approx(0.75, abs=0.015)
+    pools = System(arrivals=[8], rates=[[1, 2]], counts=[4, 3])
+    found = simulate(pools, "shadow", 2_000, 4, warmup=400)
+    for pool in (found.utilisation[:4], found.utilisation[4:]):
+        assert np.mean([each.mean for each in pool]) == pytest.approx(0.8, abs=0.02)
+    assert 3 < found.information.mean < 4
+
+
+def test_the_fluid_policy_keeps_to_the_allocation() -> None:
+    """Under too much work every class gets the same share of it done, the largest possible."""
+    system = System(arrivals=[10, 16], rates=[[8, 3], [4, 10]])
+    found = simulate(system, "fluid", 2_000, 4)
+    for each, arrivals in zip(found.classes, (10, 16), strict=True):
+        assert each.throughput.mean == pytest.approx(arrivals / 1.5, rel=0.015)
 
 
 def test_maxweight_and_min_drift_are_stable_where_fcfs_and_jsq_are_not() -> None:

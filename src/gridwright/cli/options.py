@@ -136,6 +136,14 @@ Prices = Annotated[
         "PRICES",
     ),
 ]
+Family = Annotated[
+    list[str] | None,
+    option(
+        "Families of the random systems, separated by commas; 'gridwright systems random' lists "
+        "them.",
+        "FAMILY,…",
+    ),
+]
 Seed = Annotated[int, option("Seed of the random numbers; the same seed gives the same result.")]
 Threads = Annotated[
     int | None, option("Number of runs at the same time; by default the number of processors.")

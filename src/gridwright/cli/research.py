@@ -51,7 +51,10 @@ def contest(
             autocompletion=options.complete_system,
         ),
     ] = None,
-    random: Annotated[int, option("Also include this number of random systems.", "NUMBER")] = 0,
+    random: Annotated[
+        int, option("Also include this number of random systems, of each family.", "NUMBER")
+    ] = 0,
+    family: options.Family = None,
     horizon: options.Horizon = None,
     tasks: Annotated[
         float | None, option("Length of a run in tasks, on average, instead of a horizon.")
@@ -71,7 +74,10 @@ def contest(
     if random < 0 or (tasks is not None and not 0 < tasks < float("inf")):
         raise model.InputError("expected --random and --tasks to be positive numbers")
     named = [name for pattern in systems or () for name in _matching(pattern)]
-    drawn = list(experiments.random_systems(random, seed))
+    if family and not random:
+        raise model.InputError("--family needs --random")
+    families = options.listed(family or ()) or ["inconsistent"]
+    drawn = [each for name in families for each in experiments.random_systems(random, seed, name)]
     total = len(named) + len(drawn)
     with progress_bar() as report:
         found = experiments.contest(
@@ -211,6 +217,9 @@ def _best(best: experiments.Best | None) -> tuple[str, str]:
 def gaps(
     policies: options.Policies,
     random: Annotated[int, option("Number of systems to draw.", "NUMBER")] = 200,
+    family: Annotated[
+        str, option("Family of the systems; 'gridwright systems random' lists them.", "FAMILY")
+    ] = "inconsistent",
     tasks: Annotated[float, option("Length of a run in tasks, on average.")] = 100_000,
     replications: options.Replications = 10,
     seed: options.Seed = 1,
@@ -225,6 +234,7 @@ def gaps(
             options.listed(policies),
             replications,
             seed,
+            family=family,
             tasks=tasks,
             progress=lambda name, done: report("gaps", done, note=name),
         )

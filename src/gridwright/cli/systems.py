@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .options import Json, complete_system
-from .output import console, counted, finish, show, show_matrix
-from .packages import allocation, catalogue, model
+from .options import Family, Json, complete_system, listed, option, path_option
+from .output import console, counted, finish, percent, show, show_matrix
+from .packages import allocation, catalogue, experiments, model
+
+RANDOM = "random"
+"""In place of a name: systems are drawn."""
 
 
 def systems(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A system to show; by default all are listed.", autocompletion=complete_system
+            help="A system to show, or 'random'; by default all published ones are listed.",
+            autocompletion=complete_system,
         ),
     ] = None,
     toml: Annotated[
         bool, typer.Option("--toml", help="Print the system as a system file, which you can edit.")
     ] = False,
+    family: Family = None,
+    number: Annotated[
+        int | None, option("Number of random systems to draw; by default 10.", "NUMBER")
+    ] = None,
+    seed: Annotated[int | None, option("Seed of the random systems; by default 1.")] = None,
+    folder: Annotated[
+        Path | None, path_option("Write every random system as a file there.", "FOLDER")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """List the published systems, or show one of them."""
+    """List the published systems, show one of them, or draw random ones."""
+    given = {"--family": family, "--number": number, "--seed": seed, "--folder": folder}
+    if name == RANDOM:
+        if toml:
+            raise model.InputError("--toml prints one system; --folder writes those drawn")
+        _random(listed(family or ()), number, seed, folder, json=json)
+        return
+    if wrong := [option for option, value in given.items() if value is not None]:
+        raise model.InputError(f"{wrong[0]} is for 'gridwright systems random'")
     if name is None:
         if toml:
             raise model.InputError("--toml needs the name of a system")
@@ -40,6 +61,39 @@ def systems(
         print(entry.system.to_toml(), end="")
     else:
         finish(lambda: _details(entry), lambda: _show(entry), json=json)
+
+
+def _random(
+    families: list[str], number: int | None, seed: int | None, folder: Path | None, *, json: bool
+) -> None:
+    """List the families, or draw systems of some of them."""
+    if not families:
+        if number is not None or seed is not None or folder is not None:
+            raise model.InputError("drawing systems needs --family")
+        about = {name: family.about for name, family in experiments.FAMILIES.items()}
+        words = [{"family": name, "about": text} for name, text in about.items()]
+        finish(lambda: words, lambda: show(("family", "systems"), about.items()), json=json)
+        return
+    if folder is not None and not folder.is_dir():
+        raise model.InputError(f"--folder {folder}: there is no such folder")
+    wanted, first = 10 if number is None else number, 1 if seed is None else seed
+    if wanted < 1 or first < 0:
+        raise model.InputError("expected --number of at least 1 and --seed of at least 0")
+    drawn = [each for name in families for each in experiments.random_systems(wanted, first, name)]
+    rows: list[dict[str, Any]] = []
+    for system in drawn:
+        classes, machines = system.shape
+        load = allocation.allocate(system).load
+        row = {"name": system.name, "classes": classes, "machines": machines, "load": load}
+        if folder is not None:
+            path = folder / f"{system.name.replace(' ', '-').replace(':', '-')}.toml"
+            with model.error.file_errors(path, "written"):
+                system.to_file(path)
+            row["file"] = str(path)
+        rows.append(row)
+    heads = ("system", ">classes", ">machines", ">load", "file")[: len(rows[0])]
+    cells = [[percent(v) if k == "load" else str(v) for k, v in row.items()] for row in rows]
+    finish(lambda: rows, lambda: show(heads, cells), json=json)
 
 
 def _summary(entry: catalogue.Entry) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from .adversary import Adversary, adversary
 from .ahead import Wanted, simulate_ahead
 from .compare import Comparison, Difference, compare
-from .contest import Bout, Contest, Standing, contest, random_systems
+from .contest import Bout, Contest, Standing, contest
 from .device import GPU
+from .families import FAMILIES, random_systems
 from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .result import ClassResult, Result, in_words
@@ -15,6 +16,7 @@ from .store import Kept, Store
 from .sweep import Point, Sweep, sweep
 
 __all__ = [
+    "FAMILIES",
     "GPU",
     "HORIZON",
     "Adversary",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import allocate
-from ..allocation.planner import MANY_PLANS, compile_simplex
-from ..model import InputError, System, etc
+from ..model import InputError, System
 from ..tabular import Tabular
 from .ahead import Wanted, together
 from .compare import ALONE, Comparison, Difference, compare, difference, may_be_better
 from .device import GPU
 from .results_by_kind import choose_policies
 from .simulate import PolicyGiven, SystemGiven, resolve
-from .variation import varied
 
 WARMUP = 0.1
 """Share of a run that does not count: it starts empty, which favours slow policies."""
@@ -223,44 +221,3 @@ def _length(given: SystemGiven, horizon: float | None, tasks: float | None) -> t
     """Return a system, and the length of a run of it."""
     system, length = resolve(given, horizon)
     return system, length if tasks is None else tasks / float(system.arrival_rates.sum())
-
-
-CLASSES, MACHINES = (2, 6), (2, 20)
-LOADS = (0.3, 0.99)
-VARIATION = (0.1, 1.0)
-
-
-def random_systems(
-    number: int,
-    seed: int = 1,
-    *,
-    classes: tuple[int, int] = CLASSES,
-    machines: tuple[int, int] = MACHINES,
-    loads: tuple[float, float] = LOADS,
-) -> Iterator[System]:
-    """Draw systems, by default of 2 to 6 classes, 2 to 20 machines, and loads from 0.3 to 0.99.
-
-    Rates are from ETC matrices by the coefficient-of-variation method, half of them with tasks and
-    machines exchanged, with coefficients from 0.1 to 1; the classes have random shares of the
-    arrivals.
-
-    Examples
-    --------
-    >>> [system.shape for system in random_systems(3)]
-    [(4, 11), (4, 8), (5, 10)]
-    """
-    if number > MANY_PLANS:  # each has a load, which is found like a plan
-        compile_simplex()
-    for k in range(number):
-        rng = np.random.default_rng([seed, k])
-        shape = (
-            int(rng.integers(classes[0], classes[1] + 1)),
-            int(rng.integers(machines[0], machines[1] + 1)),
-        )
-        draw = etc.cvb if rng.random() < 0.5 else etc.cvb_transposed
-        task_cv, machine_cv = rng.uniform(*VARIATION, 2)
-        times = draw(shape, rng, mean=1.0, task_cv=task_cv, machine_cv=machine_cv)
-        rates = np.clip(1 / times, 0.01, 100.0).round(4)
-        arrivals = rng.dirichlet(np.ones(shape[0])) + 0.01
-        system = System(name=f"random {seed}:{k + 1}", arrivals=arrivals, rates=rates)
-        yield varied(system, "load", rng.uniform(*loads))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .contest import random_systems
+from .families import INCONSISTENT, random_systems
 from .optimum import Optimum, optimum
 from .simulate import PolicyGiven
 
@@ -76,13 +76,14 @@ def gaps(
     replications: int = 10,
     seed: int = 1,
     *,
+    family: str = INCONSISTENT,
     tasks: float = 100_000,
     progress: Callable[[str, float], None] = lambda doing, done: None,
 ) -> Gaps:
     """Compute the optima of small random systems, and simulate policies on them.
 
-    The systems have 2 or 3 classes, 2 to 4 machines, and loads from 0.3 to 0.95. Those that are too
-    large for the optimum are compared with a lower bound, and reported apart.
+    By default the systems have 2 or 3 classes, 2 to 4 machines, and loads from 0.3 to 0.95. Those
+    that are too large for the optimum are compared with a lower bound, and reported apart.
 
     Parameters
     ----------
@@ -90,6 +91,8 @@ def gaps(
         How many systems are drawn.
     policies, replications, seed
         As for ``optimum``; the seed also draws the systems.
+    family
+        The family of the systems, as for ``random_systems``.
     tasks
         The mean number of tasks in a run; the first tenth does not count.
     progress
@@ -102,7 +105,7 @@ def gaps(
     ['mct']
     """
     optima: list[Optimum] = []
-    for system in random_systems(number, seed, **SMALL):
+    for system in random_systems(number, seed, family, **SMALL):
         progress(system.name, len(optima) / number)
         horizon = tasks / float(system.arrival_rates.sum())
         optima.append(optimum(system, policies, horizon, replications, seed, accuracy=1e-4))

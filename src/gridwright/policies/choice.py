@@ -215,3 +215,50 @@ def are_alike(first: int, second: int, view: View) -> bool:
     for i in range(len(view.classes)):
         different += view.nominal[i, first] != view.nominal[i, second]
     return different == 0
+
+
+def levels(view: View) -> None:
+    """Write the level of every class on its tree into the first column of the memory.
+
+    Pairs with a plan, which is the price of the class, connect classes and machines into trees.
+    The root of a tree has level 1: the class with the least cost / price. A class that a machine
+    connects to a class of level n has level n + 1.
+    """
+    left = 0
+    for i in range(len(view.classes)):
+        view.memory[i, 0] = 0.0
+        left += 1
+    while left > 0:
+        root, least = -1, np.inf
+        for i in range(len(view.classes)):
+            if view.memory[i, 0] == 0.0:
+                price = 0.0
+                for j in range(len(view.machines)):
+                    price = max(price, view.plan[i, j])
+                dear = view.classes[i].cost / price if price > 0.0 else 1e300
+                if dear < least:
+                    root, least = i, dear
+        view.memory[root, 0] = 1.0
+        left -= 1
+        level, found = 1.0, 1
+        while found > 0:
+            found = 0
+            for j in range(len(view.machines)):
+                joined = False
+                for i in range(len(view.classes)):
+                    joined = joined or (view.plan[i, j] > 0.0 and view.memory[i, 0] == level)
+                if joined:
+                    for i in range(len(view.classes)):
+                        if view.plan[i, j] > 0.0 and view.memory[i, 0] == 0.0:
+                            view.memory[i, 0] = level + 1.0
+                            found += 1
+            left -= found
+            level += 1.0
+
+
+def has_other_pool(task_class: int, machine: int, view: View) -> bool:
+    """Tell whether machines with other rates than this one also have the class in their plan."""
+    for j in range(len(view.machines)):
+        if view.plan[task_class, j] > 0.0 and not are_alike(j, machine, view):
+            return True
+    return False
