@@ -41,6 +41,10 @@ WHAT = {
     "W_relative": "mean response, Gcmu = 1",
     "W_ratio_range": "mean response of FCFS, LPAS_DG = 1",
     "capacity": "λ*",
+    "cost_bound": "lower bound of the mean cost",
+    "cost_mean": "mean cost",
+    "cost_optimum": "least mean cost",
+    "cost_preemptive": "least mean cost, if tasks may be interrupted",
     "condition_iii_violations": "choices excluded by condition (iii)",
     "discount_pct": "state information saved, %",
     "load_pct": "load, %",
@@ -115,7 +119,7 @@ class Section(NamedTuple):
     def sentence(self) -> str:
         """What the table is, its source, and how many cells agree in the primary reading."""
         source = self.name.partition(":")[0]
-        cited = f" ({cite(source)})" if source in "AKSDW" else ""
+        cited = f" ({cite(source)})" if source in "AKSDWQ" else ""
         about = f"{self.about[0].upper()}{self.about[1:]}{cited}."
         counts = {name: count for name, count in self.summary().items() if count}
         return f"{about} {counted(counts)}." if counts else about

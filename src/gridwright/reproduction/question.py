@@ -32,6 +32,9 @@ POLICIES = {
     "MMU": "mmu",
     "MOC": "moc",
     "MSD": "msd",
+    "c-mu": "cmu",
+    "MW": "maxweight",
+    "MP": "maxweight",
 }
 WORSE = 10.0
 """A blank cell means unstable, or an order of magnitude worse than Gcmu: this factor."""

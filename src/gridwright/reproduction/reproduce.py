@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell
 from ..statistics import Estimate
-from . import chains, decentralised, question
+from . import benchmarks, chains, decentralised, question
 from .account import Judged, by_reading
 from .laboratory import Laboratory, Run
 from .question import Answer, Question, is_of_testbed
@@ -203,7 +203,7 @@ def judgement_of(cell: Cell, found: Answer) -> Judgement:
     return judge(found.ours, allowed(cell), remarks, value=cell.get("value"), percent=percent)
 
 
-CENTRAL = {**question.QUESTIONS, **chains.QUESTIONS}
+CENTRAL = {**question.QUESTIONS, **chains.QUESTIONS, **benchmarks.QUESTIONS}
 
 
 def ask(cell: Cell) -> Question:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..catalogue import Cell, entries, results, tables
 from ..model import InputError, did_you_mean
 from . import decentralised
+from .benchmarks import benchmark_targets
 from .chains import chain_targets
 from .reading import other_readings
 
@@ -43,20 +44,22 @@ def targets() -> dict[str, Target]:
         found[name] = Target(name, table.about, cells)
         if name == "A:2.1":
             found |= {each.name: each for each in _other_times(found[name])}
-    found |= {each[0]: Target(*each) for each in chain_targets()}
+    found |= {each[0]: Target(*each) for each in (*chain_targets(), *benchmark_targets())}
     found["LP"] = Target("LP", "worked examples of the allocation LP", tuple(_worked()))
     return found
 
 
 def choose(words: Sequence[str]) -> list[Target]:
-    """Return the targets with these names, all if there are none; ``A:`` may be left out.
+    """Return the targets with these names; ``A:`` may be left out.
+
+    Without names these are all of the theses and papers; QGym's are asked for by name (``Q:N``).
 
     >>> [target.name for target in choose(["2.6", "Figure 3.1", "text"])]
     ['A:2.6', 'A:Figure 3.1', 'A:text', 'K:text', 'D:text', 'S:text', 'W:text']
     """
     known = targets()
     if not words:
-        return list(known.values())
+        return [each for name, each in known.items() if not name.startswith("Q:")]
     chosen: dict[str, Target] = {}
     for word in words:
         if word == "text":
