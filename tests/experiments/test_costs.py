@@ -41,6 +41,17 @@ def test_priorities_of_one_machine() -> None:
     assert result.criteria[-1] == result.holding == "mean_cost"
 
 
+def test_priorities_of_one_machine_with_other_times() -> None:
+    """Cobham's formula needs the second moments only: 3 / μ² here, and 1 / μ²."""
+    times = [{"kind": "hyperexponential", "scv": 2}, "deterministic"]
+    system = TWO.replace(execution=times)
+    result = simulate(system, "cmu", 20_000, 20, seed=3, warmup=500)
+    residual = 0.4 * 3 / 2**2 / 2 + 0.5 / 1**2 / 2
+    waits = residual / (0.5 * 0.3), residual / 0.5
+    numbers = 0.4 * (waits[0] + 0.5), 0.5 * (waits[1] + 1.0)
+    check(result.figure("mean_cost"), numbers[0] + 5 * numbers[1], 20)
+
+
 @pytest.mark.parametrize(
     ("name", "policy"), [("2.B", "lpas"), ("3.A:alpha1:1", "gcmu"), ("4.A", "mct_dec")]
 )

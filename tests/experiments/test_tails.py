@@ -1,14 +1,16 @@
 """Percentiles of the response: against theory, against the event log, and in words."""
 
 import json
-from math import exp, log
+from math import exp, factorial, log
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import expm
+from scipy.optimize import brentq
 
-from gridwright import InputError, System, load, simulate
+from gridwright import Hyperexponential, InputError, System, load, simulate
 from gridwright.cli.main import run
 from gridwright.experiments import Result
 from gridwright.statistics import BINS, bin_of, longer_than, quantile, share_within
@@ -58,6 +60,45 @@ def test_one_machine(policy: str) -> None:
     for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
         check(result, name, -log(1 - share) / 0.3)
     check(result, "within 5", 1 - exp(-0.3 * 5))
+
+
+def test_several_machines() -> None:
+    """An M/M/3 queue: a task waits with Erlang's probability, then exponentially."""
+    arrivals, machines = 2.4, 3
+    below = sum(arrivals**k / factorial(k) for k in range(machines))
+    full = arrivals**machines / factorial(machines) * machines / (machines - arrivals)
+    waits, free = full / (below + full), machines - 1 - arrivals
+
+    def longer(t: float) -> float:
+        return exp(-t) * (1 + waits * (1 - exp(-free * t)) / free)
+
+    system = System(arrivals=[arrivals], rates=[[1.0]], counts=[machines])
+    result = simulate(system, "fcfs", 20_000, 10, 7, warmup=500, tails=True, within=[5.0])
+    for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        check(result, name, brentq(lambda t, share=share: longer(t) - (1 - share), 1e-3, 200))
+    check(result, "within 5", 1 - longer(5.0))
+
+
+def test_other_execution_times() -> None:
+    """The response of an M/H₂/1 queue is phase-type: a wait (Pollaczek, Khinchine) and a run."""
+    load_, times = 0.6, Hyperexponential(scv=3)
+    odds, means = (np.array(each) for each in times.phases)
+    ends = 1 / means
+    left = load_ * odds * means / (odds @ means)  # in which phase those in service are found
+    size = len(odds)
+    moves = np.zeros((2 * size, 2 * size))
+    moves[:size, :size] = -np.diag(ends) + np.outer(ends, left)  # the wait goes on, or is over:
+    moves[:size, size:] = np.outer(ends, (1 - load_) * odds)  # then the task itself runs
+    moves[size:, size:] = -np.diag(ends)
+    start = np.append(left, (1 - load_) * odds)
+
+    def longer(t: float) -> float:
+        return float((start @ expm(moves * t)).sum())
+
+    system = System(arrivals=[load_], rates=[[1.0]], execution=times)
+    result = simulate(system, "fcfs", 20_000, 32, 3, warmup=500, tails=True)
+    for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        check(result, name, brentq(lambda t, share=share: longer(t) - (1 - share), 1e-3, 500))
 
 
 @pytest.mark.parametrize(
