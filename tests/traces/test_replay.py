@@ -127,6 +127,15 @@ def test_what_can_never_be_done_is_unfinished() -> None:
     assert nothing.as_json()["finished"] == 0
 
 
+def test_percentiles_of_a_replay() -> None:
+    """One job at a time: responses are the works, from 1 to 1,000."""
+    works = np.arange(1.0, 1001.0)
+    one = System(arrivals=[0.1], rates=[[1.0]])
+    figures = replay(one, JobList(1000.0 * np.arange(1000), [0] * 1000, works), "fcfs").figures
+    for name, share in (("response_95", 0.95), ("response_99", 0.99), ("response_99.9", 0.999)):
+        assert figures[name] == pytest.approx(np.quantile(works, share))
+
+
 def test_progress_is_told() -> None:
     told: list[float] = []
     replay(TWO, JobList([0, 1, 2], [0, 0, 0], [1, 1, 1]), "fcfs", progress=told.append)

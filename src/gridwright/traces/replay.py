@@ -76,12 +76,14 @@ class Replay:
         if not finished:
             return counts
         waits = (self.started - self.jobs.times)[self.done]
-        middle, most = np.quantile(self.responses, [0.5, 0.95])
+        middle, most, more, nearly = np.quantile(self.responses, [0.5, 0.95, 0.99, 0.999])
         return {
             **counts,
             "mean_response": float(self.responses.mean()),
             "median_response": float(middle),
             "response_95": float(most),
+            "response_99": float(more),
+            "response_99.9": float(nearly),
             "mean_waiting": float(waits.mean()),
             "mean_slowdown": float(self.slowdowns.mean()),
             "makespan": float(np.nanmax(self.ended)),
