@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import System, adversary, compare, contest, optimum, simulate, sweep
+from gridwright import System, adversary, compare, contest, optimum, pull, simulate, sweep
 from gridwright.allocation import allocate, long_run_of
 from gridwright.policies import policies
 
@@ -259,3 +259,26 @@ def test_the_gap_to_the_optimum_is_that_of_stable_policies() -> None:
     assert np.isnan(met.gap)
     assert lpas.gap > 0
     assert [row["stable"] for row in found.as_json()["policies"]][1] is True
+
+
+def half(situation: Any) -> Any:
+    """Plan nothing for the second class."""
+    plan = (situation.rates > 0).astype(float)
+    plan[1] = 0.0
+    return plan
+
+
+@pull(plan=half)
+def first_only(machine: int, view: Any) -> int:
+    """Take the first class (made up)."""
+    return 0 if view.classes[0].waiting > 0 else -1
+
+
+def test_a_class_that_is_never_offered_is_named() -> None:
+    system = System(arrivals=[0.5, 0.5], rates=[[1.0, 1.0], [1.0, 1.0]], classes=["red", "blue"])
+    found = simulate(system, first_only, 2_000, 3)
+    assert found.never_offered == ("blue",)
+    assert found.verdict == (
+        "unstable: class blue is never offered, because the plan is 0 everywhere"
+    )
+    assert simulate(system, "lpas_dg", 500, 3).never_offered == ()

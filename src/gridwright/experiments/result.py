@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..allocation import long_run_of
+from ..allocation import long_run_of, situation
 from ..model import Floats, System
 from ..policies import EXCLUDED, INFORMED, Policy
 from ..simulation import Replication
@@ -232,11 +232,21 @@ class Result(Tabular):
         found = self.stability
         if found.stable is False and self.is_overloaded:
             return f"unstable: the long-run load is {100 * (self.long_run_load or 0):.1f} %"
+        if found.stable is False and self.never_offered:
+            return f"unstable: {_never_offered(self.never_offered)}"
         if found.stable is False:
             return f"unstable: grows by {found.growth:.3g} tasks per time unit"
         if found.needed is not None:
             return f"undecided: a horizon of {found.needed:,g} time units would probably tell"
         return found.word
+
+    @cached_property
+    def never_offered(self) -> tuple[str, ...]:
+        """The classes whose plan is 0 on every machine while all are up: their tasks only wait."""
+        if self.policy.planner is None or not self.policy.kind.is_central:
+            return ()
+        plan = self.policy.plan(situation(self.system.believed))
+        return tuple(np.array(self.system.classes)[(plan <= 0).all(axis=1)].tolist())
 
     @property
     def is_overloaded(self) -> bool:
@@ -395,3 +405,8 @@ def named_as_json(result: Any) -> dict[str, Any]:
         key: value.as_json() if isinstance(value, Estimate) else value
         for key, value in result._asdict().items()
     }
+
+
+def _never_offered(classes: tuple[str, ...]) -> str:
+    verb = "class {} is" if len(classes) == 1 else "classes {} are"
+    return f"{verb.format(', '.join(classes))} never offered, because the plan is 0 everywhere"
