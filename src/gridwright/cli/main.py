@@ -18,6 +18,7 @@ from .. import __version__
 from . import grid, machines, research, runs, traces, workers
 from .allocate import allocate
 from .demo import demo
+from .leaderboard import leaderboard
 from .old_spellings import translate
 from .output import StoppedError, warn
 from .policies import policies
@@ -44,6 +45,7 @@ GROUPS = {
     "research": research.app,
 }
 
+research.app.command()(leaderboard)
 for command in COMMANDS:
     app.command(rich_help_panel="Commands")(command)
 for name, group in GROUPS.items():

@@ -73,7 +73,7 @@ def contest(
     check_files(plot=plot, csv=csv)
     if random < 0 or (tasks is not None and not 0 < tasks < float("inf")):
         raise model.InputError("expected --random and --tasks to be positive numbers")
-    named = [name for pattern in systems or () for name in _matching(pattern)]
+    named = [name for pattern in systems or () for name in matching(pattern)]
     if family and not random:
         raise model.InputError("--family needs --random")
     families = options.listed(family or ()) or ["inconsistent"]
@@ -99,7 +99,7 @@ def contest(
     finish(found.as_json, partial(_show_contest, found), json=json, files=files)
 
 
-def _matching(pattern: str) -> list[str]:
+def matching(pattern: str) -> list[str]:
     """Return the systems of the catalogue that match a pattern and can be simulated."""
     from fnmatch import fnmatchcase
 
