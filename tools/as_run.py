@@ -79,11 +79,12 @@ def row(name: str, folder: Path) -> list[str]:
         model = twin(run, Causes(failures=causes_of(run).failures))
         ours, theirs = found.overall.response - after, model.overall.response - after
         cells = results(src="K", case=int(number), platform="testbed", policy=PRINTED[policy])
-        means = [cell for cell in cells if cell["metric"] in ("W_class", "W_mean")]
-        means.sort(key=lambda cell: cell.get("class", 99))
-        *classes, overall = [
-            f"{cell['value']:.2f}" if "value" in cell else cell["status"] for cell in means
-        ]
+        means = {
+            cell.get("class", 0): f"{cell['value']:.2f}" if "value" in cell else cell["status"]
+            for cell in cells
+            if cell["metric"] in ("W_class", "W_mean")
+        }
+        overall = means.pop(0)
         jobs = found.overall
         return [
             number,
@@ -94,7 +95,7 @@ def row(name: str, folder: Path) -> list[str]:
             f"{100 * (ours / theirs - 1):+.1f} %",
             overall,
             ", ".join(f"{each.response - after:.2f}" for each in found.classes.values()),
-            ", ".join(classes),
+            ", ".join(means[number] for number in sorted(means)) if overall != "unstable" else "",
             f"{jobs.unfinished} of {jobs.arrived}",
             f"{1000 * jobs.communication * run.experiment.time_unit:.1f}",
         ]

@@ -10,10 +10,9 @@ contain TEXT stay as they are.
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from gridwright import reproduction
-from gridwright.allocation import highs
+from gridwright.allocation.planner import compile_simplex
 from gridwright.catalogue import Cell
 from gridwright.experiments import Store
 from gridwright.reproduction import Row, label
@@ -45,20 +44,6 @@ def ask(cell: Cell, row: Row) -> Question:
     return shifted(cell, Question((short, short), lambda results: recorded(row)))
 
 
-def remember_solutions() -> None:
-    """Solve each LP once: many failures lead to the same numbers of machines in each group."""
-    solve: Any = highs.solve_highs
-    known: dict[Any, Any] = {}
-
-    def solve_once(weights: Any, *, interior: bool = False) -> Any:
-        key = weights.shape, weights.tobytes(), interior
-        if key not in known:
-            known[key] = solve(weights, interior=interior)
-        return known[key]
-
-    highs.solve_highs = solve_once
-
-
 def main() -> None:
     """Run what a reading needs, and write the page and its data again."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -67,7 +52,7 @@ def main() -> None:
     parser.add_argument("--like", default="", metavar="TEXT")
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
-    remember_solutions()
+    compile_simplex()  # some readings plan at every failure, in Python
     (target,) = reproduction.choose([chosen.table])
     laboratory = reproduction.Laboratory(threads=chosen.threads, store=Store())
     section = next(s for s in reproduction.read_data().sections if s.name == target.name)
