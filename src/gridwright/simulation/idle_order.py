@@ -37,34 +37,37 @@ def leave(s: State, j: int) -> None:
         s.server[o.newer].older = o.older
     else:
         c.newest = o.older
-    if o.prev >= 0:
-        s.server[o.prev].next = o.next
-    else:
-        s.ends[s.pattern[j], 1] = o.next
-    if o.next >= 0:
-        s.server[o.next].prev = o.prev
-    else:
-        s.ends[s.pattern[j], 2] = o.prev
+    _unlist(s, j)
 
 
 @rare
 def relist(s: State) -> None:
-    """Find every machine's pattern after a new plan, and list the idle ones by pattern again."""
+    """Find every machine's pattern after a new plan, and list the idle ones by pattern again.
+
+    Few machines change theirs, and seldom is one new. So the lists are made again only then.
+    """
+    c = s.count[0]
+    for j in range(len(s.pattern)):
+        bits = _bits(s, j)
+        if c.patterns == 0 or bits != s.ends[s.pattern[j], 0]:
+            k = _known(s, bits)
+            if k == c.patterns:
+                _relist_all(s)
+                return
+            if s.server[j].idle:
+                _move(s, j, k)
+            s.pattern[j] = k
+
+
+@rare
+def _relist_all(s: State) -> None:
     c = s.count[0]
     c.patterns = 0
-    machines = len(s.pattern)
-    for j in range(machines):
-        s.pattern[j] = 0
-    for i in range(len(s.classes)):
-        for j in range(machines):
-            s.pattern[j] |= (1 << i) if s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0 else 0
-    k = 0
-    for j in range(machines):
-        bits = s.pattern[j]
-        if j == 0 or bits != s.ends[k, 0]:  # a machine is often as the one before it
-            k = 0
-            while k < c.patterns and s.ends[k, 0] != bits:
-                k += 1
+    k, before = 0, -1
+    for j in range(len(s.pattern)):
+        bits = _bits(s, j)
+        if bits != before:  # a machine is often as the one before it
+            k, before = _known(s, bits), bits
         if k == c.patterns:
             s.ends[k, 0], s.ends[k, 1], s.ends[k, 2] = bits, -1, -1
             c.patterns += 1
@@ -73,6 +76,43 @@ def relist(s: State) -> None:
     while j >= 0:
         _list(s, j)
         j = s.server[j].newer
+
+
+def _bits(s: State, j: int) -> int:
+    """Return the classes that a machine may serve, as bits."""
+    bits = 0
+    for i in range(len(s.classes)):
+        if s.plan[i, j] > 0.0 and s.truth[i, j] > 0.0:
+            bits |= 1 << i
+    return bits
+
+
+def _known(s: State, bits: int) -> int:
+    """Return the number of a pattern; that of the next one if it is new."""
+    k = 0
+    while k < s.count[0].patterns and s.ends[k, 0] != bits:
+        k += 1
+    return k
+
+
+def _move(s: State, j: int, k: int) -> None:
+    """Put an idle machine into the list of another pattern, in the order of becoming idle."""
+    o = s.server[j]
+    _unlist(s, j)
+    last = o.older
+    while last >= 0 and s.pattern[last] != k:
+        last = s.server[last].older
+    o.prev = last
+    if last >= 0:
+        o.next = s.server[last].next
+        s.server[last].next = j
+    else:
+        o.next = s.ends[k, 1]
+        s.ends[k, 1] = j
+    if o.next >= 0:
+        s.server[o.next].prev = j
+    else:
+        s.ends[k, 2] = j
 
 
 def longest_idle(s: State, i: int, asked: int) -> int:
@@ -125,3 +165,16 @@ def _list(s: State, j: int) -> None:
     else:
         s.ends[k, 1] = j
     s.ends[k, 2] = j
+
+
+def _unlist(s: State, j: int) -> None:
+    """Take a machine out of its pattern's list."""
+    o, k = s.server[j], s.pattern[j]
+    if o.prev >= 0:
+        s.server[o.prev].next = o.next
+    else:
+        s.ends[k, 1] = o.next
+    if o.next >= 0:
+        s.server[o.next].prev = o.prev
+    else:
+        s.ends[k, 2] = o.prev
