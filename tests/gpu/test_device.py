@@ -1,5 +1,6 @@
 """On a GPU: the results of a CPU, theory, users' policies, wrong input. Skipped without one."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from gridwright.experiments import random_systems
 from gridwright.experiments.device import find_device
 from gridwright.policies import policies
 from gridwright.simulation import Job, Replication, launch, replicate
+from gridwright.simulation.planning import PLANS
 
 
 def _missing() -> str:
@@ -24,12 +26,13 @@ def _missing() -> str:
 
 pytestmark = pytest.mark.skipif(bool(_missing()), reason=_missing() or "there is a GPU")
 
+launching = sys.modules[launch.__module__]
 CENTRAL = [n for n, each in policies().items() if each.kind.is_central and each.is_shipped]
 FAILING = {"mean_uptime": 30.0, "mean_repair": 3.0}
 SYSTEMS = [
     *[load(name) for name in ("2.A", "2.B", "2.C1", "2.D", "3.A:alpha1:5", "3.C:alpha1:1")],
-    *random_systems(7),
-    *[each.replace(failures=FAILING) for each in random_systems(4, seed=2)],
+    *random_systems(8),
+    *[each.replace(failures=FAILING) for each in random_systems(5, seed=2)],
     *[
         load("2.D").replace(execution=execution)
         for execution in (
@@ -39,21 +42,34 @@ SYSTEMS = [
         )
     ],
 ]
-SEEDS = [np.random.SeedSequence(9, spawn_key=(number,)) for number in range(2)]
+SEEDS = [np.random.SeedSequence(9, spawn_key=(number,)) for number in range(34)]
+COMPARED = {0, 31, 33}
+"""Runs lie side by side in tiles of 32; these are the first and the last one of a tile, and one of
+the next."""
 FIGURES = ("mean_number", "response", "waiting", "queueing", "throughput", "utilisation", "number")
 COUNTS = ("responded", "tasks", "lost", "refusals", "held", "asked", "replans")
 
 
+@pytest.mark.parametrize("layout", ["apart", "side by side"])
 @pytest.mark.parametrize("name", CENTRAL)
-def test_results_are_those_of_a_cpu(name: str) -> None:
+def test_results_are_those_of_a_cpu(
+    name: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     policy = policies()[name]
+    is_compiled = policy.planner is None or policy.planner in PLANS
+    systems = [each for each in SYSTEMS if is_compiled or each.failures is None]
+    if layout == "side by side":  # the same, however few and large they are
+        monkeypatch.setattr(launching, "MANY_RUNS", 1)
+        monkeypatch.setattr(launching, "MOST_BYTES", 1 << 40)
     jobs = [
         Job(system, policy, SEEDS, 300 / float(system.arrival_rates.sum()), 0.0)
-        for system in SYSTEMS
+        for system in systems
     ]
     found: dict[tuple[int, int], Replication] = {}
     launch(find_device(), jobs, lambda job, k, one: found.update({(job, k): one}))
     for (k, number), there in found.items():
+        if number not in COMPARED:
+            continue
         job = jobs[k]
         here = replicate(
             job.system, policy, horizon=job.horizon, seed=job.seeds[number], rng="philox"
@@ -109,5 +125,7 @@ def test_wrong_input_is_one_line(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="creates arrays, which a GPU cannot"):
         simulate("2.B", str(file), 10, 1, on="gpu")
+    with pytest.raises(InputError, match="its planner is plain Python"):
+        simulate("3.A:alpha1:5", "fpi", 1, 1, on="gpu")
     with pytest.raises(InputError, match="a GPU runs push and pull policies"):
         simulate("Smith", "mm", 10, 1, on="gpu")
