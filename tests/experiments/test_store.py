@@ -10,6 +10,7 @@ import pytest
 
 from gridwright import InputError, load, push, simulate
 from gridwright.experiments import Store
+from gridwright.experiments import store as store_module
 from gridwright.experiments.serialise import pack, unpack
 from gridwright.experiments.store import key_of
 from gridwright.policies import find
@@ -28,6 +29,19 @@ def test_what_is_kept_is_what_was_simulated(tmp_path: Path) -> None:
             assert type(mine) is type(kept), field
             np.testing.assert_array_equal(mine, kept, err_msg=field)
     assert first.as_json() == again.as_json()
+
+
+def test_results_for_any_computer_are_found_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = load("2.B"), find("mct"), SEED, OPTIONS
+    anywhere = Store(tmp_path / "results.sqlite", anywhere=True)
+    here, there = key_of(*given), anywhere.key(*given)
+    monkeypatch.setattr(store_module, "processor", lambda: "another processor")
+    assert anywhere.key(*given) == there
+    assert key_of(*given) != here
+    monkeypatch.setattr(store_module, "LOADED", "other code")
+    assert anywhere.key(*given) != there
 
 
 def test_keys_tell_everything_apart() -> None:

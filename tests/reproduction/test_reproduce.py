@@ -6,12 +6,16 @@ import pytest
 
 from gridwright.experiments import Store
 from gridwright.reproduction import (
+    FULL,
+    FULL_ON_GPU,
+    PUBLISHED,
     Laboratory,
     Scale,
     Target,
     Verdict,
     choose,
     data_of,
+    lengths,
     reproduce,
     summary,
     testbed_runs,
@@ -151,3 +155,22 @@ def test_the_page(tmp_path: Path, laboratory: Laboratory) -> None:
     assert "| 2.D | LPAS | mean number | (10.55, 10.59) | 10." in page
     assert "10 replications of 1/20 of the published length" in page
     assert "Not run: no run of it yet: 'gridwright run MGST-2 --policy lpas_dg' makes one" in page
+
+
+def test_some_tables_of_a_page_are_replaced(laboratory: Laboratory) -> None:
+    older = data_of(reproduce("LP", "K:7.6", laboratory=laboratory), laboratory)
+    laboratory.scale = FULL_ON_GPU
+    newer = data_of(reproduce("LP", laboratory=laboratory), laboratory)
+    both = older.updated(newer)
+    assert [each.name for each in both.sections] == [each.name for each in older.sections]
+    assert both.sections[1] == older.sections[1]
+    assert both.made == f"{older.made}; LP: {newer.made}"
+
+
+def test_long_runs_say_how_long_they_are() -> None:
+    (found,) = reproduce(part("3.12", system="3.F"), laboratory=Laboratory(Scale(2, 1e-4)))
+    assert "Runs of 3.F are 1/10 of the published length" in lengths(found, PUBLISHED)
+    words = "have the published length, put together from 128 pieces, each after a warm-up of 20"
+    assert words in lengths(found, FULL_ON_GPU)
+    assert "have the published length" in lengths(found, FULL)
+    assert not lengths(found, Scale(2, 1e-4))

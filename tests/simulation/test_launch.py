@@ -19,7 +19,15 @@ from gridwright import (
     sweep,
 )
 from gridwright.compiler.link import bind
-from gridwright.experiments import Store, ahead, device, random_systems
+from gridwright.experiments import (
+    Pieces,
+    Store,
+    ahead,
+    device,
+    pieces,
+    random_systems,
+    simulate_in_pieces,
+)
 from gridwright.policies import PULL, PUSH, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation import Job, Replication, launch, replicate
@@ -288,7 +296,7 @@ def test_a_planner_in_python_is_refused_where_plans_change() -> None:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
     """Put a fake device in place of the GPU that most computers lack."""
     found = Interpreter()
-    for module in (ahead, device):
+    for module in (ahead, device, pieces):
         monkeypatch.setattr(module, "find_device", lambda: found)
     return found
 
@@ -337,6 +345,43 @@ def test_replications_that_are_kept_are_not_run_again(fake: Interpreter, tmp_pat
     again = compare("2.B", ["mct", "lpas"], 5, 2, on="gpu", store=store)
     assert fake.linked == 2
     assert first.as_json() == again.as_json()
+
+
+def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
+    fake: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "AT_ONCE", 8)
+    system, cut = load("2.B"), Pieces(4, 2.0)
+    store, shares = Store(tmp_path / "results.sqlite", anywhere=True), [0.0]
+    given = (system, "lpas", 40.0, 3, 1, cut, store)
+    found = simulate_in_pieces(*given, shares.append)
+    assert (fake.linked, max(fake.counts), shares[-1]) == (2, 8, 1.0)  # two runs, then one
+    assert sorted(shares) == shares
+    for k, run in enumerate(found.replications):
+        parts = [
+            replicate(
+                system,
+                find("lpas"),
+                horizon=12.0,
+                warmup=2.0,
+                seed=np.random.SeedSequence(1, spawn_key=(k, piece)),
+                rng="philox",
+            )
+            for piece in range(4)
+        ]
+        assert run.mean_number == pytest.approx(np.mean([each.mean_number for each in parts]))
+        assert run.tasks == sum(each.tasks for each in parts)
+        totals = sum(np.nan_to_num(each.response) * each.responded for each in parts)
+        assert run.response * run.responded == pytest.approx(totals)
+        assert run.number[-1] == np.mean([each.number[-1] for each in parts])
+    again = simulate_in_pieces(*given)
+    assert fake.linked == 2
+    assert again.as_json() == found.as_json()
+
+
+def test_growth_shows_in_pieces(fake: Interpreter) -> None:
+    queue = System(arrivals=[3.0], rates=[[1.0]])
+    assert simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(4, 20.0)).stable is False
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,13 @@ def progress_bar() -> Iterator[Callable[..., None]]:
         yield report
 
 
-def kept_results(*, fresh: bool = False) -> experiments.Store | None:
-    """Open the store of results; warn and continue without it if it cannot be opened."""
+def kept_results(path: Path | None = None, *, fresh: bool = False) -> experiments.Store | None:
+    """Open the store of results; warn and continue without it if it cannot be opened.
+
+    One that a user names may come from any computer, and must open.
+    """
+    if path is not None:
+        return experiments.Store(path, fresh=fresh, anywhere=True)
     try:
         return experiments.Store(fresh=fresh)
     except model.InputError as error:

@@ -337,7 +337,7 @@ def reproduce(
         bool, option("Run for a twentieth of the published length, for a first look.")
     ] = False,
     full: Annotated[
-        bool, option("Run 3.F and 3.G for the published length too: many hours.")
+        bool, option("Run 3.F, 3.G and 4.B for the published length too: many hours.")
     ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: options.Seed = 1,
@@ -346,6 +346,10 @@ def reproduce(
     fresh: Annotated[
         bool, option("Simulate everything again instead of using stored results.")
     ] = False,
+    results: Annotated[
+        Path | None,
+        path_option("Keep results in this file, and use those in it, whatever computer made them."),
+    ] = None,
     folder: Annotated[
         Path | None, option("Draw the figures into a folder.", "FOLDER", "--plots")
     ] = None,
@@ -353,6 +357,9 @@ def reproduce(
         Path | None,
         path_option("Write a Markdown page, with its data (JSON) and figures beside it."),
     ] = None,
+    update: Annotated[
+        bool, option("Replace only these tables of the page, and keep its others.")
+    ] = False,
     html: Annotated[
         Path | None, option("Write one HTML file with all figures.", "PATH", "--report")
     ] = None,
@@ -361,6 +368,8 @@ def reproduce(
     """Compute published tables and figures again, and judge whether the numbers agree."""
     if quick and full:
         raise model.InputError("--quick and --full exclude each other")
+    if update and page is None:
+        raise model.InputError("--update needs --page, the page to update")
     chosen = reproduction.choose(tables or [])
     if list_:
         if page or html or folder:
@@ -376,11 +385,14 @@ def reproduce(
         check_files(plots=folder)
         if folder.exists():
             raise model.InputError(f"--plots {folder}: expected a folder")
-    scale = reproduction.QUICK if quick else reproduction.FULL if full else reproduction.PUBLISHED
+    older = reproduction.read_data(page.with_suffix(".json")) if page and update else None
+    longest = reproduction.FULL_ON_GPU if on == experiments.GPU else reproduction.FULL
+    scale = reproduction.QUICK if quick else longest if full else reproduction.PUBLISHED
     begin = perf_counter()
     needed = len(reproduction.runs_of(chosen))
     with progress_bar() as tell_of:
-        laboratory = reproduction.Laboratory(scale, seed, threads, on, kept_results(fresh=fresh))
+        store = kept_results(results, fresh=fresh)
+        laboratory = reproduction.Laboratory(scale, seed, threads, on, store)
 
         def tell(what: object, done: float) -> None:
             share = (len(laboratory.results) + done) / max(needed, 1)
@@ -398,21 +410,25 @@ def reproduce(
     }
     finish(
         lambda: {**words, "targets": [each.as_json() for each in found], **more},
-        lambda: _show_reproduction(found, scale, seed, seconds, every_cell=bool(tables)),
+        lambda: _show_reproduction(found, laboratory, seconds, every_cell=bool(tables)),
         json=json,
         files={
             folder: lambda path: _draw(found, path),
-            page: lambda path: _write_page(found, laboratory, path),
+            page: lambda path: _write_page(found, laboratory, path, older),
             html: lambda path: report.write_reproduction(found, laboratory, path, seconds),
         },
     )
 
 
 def _write_page(
-    found: list[reproduction.Reproduction], laboratory: reproduction.Laboratory, page: Path
+    found: list[reproduction.Reproduction],
+    laboratory: reproduction.Laboratory,
+    page: Path,
+    older: reproduction.ReproductionData | None,
 ) -> None:
     _draw(found, page.parent / "figures")
-    reproduction.write_page(reproduction.data_of(found, laboratory), page)
+    data = reproduction.data_of(found, laboratory)
+    reproduction.write_page(older.updated(data) if older else data, page)
 
 
 def _draw(found: list[reproduction.Reproduction], folder: Path) -> None:
@@ -424,14 +440,13 @@ def _draw(found: list[reproduction.Reproduction], folder: Path) -> None:
 
 def _show_reproduction(
     found: list[reproduction.Reproduction],
-    scale: reproduction.Scale,
-    seed: int,
+    laboratory: reproduction.Laboratory,
     seconds: float,
     *,
     every_cell: bool,
 ) -> None:
-    out = console()
-    out.print(f"{str(scale)[0].upper()}{str(scale)[1:]}, seed {seed}.")
+    out, scale = console(), laboratory.scale
+    out.print(f"{str(scale)[0].upper()}{str(scale)[1:]}, seed {laboratory.seed}.")
     if scale.share < 1:
         out.print(
             f"Runs are {1 / scale.share:g} times shorter than the published ones and start empty: "
@@ -444,7 +459,7 @@ def _show_reproduction(
         if shown:
             columns = ("system", "policy", "what", ">published", ">ours", "verdict")
             show(columns, map(_outcome_cells, shown))
-        if words := reproduction.shortened(each, scale):
+        if words := reproduction.lengths(each, scale):
             out.print(words)
         for name, counts in reproduction.by_reading(reproduction.judged([each])).items():
             words = reproduction.counted({word: count for word, count in counts.items() if count})
@@ -459,6 +474,8 @@ def _show_reproduction(
         out.print(f"\nWith the adopted readings, {escape(words)}")
     counts = reproduction.summary(found)
     out.print(f"\n[bold]In all:[/bold] {reproduction.counted(counts)}; {seconds:.0f} seconds")
+    if laboratory.on == experiments.GPU:
+        out.print(f"Work, stored results included: {laboratory.work()}.")
 
 
 def _outcome_cells(outcome: reproduction.Outcome) -> list[Cell]:

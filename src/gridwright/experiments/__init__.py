@@ -8,6 +8,7 @@ from .device import GPU
 from .families import FAMILIES, random_systems
 from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
+from .pieces import Pieces, simulate_in_pieces
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
@@ -36,6 +37,7 @@ __all__ = [
     "Kept",
     "Optimum",
     "PeerResult",
+    "Pieces",
     "Point",
     "Result",
     "Size",
@@ -53,6 +55,7 @@ __all__ = [
     "random_systems",
     "simulate",
     "simulate_ahead",
+    "simulate_in_pieces",
     "size",
     "sweep",
 ]

@@ -49,16 +49,20 @@ class Kept(Protocol):
 class Store:
     """Replications by their content, in one file; a fresh store uses only its own.
 
+    Those of a store for ``anywhere`` were simulated by the same code, on any computer.
+
     >>> import tempfile
     >>> store = Store(Path(tempfile.mkdtemp()) / "results.sqlite")
     >>> store.get("nothing") is None
     True
     """
 
-    def __init__(self, path: Path | None = None, *, fresh: bool = False) -> None:
+    def __init__(
+        self, path: Path | None = None, *, fresh: bool = False, anywhere: bool = False
+    ) -> None:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         self.path = path or home / "gridwright" / "results.sqlite"
-        self.fresh = fresh
+        self.fresh, self.anywhere = fresh, anywhere
         self.mine: set[str] = set()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +78,7 @@ class Store:
         self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
     ) -> str | None:
         """Return the key of a replication; see ``key_of``."""
-        return key_of(system, policy, seed, options)
+        return key_of(system, policy, seed, options, anywhere=self.anywhere)
 
     def get(self, key: str) -> Replication | None:
         """Return a replication, or None if it is not there."""
@@ -103,18 +107,23 @@ class Store:
 
 
 def key_of(
-    system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
+    system: System,
+    policy: Policy,
+    seed: np.random.SeedSequence,
+    options: dict[str, Any],
+    *,
+    anywhere: bool = False,
 ) -> str | None:
     """Return the key of a replication: a digest of its content; None if it uses a user's code.
 
-    A user's file may import other files, so its own text is not enough.
+    A user's file may import other files, so its own text is not enough. ``anywhere`` leaves out the
+    computer and the versions of other packages.
     """
     text = text_of(system)
     if options["trace"] or ".py:" in text or not policy.is_shipped:
         return None
     parts = (
-        engine(),
-        processor(),
+        *((LOADED,) if anywhere else (engine(), processor())),
         text,
         policy.name,
         sorted(policy.parameters.items()),

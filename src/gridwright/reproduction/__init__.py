@@ -9,12 +9,12 @@ from .data import (
     data_of,
     explanations,
     label,
+    lengths,
     read_data,
     section_of,
     shipped,
-    shortened,
 )
-from .laboratory import FULL, PUBLISHED, QUICK, Laboratory, Run, Scale
+from .laboratory import FULL, FULL_ON_GPU, PUBLISHED, QUICK, Laboratory, Run, Scale
 from .page import draw_page, write_page
 from .reading import ADOPTED, FITTED, READINGS, Reading
 from .reproduce import Outcome, Reproduction, judged, reproduce, runs_of, summary
@@ -25,6 +25,7 @@ __all__ = [
     "ADOPTED",
     "FITTED",
     "FULL",
+    "FULL_ON_GPU",
     "PRIMARY",
     "PUBLISHED",
     "QUICK",
@@ -52,12 +53,12 @@ __all__ = [
     "explanations",
     "judged",
     "label",
+    "lengths",
     "read_data",
     "reproduce",
     "runs_of",
     "section_of",
     "shipped",
-    "shortened",
     "summary",
     "targets",
     "with_adopted",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell, cite
 from ..compiler.computer import computer
+from ..experiments import Store
 from ..model import InputError
 from ..model.error import file_errors
 from .account import PRIMARY, Account, Judged, accounts, by_reading
-from .laboratory import Laboratory, Scale
+from .laboratory import PUBLISHED, Laboratory, Scale
 from .question import entry_of
 from .reading import condition, printed_cell
-from .reproduce import Reproduction, primary_verdicts
+from .reproduce import Outcome, Reproduction, primary_verdicts
 from .verdict import counted, tally
 
 WHAT = {
@@ -101,7 +102,7 @@ class Section(NamedTuple):
     name: str
     about: str
     note: str
-    """How much shorter than published its runs are; empty if they are not."""
+    """How long its runs are, if published runs take hours; empty if all have that length."""
     picture: str
     """The file that the figure is drawn into; empty if there is none."""
     rows: tuple[Row, ...]
@@ -167,6 +168,23 @@ class ReproductionData(NamedTuple):
         """How, when and where the tables were reproduced, in one line."""
         return f"Scale: {self.scale}, seed {self.seed}. Made: {self.made}."
 
+    def updated(self, newer: ReproductionData) -> ReproductionData:
+        """Return these data with the tables that newer ones have."""
+        tables = {each.name: each for each in newer.sections}
+        kept = {each.name: tables.pop(each.name, each) for each in self.sections}
+        sections = (*kept.values(), *tables.values())
+        names = ", ".join(each.name for each in newer.sections)
+        is_short = any("of the published length" in each.note for each in sections)
+        scale = newer.scale
+        if is_short and scale != self.scale:
+            scale = f"{self.scale}; {names}: {newer.scale}"
+        return self._replace(
+            scale=scale,
+            work=f"{self.work}; {names}: {newer.work}",
+            made=f"{self.made}; {names}: {newer.made}",
+            sections=sections,
+        )
+
     def write(self, path: Path) -> None:
         """Write the data as JSON, a line for each row."""
         head = {key: value for key, value in self._asdict().items() if key != "sections"}
@@ -204,9 +222,15 @@ def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> Reproducti
         seed=laboratory.seed,
         work=laboratory.work(),
         made=f"{today} by gridwright {version('gridwright')} with Python "
-        f"{platform.python_version()} on {computer()}",
+        f"{platform.python_version()} on {computer()}{_elsewhere(laboratory)}",
         sections=tuple(section_of(each, laboratory.scale, primary) for each in found),
     )
+
+
+def _elsewhere(laboratory: Laboratory) -> str:
+    """Say that results may be of other computers, if they may."""
+    is_open = isinstance(laboratory.store, Store) and laboratory.store.anywhere
+    return ", with kept results of the same code on other computers" if is_open else ""
 
 
 def section_of(
@@ -226,7 +250,7 @@ def section_of(
         )
         for outcome in found.outcomes
     ]
-    note = shortened(found, scale)
+    note = lengths(found, scale)
     return Section(found.target.name, found.target.about, note, found.picture, tuple(rows))
 
 
@@ -249,22 +273,41 @@ def _said(cell: Cell, words: dict[str, str]) -> str:
     return "".join(text.format(cell[key]) for key, text in words.items() if key in cell)
 
 
-def shortened(found: Reproduction, scale: Scale) -> str:
-    """Say how much shorter than published the runs of a table are, and how precise they are."""
-    short = [o for o in found.outcomes if o.ours and scale.extra(entry_of(o.cell)) < 1]
+def lengths(found: Reproduction, scale: Scale) -> str:
+    """Say how long the runs of a table are, of those systems whose published runs take hours."""
+    own = [o for o in found.outcomes if o.ours and PUBLISHED.extra(entry_of(o.cell)) < 1]
+    short = [each for each in own if scale.extra(entry_of(each.cell)) < 1]
+    long = [each for each in own if scale.extra(entry_of(each.cell)) == scale.share == 1]
+    return " ".join(filter(None, [_shortened(short, scale), *_unshortened(long, scale)]))
+
+
+def _shortened(short: Sequence[Outcome], scale: Scale) -> str:
     systems = sorted({str(each.cell["system"]) for each in short})
     shares = {scale.share * scale.extra(name) for name in systems}
     if not shares:
         return ""
+    words = f"Runs of {', '.join(systems)} are 1/{1 / min(shares):g} of the published length"
+    return f"{words}{_precision(short)}."
+
+
+def _unshortened(long: Sequence[Outcome], scale: Scale) -> Iterator[str]:
+    for cut in dict.fromkeys(scale.pieces_of(entry_of(each.cell)) for each in long):
+        some = [each for each in long if scale.pieces_of(entry_of(each.cell)) == cut]
+        words = f"Runs of {', '.join(sorted({str(each.cell['system']) for each in some}))}"
+        words += " have the published length"
+        made = "" if cut is None else f", put together from {cut}"
+        yield f"{words}{made}{_precision(some)}."
+
+
+def _precision(some: Sequence[Outcome]) -> str:
     widths = [
         100 * each.ours.half_width / abs(each.ours.mean)
-        for each in short
+        for each in some
         if each.ours is not None and each.cell["metric"] == "W_mean" and each.ours.mean
     ]
-    words = f"Runs of {', '.join(systems)} are 1/{1 / min(shares):g} of the published length"
-    if widths:
-        words += f"; half widths of the mean response are {max(widths):.2g} % of it or less"
-    return f"{words}."
+    if not widths:
+        return ""
+    return f"; half widths of the mean response are {max(widths):.2g} % of it or less"
 
 
 class Explanation(NamedTuple):

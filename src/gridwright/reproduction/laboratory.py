@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..catalogue import find
-from ..experiments import GPU, HORIZON, Kept, Result, Wanted, simulate, simulate_ahead
+from ..experiments import (
+    GPU,
+    HORIZON,
+    Kept,
+    Pieces,
+    Result,
+    Wanted,
+    simulate,
+    simulate_ahead,
+    simulate_in_pieces,
+)
 from ..model import System
 from ..policies import find as find_policy
 
@@ -43,6 +53,8 @@ class Scale(NamedTuple):
     """Of the published length, for every system."""
     shares: tuple[tuple[str, float], ...] = ()
     """A further share for systems whose published length takes hours, by how names begin."""
+    pieces: tuple[tuple[str, Pieces], ...] = ()
+    """How a GPU cuts the runs of such systems, by how names begin."""
 
     def horizon(self, system: str) -> float:
         """Return the length of a run of a published system."""
@@ -64,6 +76,10 @@ class Scale(NamedTuple):
         """Return the further share of a system's length."""
         return next((share for start, share in self.shares if system.startswith(start)), 1.0)
 
+    def pieces_of(self, system: str) -> Pieces | None:
+        """Return how the runs of a system are cut; None if they are not."""
+        return next((cut for start, cut in self.pieces if system.startswith(start)), None)
+
     def __str__(self) -> str:
         times = f"{self.replications} replications"
         length = "of the published length"
@@ -74,7 +90,11 @@ class Scale(NamedTuple):
 
 
 LONG = (("3.F", 1 / 10), ("3.G", 1 / 100), ("4.B", 1 / 100))
+PIECES = (("3.F", Pieces(128, 20.0)), ("3.G", Pieces(64, 1e7)))
+"""A piece is much longer than its warm-up, and that is longer than the system takes to settle. The
+mean uptime and repair of 3.F are 20 and 4; the uptimes of 3.G have means up to 1.3 × 10⁶."""
 FULL = Scale(30, 1.0)
+FULL_ON_GPU = Scale(30, 1.0, pieces=PIECES)
 PUBLISHED = Scale(30, 1.0, LONG)
 QUICK = Scale(5, 1 / 20, LONG)
 
@@ -93,26 +113,38 @@ class Laboratory:
 
     def work(self) -> str:
         """Say how much was simulated."""
-        found = self.results.values()
-        return _work(len(found), sum(r.tasks for r in found), sum(r.seconds for r in found))
+        found = self.results.items()
+        there = sum(r.seconds for run, r in found if self._place(run) == GPU)
+        here = sum(r.seconds for run, r in found if self._place(run) != GPU)
+        return _work(len(found), sum(r.tasks for _, r in found), here, there)
 
     def simulate_ahead(self, runs: Sequence[Run]) -> None:
         """Simulate on the GPU, all together, those of some runs that can; others are left."""
-        calls = [Wanted(*self._call(run)) for run in runs if self._place(run) == GPU]
+        whole = [run for run in runs if self.scale.pieces_of(run.system) is None]
+        calls = [Wanted(*self._call(run)) for run in whole if self._place(run) == GPU]
         if calls:
             self.store = simulate_ahead(calls, self.store, lambda done: self.show(runs[0], done))
 
     def result(self, run: Run) -> Result:
         """Return the result of a run."""
         if run not in self.results:
-            self.results[run] = simulate(
-                *self._call(run),
-                threads=self.threads,
-                on=self._place(run),
-                store=self.store,
-                progress=lambda done, runs: self.show(run, done),
-            )
+            self.results[run] = self._simulated(run)
         return self.results[run]
+
+    def _simulated(self, run: Run) -> Result:
+        cut = self.scale.pieces_of(run.system)
+        if cut is not None and self._place(run) == GPU:
+            system, policy, length, times, seed = self._call(run)
+            assert length is not None
+            what = (system, policy, length, times, seed, cut, self.store)
+            return simulate_in_pieces(*what, lambda done: self.show(run, done))
+        return simulate(
+            *self._call(run),
+            threads=self.threads,
+            on=self._place(run),
+            store=self.store,
+            progress=lambda done, runs: self.show(run, done),
+        )
 
     def _call(self, run: Run) -> tuple[System, str, float | None, int, int]:
         """Return what a run is, how long and how often it is run, and its seed."""
@@ -126,15 +158,19 @@ class Laboratory:
         return self.on
 
 
-def _work(runs: int, tasks: int, seconds: float) -> str:
-    """Say how much that is, in units that fit it.
+def _work(runs: int, tasks: int, here: float, there: float = 0.0) -> str:
+    """Say how much that is, in units that fit it; a GPU's seconds are those of its launches.
 
     >>> _work(1, 4321, 0.0123)
     '1 run, 4,321 tasks, 0.012 CPU seconds in the simulator'
     >>> _work(825, 27_720_000_000, 8100)
     '825 runs, 27.72 billion tasks, 135 CPU minutes in the simulator'
+    >>> _work(2, 2_000_000, 0.0, 98.7)
+    '2 runs, 2.00 million tasks, 99 seconds of the GPU in the simulator'
     """
     many = f"{tasks:,}" if tasks < 1e6 else f"{tasks / 1e6:.2f} million"
     many = many if tasks < 1e9 else f"{tasks / 1e9:.2f} billion"
-    long = f"{seconds:.2g} CPU seconds" if seconds < 99 else f"{seconds / 60:.0f} CPU minutes"
-    return f"{runs} run{'' if runs == 1 else 's'}, {many} tasks, {long} in the simulator"
+    long = [f"{here:.2g} CPU seconds" if here < 99 else f"{here / 60:.0f} CPU minutes"]
+    if there > 0.0:
+        long = [*long[: here > 0.0], f"{there:.0f} seconds of the GPU"]
+    return f"{runs} run{'' if runs == 1 else 's'}, {many} tasks, {', '.join(long)} in the simulator"
