@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gridwright import System, load
+from gridwright import InputError, System, load
 from gridwright.compiler.cuda import CUDA, Capability, assembly, lanes
 from gridwright.compiler.link import link
 from gridwright.policies import Policy, find, policies
@@ -80,9 +80,13 @@ def main(*names: str) -> None:
         for system in SYSTEMS:
             for capability in CAPABILITIES:
                 began = perf_counter()
-                code = ptx_of(load(system), find(name), capability)
-                seconds, lines = perf_counter() - began, code.count("\n")
                 what = f"{name:16} {system:13} sm_{capability[0]}{capability[1]}"
+                try:
+                    code = ptx_of(load(system), find(name), capability)
+                except InputError as error:
+                    print(f"{what} refused: {error}", flush=True)
+                    continue
+                seconds, lines = perf_counter() - began, code.count("\n")
                 print(f"{what} {seconds:6.1f} s {lines:8,} lines", flush=True)
 
 

@@ -62,6 +62,24 @@ def test_figures_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "<svg" in (tmp_path / "figures" / "a-figure-3.1.svg").read_text()
 
 
+def test_a_page_is_made_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, results = tmp_path / "page.md", str(tmp_path / "results.sqlite")
+    parts = [*REPRODUCE, "--quick", "--page", str(page), "--results", results]
+    output(capsys, *parts, "2.6")
+    before = page.read_text()
+    output(capsys, *parts, "LP", "--update")
+    both = page.read_text()
+    assert [line for line in both.splitlines() if line.startswith("## ")] == [
+        "## Readings",
+        "## A:2.6",
+        "## LP",
+    ]
+    old, new = (text.partition("## A:2.6")[2].partition("## LP")[0] for text in (before, both))
+    assert new.rstrip() == old.rstrip()
+    output(capsys, *parts, "2.6", "--update", "--on", "tcp://127.0.0.1:9")  # all of it is kept
+    assert page.read_text().partition("## A:2.6")[2] == both.partition("## A:2.6")[2]
+
+
 def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, picture = tmp_path / "a.csv", tmp_path / "a.png"
     arguments = [*SWEEP, "--vary", "load", "--values", "0.3:0.9:0.3"]
@@ -105,6 +123,9 @@ def test_values(text: str, values: list[float | str]) -> None:
         ),
         ([*REPRODUCE, "LP", "--page", "."], "--page .: cannot be written there"),
         ([*REPRODUCE, "LP", "--plots", "/dev/null"], "expected a folder"),
+        ([*REPRODUCE, "LP", "--update"], "--update needs --page"),
+        ([*REPRODUCE, "LP", "--update", "--page", "no-such.md"], "no-such.json cannot be read"),
+        ([*REPRODUCE, "LP", "--results", "/dev/null/x"], "results cannot be stored in"),
         (
             [*REPRODUCE, "2.6", "--fresh", "--on", "tcp://127.0.0.1:9"],
             "no Dask scheduler answers",

@@ -371,8 +371,10 @@ def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
         ]
         assert run.mean_number == pytest.approx(np.mean([each.mean_number for each in parts]))
         assert run.tasks == sum(each.tasks for each in parts)
-        totals = sum(np.nan_to_num(each.response) * each.responded for each in parts)
-        assert run.response * run.responded == pytest.approx(totals)
+        number = np.mean([each.class_number for each in parts], axis=0)
+        left = np.sum([each.throughput for each in parts], axis=0) * 10.0
+        assert run.responded == pytest.approx(left)
+        assert run.response == pytest.approx(number * 40.0 / left)  # Little's law
         assert run.number[-1] == np.mean([each.number[-1] for each in parts])
     again = simulate_in_pieces(*given)
     assert fake.linked == 2

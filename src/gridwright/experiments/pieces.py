@@ -3,6 +3,10 @@
 A GPU is fast if it has thousands of runs, and a published experiment has thirty. If a run is much
 longer than the system takes to settle, it does not matter whether one run is observed for long or
 many are observed for less, each after a warm-up. The pieces of a run are as long as it, together.
+
+Tasks that have not left at the end of a piece have no response yet, and the longest are missed most
+often. So the response is worked out from the mean number in system by Little's law, over the tasks
+that left. Waiting and queueing, for which this cannot be done, are not known.
 """
 
 from __future__ import annotations
@@ -23,12 +27,9 @@ from .store import Kept
 
 AT_ONCE = 7_680
 """About how many pieces are launched together: what is done after them is kept."""
-MEANS = ("response", "waiting", "queueing")
-"""Means over the tasks of a class, each piece of which counts as often as it has tasks."""
 LEVELS = ("mean_number", "throughput", "utilisation", "number", "class_number", "permitted")
 """Means over time: all pieces are as long."""
-COUNTS = ("responded", "responses", "tasks", "lost", "refusals", "held", "asked", "replans")
-TOTALS = (*COUNTS, "tally", "seconds")
+TOTALS = ("tasks", "lost", "refusals", "held", "asked", "replans", "tally", "seconds")
 
 
 class Pieces(NamedTuple):
@@ -88,7 +89,7 @@ def _run(job: Job, number: int, on_progress: Callable[[float], None]) -> Iterato
     parts: list[list[Replication]] = [[] for _ in range(len(job.seeds) // number)]
     keep = lambda _, k, piece: parts[k // number].append(piece)  # noqa: E731
     launch(find_device(), [job], keep, on_progress)
-    return map(joined, parts)
+    return (joined(each, job.horizon - job.warmup) for each in parts)
 
 
 def _seeds_of_pieces(seed: np.random.SeedSequence, number: int) -> list[np.random.SeedSequence]:
@@ -97,20 +98,16 @@ def _seeds_of_pieces(seed: np.random.SeedSequence, number: int) -> list[np.rando
     ]
 
 
-def joined(pieces: Sequence[Replication]) -> Replication:
-    """Return what the pieces of a run measured as one replication."""
-    counts = np.array([each.responded for each in pieces])
-    weights = np.divide(counts, counts.sum(0), out=np.zeros(counts.shape), where=counts > 0)
-
-    def mean(name: str) -> Any:
-        values = np.array([getattr(each, name) for each in pieces])
-        total = np.where(counts > 0, values, 0.0) * weights
-        return np.where(counts.sum(0) > 0, total.sum(0), np.nan)
-
-    made: dict[str, Any] = {name: mean(name) for name in MEANS}
+def joined(pieces: Sequence[Replication], length: float) -> Replication:
+    """Return what the pieces of a run measured as one replication; all are so long."""
+    made: dict[str, Any] = {}
     for name in LEVELS:
         made[name] = np.mean([getattr(each, name) for each in pieces], axis=0)
     for name in TOTALS:
         made[name] = np.sum([getattr(each, name) for each in pieces], axis=0)
+    number, rate = made["class_number"], made["throughput"]
+    unknown = np.full(len(rate), np.nan)
+    made["response"] = np.divide(number, rate, out=unknown.copy(), where=rate > 0)
+    made["responded"] = np.rint(rate * length * len(pieces)).astype(np.int64)
     plain: Any = {k: v if np.ndim(v) else v.tolist() for k, v in made.items()}
-    return pieces[0]._replace(**plain)
+    return pieces[0]._replace(**plain, waiting=unknown, queueing=unknown)
