@@ -60,4 +60,17 @@ def test_a_task_on_the_only_machine_makes_all_wait_that_come_until_it_is_free() 
 
 def test_on_many_equal_machines_hardly_anybody_waits_for_one() -> None:
     now = Situation(np.full((1, 50), 4.0), np.array([150.0]), np.ones(50), np.zeros(50, np.int64))
-    assert tolls(now)[0] == pytest.approx(1 / (1 + 3.0 / (1 - 0.75) / 4.0 / 50))
+    assert tolls(now)[0] == pytest.approx(1 / (1 + 3.0 / (1 - 0.75) / 4.0 * 0.75**49))
+
+
+def test_those_that_find_another_machine_free_lose_only_what_they_take_longer_there() -> None:
+    """The second class uses the slow machine, which is busy a tenth of the time."""
+    rates = np.array([[10.0, 5.0], [1e-9, 5.0]])
+    now = Situation(rates, np.array([2.0, 0.5]), np.ones(2), np.arange(2))
+    np.testing.assert_allclose(flows(now), [[2.0, 0.0], [0.0, 0.5]])
+    wait_fast, wait_slow = 0.1 / (1 - 0.2), 0.2 / (1 - 0.1)
+    slow = 0.5 * wait_slow  # the second class has no other machine
+    longer = 0.2 * (1 + slow) - 0.1
+    assert longer < wait_fast
+    fast = 2.0 * (0.9 * longer + 0.1 * wait_fast)
+    np.testing.assert_allclose(tolls(now)[0], weights(now)[0] / [1 + fast, 1 + slow])

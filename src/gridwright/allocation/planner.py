@@ -12,7 +12,7 @@ from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
 from .simplex import FAILED, Floats, Tableau
 from .simplex import solve as simplex
-from .split import bound, split
+from .split import set_tolls, split
 from .workspace import NEGLIGIBLE, Situation, Workspace, make_workspace, totals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -72,11 +72,11 @@ def weights(situation: Situation) -> Floats:
 
 
 def tolls(situation: Situation, toll: float = 1.0) -> Floats:
-    """Plan with the weights, divided by how many tasks wait while a machine works on a task.
+    """Plan with the weights, divided by what a time unit on a machine costs all tasks.
 
-    These are the task itself and, times ``toll``, those that come until the machine is free again
-    under a static split of the arrivals. Most of them have other machines to go to: of a class
-    that has n machines, by its weights, one of n waits.
+    That is 1 for the task itself and, times ``toll``, what tasks lose that come until the machine
+    is free again, under a static split of the arrivals: those that find another machine free lose
+    the longer execution there, and the others wait.
     """
     return _plan(situation, charge, toll)
 
@@ -209,21 +209,14 @@ def permit(situation: Situation, space: Workspace, plan: Floats, power: float) -
 
 @allocates_nothing
 def charge(situation: Situation, space: Workspace, plan: Floats, toll: float) -> None:
-    """Weigh the pairs, and divide by the number of tasks that wait for one on a machine."""
+    """Weigh the pairs, and divide by what a task on a machine costs itself and others."""
     permit(situation, space, plan, inf)
     split(situation, space)
+    set_tolls(space)
     classes, groups = space.rates.shape
     for i in range(classes):
-        choices = 0.0
         for g in range(groups):
-            choices += space.weight[i, g] * space.capacity[g]
-        space.price[i] = toll / max(choices, 1.0)  # no longer needed as a price
-    for g in range(groups):
-        if space.capacity[g] > 0.0:
-            behind = bound(space, g)
-            for i in range(classes):
-                if space.rates[i, g] > 0.0:
-                    space.weight[i, g] /= 1.0 + behind / space.rates[i, g]
+            space.weight[i, g] /= 1.0 + toll * space.toll[i, g]
     for i in range(classes):
         for j in range(situation.rates.shape[1]):
             if plan[i, j] > 0.0:

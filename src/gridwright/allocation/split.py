@@ -1,9 +1,13 @@
-"""The static split of the arrivals with about the fewest tasks in the system.
+"""What it costs others that a machine is busy: the tolls of a static split of the arrivals.
 
 If a fixed share of each class went to each machine, every machine would be a queue of its own,
 M/G/1, whose mean number is known. Flows are moved from one group of machines to another, class by
 class, to where one more task adds least. Unlike the prices of the allocation LP this has no jumps,
 and it counts a long task that makes many short ones wait.
+
+From the flows follows what a task that occupies a machine takes from those that come meanwhile.
+Each of them goes to the next best machine that is free, and loses by the longer execution, or
+waits.
 """
 
 from math import inf
@@ -12,11 +16,15 @@ from ..compiler.link import allocates_nothing
 from .workspace import Situation, Workspace
 
 ROUNDS = 12
-"""How often every class moves a part of its flow; more hardly change the split."""
-HALVINGS = 8
+"""How often every class moves a part of its flow at most; more hardly change the split."""
+HALVINGS = 7
 """How often a flow is halved before it is too small to be moved."""
 LEAST_SLACK = 0.01
 """A machine that has more to do than it can counts as busy all but this share of its time."""
+TOLL_ROUNDS = 4
+"""How often tolls follow from the tolls elsewhere."""
+LEAST_LEFT = 1e-6
+"""When fewer find no machine free, further machines do not matter."""
 
 
 @allocates_nothing
@@ -29,74 +37,142 @@ def split(situation: Situation, space: Workspace) -> None:
     for i in range(classes):
         total = 0.0
         for g in range(groups):
+            space.each[i, g] = 1.0 / space.rates[i, g] if space.rates[i, g] > 0.0 else inf
             space.time[i, g] *= space.rates[i, g]
             total += space.time[i, g]
         for g in range(groups):
             if total > 0.0:
                 space.time[i, g] *= situation.arrivals[i] / total
+    sum_up(space)
     for _ in range(ROUNDS):
+        moved = 0.0
         for i in range(classes):
             worst, most, best, least = -1, 0.0, -1, inf
             for g in range(groups):
                 if space.capacity[g] > 0.0 and space.rates[i, g] > 0.0:
-                    cost = marginal(space, i, g, 0.0)
+                    sums = space.flow[g], space.busy[g], space.squares[g]
+                    cost = marginal(space.each[i, g], *sums, 0.0)
                     if space.time[i, g] > 0.0 and cost > most:
                         worst, most = g, cost
                     if cost < least:
                         best, least = g, cost
             if worst >= 0 and worst != best:
-                _move(space, i, worst, best)
+                moved += _move(space, i, worst, best)
+        if moved == 0.0:
+            break
 
 
-def _move(space: Workspace, i: int, source: int, target: int) -> None:
-    """Move as much of a flow as costs no more there than what stays."""
+def sum_up(space: Workspace) -> None:
+    """Sum up the tasks, their work and its squares that come to a machine of each group.
+
+    Execution times are taken to be exponential.
+    """
+    classes, groups = space.time.shape
+    for g in range(groups):
+        space.flow[g] = space.busy[g] = space.squares[g] = 0.0
+        for i in range(classes):
+            if space.time[i, g] > 0.0 and space.capacity[g] > 0.0:
+                _add(space, i, g, space.time[i, g])
+
+
+def _add(space: Workspace, i: int, g: int, flow: float) -> None:
+    """Add a flow of a class to the sums of a group."""
+    each, part = space.each[i, g], flow / space.capacity[g]
+    space.flow[g] += part
+    space.busy[g] += part * each
+    space.squares[g] += 2.0 * part * each * each
+
+
+def _move(space: Workspace, i: int, source: int, target: int) -> float:
+    """Move as much of a flow as costs no more there than what stays; return how much."""
     moved, part = 0.0, space.time[i, source]
+    here = space.flow[source], space.busy[source], space.squares[source]
+    there = space.flow[target], space.busy[target], space.squares[target]
     for _ in range(HALVINGS):
-        there = marginal(space, i, target, moved + part)
-        if there <= marginal(space, i, source, -moved - part):
+        more, less = (moved + part) / space.capacity[target], (moved + part) / space.capacity[source]
+        new = marginal(space.each[i, target], *there, more)
+        if new <= marginal(space.each[i, source], *here, -less):
             moved += part
             if moved == space.time[i, source]:
                 break
         part *= 0.5
     space.time[i, source] -= moved
     space.time[i, target] += moved
+    _add(space, i, source, -moved)
+    _add(space, i, target, moved)
+    return moved
 
 
-def marginal(space: Workspace, i: int, g: int, more: float) -> float:
-    """Return what one more task of a class adds to the mean number, given a change of its flow."""
-    each = 1.0 / space.rates[i, g]
-    flow, busy, squares = tasks(space, g)
-    flow += more / space.capacity[g]
-    busy += more * each / space.capacity[g]
-    squares += 2.0 * more * each * each / space.capacity[g]
-    slack = max(1.0 - busy, LEAST_SLACK)
-    alone = each + (squares + 2.0 * flow * each * each) / (2.0 * slack)
-    return alone + flow * squares * each / (2.0 * slack * slack)
+def marginal(each: float, flow: float, busy: float, squares: float, more: float) -> float:
+    """Return what one more task adds to the mean number on a machine, given a change of its flow.
 
-
-def tasks(space: Workspace, g: int) -> tuple[float, float, float]:
-    """Return the tasks, their work and its squares that come to a machine of a group a time unit.
-
-    Execution times are taken to be exponential.
+    The machine gets so many tasks, so much work and its squares in a time unit.
     """
-    flow, busy, squares = 0.0, 0.0, 0.0
-    for i in range(len(space.time)):
-        if space.time[i, g] > 0.0:
-            each = 1.0 / space.rates[i, g]
-            flow += space.time[i, g]
-            busy += space.time[i, g] * each
-            squares += 2.0 * space.time[i, g] * each * each
-    return flow / space.capacity[g], busy / space.capacity[g], squares / space.capacity[g]
+    flow += more
+    busy += more * each
+    squares += 2.0 * more * each * each
+    crowding = 1.0 / max(1.0 - busy, LEAST_SLACK)
+    blocked = squares * (1.0 + flow * each * crowding) + 2.0 * flow * each * each
+    return each + 0.5 * crowding * blocked
 
 
-def bound(space: Workspace, g: int) -> float:
-    """Return how many tasks wait for each time unit that a machine of a group works longer.
+@allocates_nothing
+def set_tolls(space: Workspace) -> None:
+    """Set how many time units others lose for each that a task runs on a machine, by the flows.
 
-    Of those of a class only a share waits, which the workspace has in place of its price; the
-    others go elsewhere.
+    Those who lose are the tasks that would go to this machine. Where another machine is likely to
+    be free they lose what they take longer there, with the toll there; else, or where that is more,
+    they wait until this one is free again.
     """
-    _, busy, _ = tasks(space, g)
-    flow = 0.0
-    for i in range(len(space.time)):
-        flow += space.time[i, g] * space.price[i]
-    return flow / (space.capacity[g] * max(1.0 - busy, LEAST_SLACK))
+    classes, groups = space.time.shape
+    for g in range(groups):
+        busy = min(space.busy[g], 1.0)
+        space.full[g] = busy ** max(space.capacity[g], 1.0)
+        space.others[g] = busy ** max(space.capacity[g] - 1.0, 0.0)
+        for i in range(classes):
+            space.toll[i, g] = 0.0
+    for _ in range(TOLL_ROUNDS):
+        for i in range(classes):
+            for g in range(groups):
+                space.cost[i, g] = inf
+                if space.capacity[g] > 0.0:
+                    space.cost[i, g] = (1.0 + space.toll[i, g]) * space.each[i, g]
+            _rank(space, i)
+        for g in range(groups):
+            for i in range(classes):
+                space.toll[i, g] = _lost(space, i, g) if space.cost[i, g] < inf else 0.0
+
+
+def _rank(space: Workspace, i: int) -> None:
+    """Order the groups that can run a class by execution time and toll, the least first."""
+    groups, last = space.order.shape[1], 0
+    for g in range(groups):
+        cost, at = space.cost[i, g], last
+        if cost < inf:
+            while at > 0 and space.cost[i, space.order[i, at - 1]] > cost:
+                space.order[i, at] = space.order[i, at - 1]
+                at -= 1
+            space.order[i, at] = g
+            last += 1
+    if last < groups:
+        space.order[i, last] = -1
+
+
+def _lost(space: Workspace, i: int, g: int) -> float:
+    """Return what others lose for each time unit that a task of a class runs on a group."""
+    groups, total = space.order.shape[1], 0.0
+    wait = space.each[i, g] / max(1.0 - space.busy[g], LEAST_SLACK)
+    for k in range(len(space.time)):
+        if space.time[k, g] > 0.0:
+            here = space.each[k, g]
+            left, lost = space.others[g], 0.0
+            for n in range(groups):
+                h = space.order[k, n]
+                if h < 0 or space.cost[k, h] - here >= wait or left < LEAST_LEFT:
+                    break
+                if h != g:
+                    longer = max(space.cost[k, h] - here, 0.0)
+                    lost += left * (1.0 - space.full[h]) * longer
+                    left *= space.full[h]
+            total += space.time[k, g] * (lost + left * wait)
+    return total / space.capacity[g]

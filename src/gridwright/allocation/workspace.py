@@ -47,6 +47,15 @@ class Workspace(NamedTuple):
     group_part: Integers  # [group]
     weight: Floats  # [class, group], of a pair: its efficiency, counted as the load demands
     most: Floats  # [class, class], scratch: by how much prices may differ
+    each: Floats  # [class, group], mean execution time
+    flow: Floats  # [group], tasks that come to a machine in a time unit, under the static split
+    busy: Floats  # [group], their work
+    squares: Floats  # [group], the mean squares of their work
+    toll: Floats  # [class, group], what others lose in a time unit of a pair
+    cost: Floats  # [class, group], scratch: execution time × (1 + toll)
+    full: Floats  # [group], how likely all its machines are busy
+    others: Floats  # [group], how likely all but one are
+    order: Integers  # [class, group], scratch: the groups that can run a class, the best first
 
 
 def make_workspace(situation: Situation) -> Workspace:
@@ -71,6 +80,15 @@ def make_workspace(situation: Situation) -> Workspace:
         group_part=np.zeros(groups, np.int64),
         weight=np.zeros((classes, groups)),
         most=np.zeros((classes, classes)),
+        each=np.zeros((classes, groups)),
+        flow=np.zeros(groups),
+        busy=np.zeros(groups),
+        squares=np.zeros(groups),
+        toll=np.zeros((classes, groups)),
+        cost=np.zeros((classes, groups)),
+        full=np.zeros(groups),
+        others=np.zeros(groups),
+        order=np.zeros((classes, groups), np.int64),
     )
 
 
