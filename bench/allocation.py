@@ -52,7 +52,8 @@ def main() -> None:
     alone = best_time(lambda: allocate(huge), 1)
     print(f"{'400 classes, 400 machines':34}{1e3 * alone:9.2f} ms")
 
-    print(f"\n{'compiled, called from Python':34}{'solve':>12}{'optimum':>12}{'tolls':>12}{'HiGHS/solve':>14}")
+    heads = "".join(f"{head:>12}" for head in ("solve", "optimum", "tolls"))
+    print(f"\n{'compiled, called from Python':34}{heads}{'HiGHS/solve':>14}")
     for name, system in systems.items():
         now, weights = situation(system), weights_of(system)
         room, t = make_workspace(now), tableau(weights)

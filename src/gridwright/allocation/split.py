@@ -89,9 +89,12 @@ def _move(space: Workspace, i: int, source: int, target: int) -> float:
     here = space.flow[source], space.busy[source], space.squares[source]
     there = space.flow[target], space.busy[target], space.squares[target]
     for _ in range(HALVINGS):
-        more, less = (moved + part) / space.capacity[target], (moved + part) / space.capacity[source]
-        new = marginal(space.each[i, target], *there, more)
-        if new <= marginal(space.each[i, source], *here, -less):
+        less, more = (
+            -(moved + part) / space.capacity[source],
+            (moved + part) / space.capacity[target],
+        )
+        stays = marginal(space.each[i, source], *here, less)
+        if marginal(space.each[i, target], *there, more) <= stays:
             moved += part
             if moved == space.time[i, source]:
                 break

@@ -245,17 +245,26 @@ def planning_of(rooms: Planning, where: Any) -> Planning:
         shaped(room.group_part, where[47, 0], where[47, 1]),
         shaped(room.weight, where[48, 0], where[48, 1], where[48, 2]),
         shaped(room.most, where[49, 0], where[49, 1], where[49, 2]),
+        shaped(room.each, where[50, 0], where[50, 1], where[50, 2]),
+        shaped(room.flow, where[51, 0], where[51, 1]),
+        shaped(room.busy, where[52, 0], where[52, 1]),
+        shaped(room.squares, where[53, 0], where[53, 1]),
+        shaped(room.toll, where[54, 0], where[54, 1], where[54, 2]),
+        shaped(room.cost, where[55, 0], where[55, 1], where[55, 2]),
+        shaped(room.full, where[56, 0], where[56, 1]),
+        shaped(room.others, where[57, 0], where[57, 1]),
+        shaped(room.order, where[58, 0], where[58, 1], where[58, 2]),
     )
     dense = Dense(
-        shaped(rooms.dense.cells, where[52, 0], where[52, 1], where[52, 2]),
-        shaped(rooms.dense.basis, where[53, 0], where[53, 1]),
-        shaped(rooms.dense.asks, where[54, 0], where[54, 1]),
+        shaped(rooms.dense.cells, where[61, 0], where[61, 1], where[61, 2]),
+        shaped(rooms.dense.basis, where[62, 0], where[62, 1]),
+        shaped(rooms.dense.asks, where[63, 0], where[63, 1]),
     )
     return Planning(
         workspace,
-        shaped(rooms.numbers, where[50, 0], where[50, 1]),
-        shaped(rooms.arrivals, where[51, 0], where[51, 1]),
+        shaped(rooms.numbers, where[59, 0], where[59, 1]),
+        shaped(rooms.arrivals, where[60, 0], where[60, 1]),
         dense,
-        shaped(rooms.answers, where[55, 0], where[55, 1], where[55, 2]),
-        shaped(rooms.place, where[56, 0], where[56, 1]),
+        shaped(rooms.answers, where[64, 0], where[64, 1], where[64, 2]),
+        shaped(rooms.place, where[65, 0], where[65, 1]),
     )
