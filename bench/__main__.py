@@ -26,6 +26,7 @@ BENCHMARKS = [
     "gpu",
     "startup",
     "page",
+    "define",
 ]
 
 chosen: list[tuple[str, list[str]]] = []
