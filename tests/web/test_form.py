@@ -11,6 +11,7 @@ from gridwright.catalogue import experiment_names
 from gridwright.testbed import Experiment, Fault, Listed, parse_machines
 from gridwright.web.documents import document_of, experiment_from, system_of
 from gridwright.web.form import TRACE, FaultCells, Form
+from gridwright.web.pasted_table import read_table
 
 WHOLE: dict[str, Any] = {
     "system": {
@@ -49,15 +50,45 @@ def test_an_experiment_is_the_same_through_the_cells() -> None:
 
 def test_new_rates_leave_everything_else() -> None:
     form = Form.of(WHOLE)
-    form.take_rates([[2.5, 3.1], [4, 10.25]])
+    form.take_table(read_table("2,5\t3,1\n4\t10,25", "rates"), whole=True)
     rates = {"system": {**WHOLE["system"], "rates": [[2.5, 3.1], [4, 10.25]]}}
     assert experiment_from(form.document()) == experiment_from({**WHOLE, **rates})
-    form.take_rates([[2.5], [4]])
+    form.take_table(read_table("2.5\n4", "rates"), whole=True)
     found = experiment_from(form.document())
     assert (found.system.mean_availability.tolist(), found.faults()) == ([1], (Fault(0, 3.5, 4),))
     assert found.system.failures is not None
     with pytest.raises(InputError, match="chains"):
-        Form.of({"system": {"template": []}}).take_rates([[1.0]])
+        Form.of({"system": {"template": []}}).take_table(read_table("1", "rates"))
+
+
+def test_a_table_with_known_names_goes_where_they_are() -> None:
+    """Names in another order take along their rates, so nothing else changes its machine."""
+    form = Form.of(WHOLE)
+    form.sheet.classes, form.sheet.groups = ["a", "b"], ["x", "y"]
+    before = form.document()
+    said = form.take_table(read_table("\ty\tx\nb\t1\t2\na\t3\t4", "rates"), whole=True)
+    assert said.endswith("put where its names are")
+    after = form.document()
+    assert after["system"].pop("rates") == [[4, 3], [2, 1]]
+    del before["system"]["rates"]
+    assert after == before
+    form.take_table(read_table("\tz\nb\t7", "rates"), (0, 2))
+    assert form.document()["system"]["groups"] == ["x", "y", "z"]
+    assert form.document()["system"]["rates"] == [[4, 3, 3], [2, 1, 7]]
+
+
+def test_any_class_and_any_column_may_go() -> None:
+    form = Form.of(WHOLE)
+    form.remove_classes([0])
+    found = form.document()
+    assert (found["system"]["rates"], found["iterations"]) == ([[4, 10]], 700)
+    form.remove_columns([0])
+    found = form.document()
+    assert (found["system"]["rates"], found["machines"]) == ([[10]], ["b", "c"])
+    assert found["failures"] == [["2", 1, 2]], "what was said of its machines went with it"
+    form.remove_classes([0])
+    form.remove_columns([0])
+    assert form.document()["system"]["rates"] == [[10]], "the last stays"
 
 
 @pytest.mark.parametrize("name", experiment_names()[::4])

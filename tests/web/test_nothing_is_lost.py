@@ -82,6 +82,6 @@ def test_what_is_typed_into_the_list_of_systems_counts(page: Any, server: Any) -
     expect(page.get_by_text("No policy is stable here.")).to_be_visible()
     expect(page.get_by_text("better")).to_have_count(0)
     page.reload()
-    expect(box).to_have_value("too much (saved)")
+    expect(box).to_have_value("too much (saved) – 2 classes × 2 machines, load 106 %")
     expect(page.get_by_label("Replications")).to_have_value("3")
     expect(page.get_by_label("Time units", exact=True)).to_have_value("300")

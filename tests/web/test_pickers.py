@@ -1,5 +1,6 @@
 """Lists to choose from: what they say of systems and policies, and what Enter takes."""
 
+import re
 from typing import Any
 
 from playwright.sync_api import expect
@@ -49,3 +50,25 @@ def test_enter_takes_a_sole_match_and_misfits_are_grey(page: Any, server: Any) -
     system.fill("sharif")
     system.press("Enter")
     expect(page.get_by_text("4 classes × 2 machines, long-run load 97.5 %")).to_be_visible()
+
+
+def test_the_policies_of_run_that_do_not_fit_are_grey(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/run")
+    expect(page.get_by_text("4 classes × 6 machines, long-run load")).to_be_visible()
+    box = page.get_by_role("combobox", name="Policy", exact=True)
+    box.fill("kpb_dec")
+    box.press("Enter")
+    misfit = page.get_by_role("option").filter(has_text="kpb_dec")
+    expect(misfit).to_have_attribute("aria-disabled", "true")
+    expect(misfit).to_contain_text("has no arrivals at machines")
+    box.fill("winston")
+    box.press("Enter")
+    expect(box).to_have_value(re.compile("^jsq – Send"))
+    what = page.get_by_role("combobox", name="Experiment or system")
+    what.fill("MGST-4 –")
+    expect(page.get_by_role("option")).to_have_text(
+        "MGST-4 – 4 classes × 6 machines, load 67 %, machines fail (experiment)"
+    )
+    what.press("Enter")
+    expect(page.get_by_text("long-run load 7")).to_be_visible()
+    expect(page.get_by_text("machines fail: on average")).to_be_visible()

@@ -12,7 +12,6 @@ from gridwright.catalogue import entries
 from gridwright.web.documents import (
     document_of,
     find_mistakes,
-    read_rates,
     read_text,
     system_of,
 )
@@ -40,19 +39,6 @@ def test_rates_are_the_same_through_a_text(rates: list[list[float]]) -> None:
     document = read_text(text)
     assert document["rates"] == rates
     assert Sheet.of(document).document() == document
-
-
-DECIMAL_COMMAS = ["2,5\t3,1\n4\t10,25", "2,5; 3,1\n4; 10,25\n", "2.5, 3.1\n4, 10.25"]
-
-
-@pytest.mark.parametrize("text", DECIMAL_COMMAS)
-def test_decimal_commas_are_no_columns(text: str) -> None:
-    assert read_rates(text) == [[2.5, 3.1], [4, 10.25]]
-
-
-def test_a_thousands_separator_is_refused() -> None:
-    with pytest.raises(InputError, match=r"'1,234\.5' has a comma and a point"):
-        read_rates("1,234.5\t2")
 
 
 def test_rows_and_columns_come_and_go() -> None:

@@ -1,6 +1,5 @@
 """Systems and experiments that come over the web: they must not name files of this computer."""
 
-import re
 import tomllib
 from itertools import zip_longest
 from typing import Any
@@ -12,13 +11,13 @@ from ..catalogue import find
 from ..model import InputError, System
 from ..model.record import Mistake, explain, mistakes
 from ..model.toml import parse_toml
-from ..testbed import Experiment, Fault, draw_faults, parse_rates
+from ..testbed import Experiment, Fault, draw_faults
+from .fields import as_number, as_whole
+from .pasted_table import LONGEST_TEXT, Pasted, read_table
 
 MOST_MACHINES = 10_000
 MOST_CLASSES = 1_000
 MOST_PAIRS = 500_000
-LONGEST_TEXT = 500_000
-"""Characters of a file, or of a matrix of rates."""
 NAMES = ("name", "classes", "groups")
 """Keys whose texts are only shown; any other may be a distribution, which may be code in a file."""
 MOST = 100_000
@@ -54,49 +53,45 @@ def document_of(found: System | Experiment) -> dict[str, Any]:
 
 
 def read_text(text: str, name: str = "the text") -> dict[str, Any]:
-    r"""Read a system file, or a matrix of rates.
+    r"""Read a system file, or a table of rates.
 
-    Rates by themselves get an arrival rate of 1 for every class.
+    A table without arrivals gets an arrival rate of 1 for every class.
 
     >>> read_text("8, 3\n4, 10", "rates.mue")
     {'arrivals': [1.0, 1.0], 'rates': [[8.0, 3.0], [4.0, 10.0]]}
     """
-    if is_matrix(text):
-        rates = read_rates(text, name)
-        return {"arrivals": [1.0] * len(rates), "rates": rates}
-    _check_length(text, name)
+    if is_table(text):
+        return _system_in(read_table(text, name), name)
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"{name}: {len(text):,} characters; expected at most {LONGEST_TEXT:,}")
     try:
         return parse_toml(text)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 
 
-def is_matrix(text: str) -> bool:
-    """Tell whether a text can only be a matrix of rates, not a file with keys."""
+def is_table(text: str) -> bool:
+    """Tell whether a text can only be a table of rates, not a file with keys."""
     return "=" not in text
 
 
-def read_rates(text: str, name: str = "the text") -> list[list[float]]:
-    r"""Read a matrix of rates: tabs, semicolons or commas between them.
-
-    Between tabs or semicolons, a comma is a decimal sign.
-
-    >>> read_rates("2,5\t3,1\n4\t10,25")
-    [[2.5, 3.1], [4.0, 10.25]]
-    """
-    _check_length(text, name)
-    mark = next((each for each in "\t;" if each in text), "")
-    if not mark:
-        return parse_rates(text, name).tolist()
-    both = next((w for w in re.split(rf"[{mark}\n]", text) if "," in w and "." in w), None)
-    if both is not None:
-        raise InputError(f"{name}: {both.strip()[:40]!r} has a comma and a point; expected one")
-    return parse_rates(text.replace(",", ".").replace(mark, ","), name).tolist()
-
-
-def _check_length(text: str, name: str) -> None:
-    if len(text) > LONGEST_TEXT:
-        raise InputError(f"{name}: {len(text):,} characters; expected at most {LONGEST_TEXT:,}")
+def _system_in(table: Pasted, name: str) -> dict[str, Any]:
+    """Return the document of a system in a table that leaves nothing open."""
+    for each in table.questions:
+        if each.key != "separator":  # commas separate rates, as in the original's files
+            answers = " or ".join(each.answers.values())
+            raise InputError(f"{name}: {each.words} {answers}? Write it without doubt.")
+    rates = [[as_number(rate) for rate in row] for row in table.rates]
+    arrivals = table.arrivals or ["1"] * len(rates)
+    found: dict[str, Any] = {"arrivals": [as_number(each) for each in arrivals], "rates": rates}
+    for key, names in (("classes", table.classes), ("groups", table.machines)):
+        if names:
+            found[key] = names
+    if table.counts:
+        found["counts"] = [as_whole(each) for each in table.counts]
+    if table.availability:
+        found["availability"] = [as_number(each) for each in table.availability]
+    return found
 
 
 def check_policy(name: str) -> str:
@@ -173,28 +168,36 @@ def experiment_from(document: dict[str, Any]) -> Experiment:
 
 def experiment_mistakes(document: dict[str, Any]) -> list[Mistake]:
     """Return the mistakes in a document, each with its place; none if it is an experiment."""
+    return examined(document)[0]
+
+
+def examined(document: dict[str, Any]) -> tuple[list[Mistake], System | None]:
+    """Return the mistakes in the document of an experiment, and its system if that is valid."""
     given = document.get("system")
     found: list[Mistake] = []
-    if isinstance(given, dict):
-        found = [Mistake(("system", *each.place), each.words) for each in find_mistakes(given)]
-    system = STAND_IN
+    system = None
     try:
-        rest = _checked(document)
-        system = system if found else _system(document)
-        Experiment.model_validate({**rest, "system": system})
+        system = _system(document)
+    except InputError as error:
+        wrong = find_mistakes(given) if isinstance(given, dict) else []
+        found = [Mistake(("system", *each.place), each.words) for each in wrong]
+        found = found or [Mistake(_blamed(str(error)), str(error))]
+    try:
+        known = STAND_IN if system is None else system
+        Experiment.model_validate({**_checked(document), "system": known})
     except ValidationError as error:
         for each in mistakes(error, Experiment):
             if each.place:
                 found.append(each)
-            elif system is not STAND_IN or "policy" in each.words:  # else it is wrongly blamed
+            elif system is not None or "policy" in each.words:  # else it is wrongly blamed
                 found.append(Mistake(_blamed(each.words), each.words))
     except InputError as error:
         found.append(Mistake(_blamed(str(error)), str(error)))
-    return found
+    return found, system
 
 
 def read_definition(text: str, name: str = "the text") -> dict[str, Any]:
-    r"""Read an experiment file, a system file, or a matrix of rates.
+    r"""Read an experiment file, a system file, or a table of rates.
 
     If there is only a system, the document has no other key.
 

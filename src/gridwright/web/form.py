@@ -7,6 +7,7 @@ from typing import Any, Self
 from ..model import InputError, System
 from ..testbed import Experiment, Fault, Listed
 from .fields import as_number, as_text, fields_of
+from .pasted_table import Pasted
 from .sheet import Sheet
 
 Place = tuple[int, int]
@@ -128,24 +129,69 @@ class Form:
             if count > 1:
                 self.sheet.counts[column] = str(count - 1)
                 self._forget(lambda p, c=column, n=number: _without(p, c, n))
-            elif len(self.sheet.groups) > 1:
+            else:
+                self.remove_columns([column])
+
+    def remove_columns(self, columns: Sequence[int]) -> None:
+        """Remove columns with everything said of their machines; at least one column stays."""
+        for column in sorted(set(columns), reverse=True):
+            if len(self.sheet.groups) > 1:
                 self.sheet.remove_machine(column)
                 self._forget(lambda p, c=column: _without_column(p, c))
 
-    def take_rates(self, rates: list[list[float]]) -> None:
-        """Replace the rates, and forget only machines that the system no longer has."""
-        if not self.sheet.rates:
+    def remove_classes(self, rows: Sequence[int]) -> None:
+        """Remove classes with the iterations of their jobs; at least one class stays."""
+        each = [word.strip() for word in self.cells["iterations"].split(",")]
+        for row in sorted(set(rows), reverse=True):
+            count = len(self.sheet.rates)
+            if count > 1:
+                self.sheet.remove_class(row)
+                if len(each) == count:
+                    del each[row]
+        self.cells["iterations"] = ", ".join(each)
+
+    def take_table(self, table: Pasted, at: Place = (0, 0), *, whole: bool = False) -> str:
+        """Put a pasted table into the cells from a class and a machine on; return what was done.
+
+        A table whose names are all known goes where they are. Else its names replace those there.
+        With ``whole`` it replaces all rates, and the system gets its size.
+        """
+        sheet = self.sheet
+        if not sheet.rates:
             raise InputError("a system of chains has no table of rates")
-        self.sheet.take_rates(rates)
-        known = set(self.sheet.machines())
-        self._forget(lambda place: place if place in known else None)
+        rows, known_rows = _matched(table.classes, sheet.classes, at[0], len(table.rates))
+        columns, known = _matched(table.machines, sheet.groups, at[1], len(table.rates[0]))
+        if whole and not known_rows:
+            self.remove_classes(range(len(rows), len(sheet.rates)))
+        if whole and not known:
+            self.remove_columns(range(len(columns), len(sheet.groups)))
+        self.grow(max(rows) + 1, max(columns) + 1)
+        for i, row in zip(rows, table.rates, strict=True):
+            for j, rate in zip(columns, row, strict=True):
+                sheet.rates[i][j] = rate
+        for cells, places, texts in (
+            (sheet.classes, rows, table.classes),
+            (sheet.arrivals, rows, table.arrivals),
+            (sheet.groups, columns, table.machines),
+            (sheet.counts, columns, table.counts),
+            (sheet.availability, columns, table.availability),
+        ):
+            for place, text in zip(places, texts, strict=False):
+                cells[place] = text
+        return table.words() + ("; put where its names are" if known_rows or known else "")
+
+    def grow(self, rows: int, columns: int) -> None:
+        """Add classes and machines until there are so many."""
+        while len(self.sheet.rates) < rows:
+            self.sheet.add_class()
+        while len(self.sheet.groups) < columns:
+            self.sheet.add_machine()
 
     def list_machines(self, listed: Sequence[Listed]) -> None:
         """Make a column for each machine of a list, with its speed if the list has it."""
         if not self.sheet.rates:
             raise InputError("a system of chains has no table of machines")
-        while len(self.sheet.groups) < len(listed):
-            self.sheet.add_machine()
+        self.grow(0, len(listed))
         while len(self.sheet.groups) > len(listed):
             self.sheet.remove_machine()
         self.sheet.groups = [each.address for each in listed]
@@ -249,6 +295,14 @@ class Form:
         for each in self.faults:
             each.machine = moved(each.machine)
         self.faults = [each for each in self.faults if each.machine is not None]
+
+
+def _matched(names: list[str], known: list[str], start: int, count: int) -> tuple[list[int], bool]:
+    """Return where names stand among known ones, and True; else so many places, and False."""
+    shown = [name or str(k) for k, name in enumerate(known, start=1)]
+    if names and len({*names}) == len(names) and {*names} <= {*shown}:
+        return [shown.index(name) for name in names], True
+    return list(range(start, start + count)), False
 
 
 def _without(place: Place, column: int, number: int) -> Place | None:

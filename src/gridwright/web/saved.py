@@ -6,10 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..grid.ownership import home
-from ..model import InputError, System
+from ..model import GridwrightError, InputError, System
 from ..model.error import file_errors
 from ..model.file import read
 from ..testbed import Experiment
+from .summary import brief
 
 OWN = "own: "
 """Starts the names of saved systems in lists that also show the catalogue."""
@@ -57,6 +58,24 @@ def saved_names() -> list[str]:
     """List the names of saved systems and experiments."""
     files = (home() / "systems").glob("*.toml")
     return sorted(path.stem for path in files if NAME.fullmatch(path.stem))
+
+
+def saved_lines() -> dict[str, str]:
+    """Return the saved systems and experiments with what a list says of each."""
+    return {name: f"{name} (saved) – {_about(name)}" for name in saved_names()}
+
+
+def _about(name: str) -> str:
+    try:
+        return _brief(name, _path(name).stat().st_mtime_ns)
+    except (OSError, GridwrightError) as error:
+        return f"cannot be read: {error}"
+
+
+@lru_cache(maxsize=MOST_SAVED)
+def _brief(name: str, changed: int) -> str:
+    """Read a file once, until it is changed."""
+    return brief(load_saved(name))
 
 
 def _path(name: str) -> Path:

@@ -111,23 +111,6 @@ class Sheet:
         sure = [n if isinstance(n, int) and 1 <= n <= MOST_ALIKE else 1 for n in counts]
         return [(column, number) for column, n in enumerate(sure) for number in range(n)]
 
-    def take_rates(self, rates: list[list[float]]) -> None:
-        """Replace the rates; whatever else is known of the classes and machines stays.
-
-        >>> sheet = Sheet.of({"classes": ["a"], "arrivals": [5], "rates": [[8]]})
-        >>> sheet.take_rates([[2.5, 3], [4, 10]])
-        >>> sheet.document()["classes"], sheet.document()["arrivals"]
-        (['a', '2'], [5.0, 1.0])
-        """
-        rows, columns = len(rates), len(rates[0])
-        self.rates = [[as_text(rate) for rate in row] for row in rates]
-        self.classes = _resized(self.classes, rows)
-        self.arrivals = _resized(self.arrivals, rows, "1")
-        for key in ("groups", "counts", "availability"):
-            setattr(self, key, _resized(getattr(self, key), columns))
-        kept = [_resized(row, columns) for row in self.believed[:rows]]
-        self.believed = [*kept, *([""] * columns for _ in range(rows - len(kept)))]
-
     def add_class(self) -> None:
         """Add a row like the last."""
         if not self.rates:
@@ -149,11 +132,11 @@ class Sheet:
         for row in self.believed:
             row.append("")
 
-    def remove_class(self) -> None:
-        """Remove the last row, unless it is the only one."""
+    def remove_class(self, row: int = -1) -> None:
+        """Remove a row, by default the last, unless it is the only one."""
         if len(self.rates) > 1:
             for cells in (self.classes, self.arrivals, self.rates, self.believed):
-                del cells[-1]
+                del cells[row]
 
     def remove_machine(self, column: int = -1) -> None:
         """Remove a column, by default the last, unless it is the only one."""
@@ -161,10 +144,6 @@ class Sheet:
             rows = (*self.rates, *self.believed)
             for cells in (self.groups, self.counts, self.availability, *rows):
                 del cells[column]
-
-
-def _resized(cells: list[str], length: int, more: str = "") -> list[str]:
-    return [*cells[:length], *[more] * (length - len(cells))]
 
 
 def _rows(value: Any) -> list[list[str]]:

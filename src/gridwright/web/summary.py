@@ -1,19 +1,26 @@
 """Systems and policies in a few words, for lists to choose from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 
-from ..allocation import long_run_of, time_limit
+from ..allocation import allocate, long_run_of, time_limit
+from ..catalogue import experiment_names
 from ..catalogue.entry import Entry
 from ..model import InputError, System
 from ..policies import policies
 from ..simulation import check_system
+from ..testbed import Experiment
 from .queue import SECONDS
+
+FEW_PAIRS = 100
+"""Pairs of a class and a machine up to which a list shows the load of a system."""
 
 
 def label_of(entry: Entry) -> str:
     """Return the line of a list for a system of the catalogue; nothing is solved for it."""
     parts = entry.parts or {}
-    words = [entry.where, _size(*(entry.shape or (0, 0)))]
+    words = [entry.where, size_of(*(entry.shape or (0, 0)))]
     if entry.expected_capacity:
         words.append(f"load {100 / entry.expected_capacity:.0f} %")
     if parts.get("failures"):
@@ -23,9 +30,33 @@ def label_of(entry: Entry) -> str:
     return f"{entry.name} – {', '.join(words)}"
 
 
+def brief(system: System) -> str:
+    """Return size, load and failures of a system for a list; a large one has no load there."""
+    words = [size_of(len(system.classes), len(system.machines))]
+    with suppress(InputError):  # some have no single capacity
+        if system.rates.size <= FEW_PAIRS:
+            words.append(f"load {100 * allocate(system).load:.0f} %")
+    return ", ".join([*words, *(["machines fail"] if system.failures else [])])
+
+
+@cache
+def published_experiments() -> dict[str, str]:
+    """Return the published experiments with what a list says of each."""
+    return {name: f"{name} – {brief(Experiment.find(name).system)}" for name in experiment_names()}
+
+
+def facts(find: Callable[[], System]) -> tuple[str, dict[str, str]]:
+    """Return a system in a few words, and the policies that do not fit; solve its allocation."""
+    try:
+        system = find()
+    except InputError as error:
+        return str(error), {}
+    return summary_of(system), misfits(system)
+
+
 def summary_of(system: System) -> str:
     """Return size, long-run load and failures of a system; this solves its allocation."""
-    words = [_size(len(system.classes), len(system.machines))]
+    words = [size_of(len(system.classes), len(system.machines))]
     try:
         with time_limit(SECONDS):
             load = long_run_of(system).load
@@ -57,10 +88,10 @@ def misfits(system: System) -> dict[str, str]:
     return found
 
 
-def _size(classes: int, machines: int) -> str:
+def size_of(classes: int, machines: int) -> str:
     """Write the size of a system.
 
-    >>> _size(1, 2)
+    >>> size_of(1, 2)
     '1 class × 2 machines'
     """
     first = f"{classes:,} class{'' if classes == 1 else 'es'}"

@@ -13,6 +13,7 @@ from ...policies import Policy, policies
 from ...policies.policy import CHOICES, word
 from .. import documents
 from ..documents import plain
+from ..pasted_table import LONGEST_TEXT
 from ..queue import solved
 from .parts import BUSY, MISSING, Body, SystemGiven, listed, missing
 
@@ -28,7 +29,7 @@ class Allocating(Body):
 class Text(Body):
     """The text of a system file, or a matrix of rates."""
 
-    text: Annotated[str, Field(max_length=documents.LONGEST_TEXT)]
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
 def system_routes() -> APIRouter:

@@ -1,6 +1,9 @@
 """The allocation beside a system: capacity, load, who serves whom, and what limits it."""
 
+from collections.abc import Callable
+from functools import partial
 from html import escape
+from typing import Any
 
 import numpy as np
 from nicegui import background_tasks, ui
@@ -13,8 +16,11 @@ from .frame import heading
 MOST_CHOICES = 300
 FEW_PAIRS = 200
 """Pairs of a class and a group up to which an allocation is solved at once."""
-MOST_ROWS = 60
-"""Classes and machines that are shown."""
+MOST_CELLS = 400
+"""Pairs up to which their shares are shown as a table; more are colours of the cells."""
+TIGHT = 0.9
+"""The load from which a system is close to its capacity."""
+LOOKS = "gw-fine gw-tight gw-over"
 Solution = tuple[Allocation, str, Change | None]
 """An allocation, its verdict, and what changes with the machines that are switched off."""
 
@@ -22,8 +28,10 @@ Solution = tuple[Allocation, str, Change | None]
 class AllocationCard:
     """The capacity of a system, with some of its machines switched off."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Callable[[Allocation | None], Any]) -> None:
+        """Show an allocation; ``found`` hears of each one, and of None while there is none."""
         self.system: System | None = None
+        self._found, self._is_solving = found, False
         with ui.card().classes("min-w-0"):
             heading("Allocation").classes("text-lg")
             self.capacity = ui.label().classes("text-xl gw-steady").mark("capacity")
@@ -40,7 +48,8 @@ class AllocationCard:
         if system is not None:
             names = list(system.machines[:MOST_CHOICES])
             kept = [name for name in self.down.value or [] if name in names]
-            self.down.set_options(names, value=kept)
+            if names != self.down.options:
+                self.down.set_options(names, value=kept)
         self._solve()
 
     def switch_off(self, machine: str) -> None:
@@ -58,30 +67,44 @@ class AllocationCard:
             return
         down = tuple(self.down.value or ())
         if self.system.rates.size > FEW_PAIRS:
-            self._blank("The allocation is being solved.")
-            background_tasks.create(self._solve_in_thread(self.system, down))
+            self.capacity.text, self.words.text = "λ* …", "The allocation is being solved."
+            if not self._is_solving:
+                background_tasks.create(self._solve_in_thread())
             return
         try:
             self._show(*_solution(self.system, down))
         except InputError as error:
             self._blank(str(error))
 
-    async def _solve_in_thread(self, system: System, down: tuple[str, ...]) -> None:
-        """Solve without blocking the page; show the result unless another one is wanted by then."""
-        found, wrong = None, ""
+    async def _solve_in_thread(self) -> None:
+        """Solve without blocking the page, until the solution is that of what is shown."""
+        self._is_solving = True
         try:
-            found = await solved(lambda: _solution(system, down))
-        except InputError as error:
-            wrong = str(error)
-        if self.system is system and down == tuple(self.down.value or ()):
-            self._blank(wrong) if found is None else self._show(*found)
+            while (system := self.system) is not None:
+                down, found, wrong = tuple(self.down.value or ()), None, ""
+                try:
+                    found = await solved(partial(_solution, system, down))
+                except InputError as error:
+                    wrong = str(error)
+                if self.system is system and down == tuple(self.down.value or ()):
+                    self._blank(wrong) if found is None else self._show(*found)
+                    return
+        finally:
+            self._is_solving = False
 
     def _blank(self, words: str) -> None:
         self.capacity.text, self.words.text = "λ* unknown", words
         self.map.content = self.change.text = self.limits.text = ""
+        self.capacity.classes(remove=LOOKS)
+        self._found(None)
 
     def _show(self, found: Allocation, words: str, changed: Change | None) -> None:
         self.capacity.text = f"λ* = {found.capacity:.4f}, load {100 * found.load:.1f} %"
+        over, tight = not found.verdict.stabilisable, found.load >= TIGHT
+        self.capacity.text += ": overload" if over else ""
+        look = "gw-over" if over else "gw-tight" if tight else "gw-fine"
+        self.capacity.classes(look, remove=LOOKS.replace(look, ""))
+        self._found(found)
         self.words.text = words
         self.change.text = ""
         if changed is not None:
@@ -103,13 +126,14 @@ def _solution(system: System, down: tuple[str, ...]) -> Solution:
 
 
 def heat_map(found: Allocation) -> str:
-    """Draw δ* as a table of numbers; the larger the share, the darker its cell."""
+    """Draw δ* as a table, the larger the share the darker; of a large system say where it is."""
     system = found.system
     firsts = np.unique(system.column, return_index=True)[1]
     alike = len(firsts) < len(system.machines) and not found.down
-    shown = firsts if alike or len(system.machines) > MOST_ROWS else np.arange(len(system.machines))
-    shown = shown[:MOST_ROWS]
     head = ""
+    shown = firsts if alike else np.arange(len(system.machines))
+    if len(shown) * len(system.classes) > MOST_CELLS:
+        return "The colours <i>allocation</i> of the table show who serves whom."
     for j in shown:
         count = system.sizes[system.column[j]] if alike else 1
         name = system.groups[system.column[j]] if alike else system.machines[j]
@@ -118,11 +142,9 @@ def heat_map(found: Allocation) -> str:
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(_cell(float(found.shares[i, j])) for j in shown)
         + "</tr>"
-        for i, name in enumerate(system.classes[:MOST_ROWS])
+        for i, name in enumerate(system.classes)
     )
-    part = len(shown) < len(firsts) or len(system.classes) > MOST_ROWS
-    cut = f" (the first {MOST_ROWS} classes and machines)" if part else ""
-    caption = f"<caption>δ*: the share of each machine for each class{cut}</caption>"
+    caption = "<caption>δ*: the share of each machine for each class</caption>"
     return f'<table class="gw">{caption}<thead><tr><th></th>{head}</tr></thead>{body}</table>'
 
 

@@ -4,25 +4,30 @@ const WIDTH = 88, HEIGHT = 32, BEYOND = 6, ALL = 1200, HEADS = 3, LEFT = 2, PAUS
 
 export default {
   template: `
-    <div class="gw-cells" ref="box" @scroll="look">
+    <div class="gw-cells" ref="box" @scroll="look" @copy="copy">
       <table class="gw" :aria-rowcount="texts.length" :aria-colcount="columns.length + 2">
         <template v-for="r in rows" :key="r">
           <tr v-if="r === first" :style="{height: '32px'}">
             <th scope="col">Class</th><th scope="col">Arrivals</th>
             <th v-if="from > 0" :style="space"></th>
-            <th v-for="c in shown" :key="c" scope="col">rate on {{ texts[0][c] || c - 1 }}</th>
+            <th v-for="c in shown" :key="c" scope="col" :title="loadOf(c).title">
+              rate on {{ texts[0][c] || c - 1 }}
+              <span v-if="loadOf(c).text" :class="loadOf(c).look">{{ loadOf(c).text }}</span>
+            </th>
           </tr>
           <tr v-if="r === first && skippedRows" :style="{height: skippedRows * 32 + 'px'}"></tr>
           <tr :style="{height: '32px'}">
             <th v-if="r < 3" scope="row" colspan="2">{{ titles[r] }}</th>
             <td v-if="r >= 3" v-for="c in [0, 1]" :key="'left' + c" :class="{'gw-stay': c === 0}">
               <input v-bind="about(r, c)" @input="typed(r, c, $event)" @change="send"
-                @keydown="move(r, c, $event)" @paste="paste(r, c, $event)" />
+                @keydown="move(r, c, $event)" @paste="paste(r, c, $event)"
+                @focus="arrive(r, c)" @mousedown="extend(r, c, $event)" />
             </td>
             <td v-if="from > 0" :style="space"></td>
             <td v-for="c in shown" :key="c">
               <input v-bind="about(r, c)" @input="typed(r, c, $event)" @change="send"
-                @keydown="move(r, c, $event)" @paste="paste(r, c, $event)" />
+                @keydown="move(r, c, $event)" @paste="paste(r, c, $event)"
+                @focus="arrive(r, c)" @mousedown="extend(r, c, $event)" />
             </td>
             <td v-if="r === 0 && after > 0" :style="{minWidth: after * 88 + 'px'}"></td>
           </tr>
@@ -38,6 +43,8 @@ export default {
       titles: ["Machine or group", "How many", "Availability"],
       left: 0, top: 0, wide: 1200, high: 900,
       waiting: null, timer: 0,
+      at: null, corner: null,  // the cell with the focus, and the other corner of a block
+      layer: { name: "", shades: [], machines: [], classes: [] },
     };
   },
   computed: {
@@ -63,6 +70,13 @@ export default {
     },
     skippedRows() { return this.first - HEADS; },
     skippedAfter() { return this.texts.length - 1 - this.rows[this.rows.length - 1]; },
+    block() {  // first and last row and column of the selected cells
+      if (!this.at) return null;
+      const other = this.corner || this.at;
+      const [low, high] = [Math.min, Math.max];
+      return [low(this.at[0], other[0]), high(this.at[0], other[0]),
+        low(this.at[1], other[1]), high(this.at[1], other[1])];
+    },
   },
   watch: {
     cells(now) {
@@ -93,13 +107,55 @@ export default {
       const label = r < HEADS ? `${head} of machine ${j}` : c === 0 ? `Name of class ${i}`
         : c === 1 ? `Arrivals of class ${i}` : `Rate of class ${i} on machine ${j}`;
       const hint = r === 0 ? j : r < HEADS ? 1 : c === 0 ? i : "";
+      const shade = this.shadeOf(r, c);
       return {
         value: this.texts[r][c], "aria-label": label, placeholder: hint, "data-cell": `${r},${c}`,
-        "aria-invalid": wrong ? "true" : null, title: wrong || null,
+        "aria-invalid": wrong ? "true" : null, title: wrong || shade.title || null,
+        class: [shade.look, this.isIn(r, c) ? "gw-picked" : null],
+        style: wrong ? null : shade.style,
         autocomplete: "off", spellcheck: false,
       };
     },
     mark(wrong) { this.wrong = wrong; },
+    // colours: shares in percent for the rates, loads in percent for machines and classes
+    shade(layer) { this.layer = layer; },
+    shadeOf(r, c) {
+      if (r >= HEADS && c === 1) return this.load(this.layer.classes[r - HEADS]);
+      const percent = r >= HEADS && c >= LEFT ? (this.layer.shades[r - HEADS] || [])[c - LEFT] : null;
+      if (percent == null || !this.layer.name) return {};
+      const title = `${this.layer.name} ${percent} %`;
+      const strength = percent > 0 ? Math.round(8 + 0.52 * percent) : 0;
+      return { title, style: { background:
+        `color-mix(in srgb, var(--gw-shade) ${strength}%, transparent)` } };
+    },
+    loadOf(c) { return this.load(this.layer.machines[c - LEFT]); },
+    load(percent) {
+      if (percent == null) return {};
+      const look = percent >= 100 ? "gw-over" : percent >= 90 ? "gw-tight" : "gw-fine";
+      const text = `${percent >= 100 ? "▲ " : ""}${percent} %`;
+      return { text, look, title: percent >= 100 ? `overload: ${percent} %` : `load ${percent} %` };
+    },
+    isIn(r, c) {
+      const block = this.corner && this.block;
+      return block && r >= block[0] && r <= block[1] && c >= block[2] && c <= block[3];
+    },
+    arrive(r, c) {
+      this.at = [r, c];
+      this.tell();
+    },
+    extend(r, c, event) {
+      const before = this.corner;
+      this.corner = event.shiftKey ? this.corner || this.at : null;
+      if (before && !this.corner) this.tell();  // the focus may stay where it is
+    },
+    tell() { this.$emit("selected", this.block); },
+    copy(event) {
+      if (!this.corner) return;
+      const [top, bottom, left, right] = this.block;
+      const lines = this.texts.slice(top, bottom + 1).map((row) => row.slice(left, right + 1));
+      event.clipboardData.setData("text/plain", lines.map((row) => row.join("\t")).join("\n"));
+      event.preventDefault();
+    },
     typed(r, c, event) {
       if (this.waiting && (this.waiting.row !== r || this.waiting.column !== c)) this.send();
       this.texts[r][c] = event.target.value;
@@ -117,12 +173,29 @@ export default {
       if (!/[\t\n]/.test(text.trim())) return;
       event.preventDefault();
       this.send();
-      this.$emit("block", { row: r, column: c, text });
+      const block = this.corner ? this.block : [r, r, c, c];
+      this.$emit("block", { row: block[0], column: block[2], text });
+    },
+    undoKey(event) {
+      const key = event.key.toLowerCase();
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || !"zy".includes(key)) return false;
+      event.preventDefault();
+      this.send();
+      this.$emit(key === "y" || event.shiftKey ? "again" : "back");
+      return true;
     },
     async move(r, c, event) {
+      if (this.undoKey(event)) return;
       const input = event.target, free = input.selectionStart === input.selectionEnd;
-      const begin = free && input.selectionStart === 0;
-      const end = free && input.selectionEnd === input.value.length;
+      const arrow = event.key.startsWith("Arrow"), block = arrow && event.shiftKey;
+      const begin = block || (free && input.selectionStart === 0);
+      const end = block || (free && input.selectionEnd === input.value.length);
+      if (event.key === "Delete" && this.corner) {
+        event.preventDefault();
+        this.send();
+        this.$emit("clear", this.block);
+        return;
+      }
       const step = {
         ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [event.shiftKey ? -1 : 1, 0],
         ArrowLeft: begin ? [0, -1] : null, ArrowRight: end ? [0, 1] : null,
@@ -134,6 +207,7 @@ export default {
       if (column >= this.texts[0].length) return;
       event.preventDefault();
       this.send();
+      this.corner = block ? this.corner || [r, c] : null;
       const cell = () => this.$refs.box.querySelector(`[data-cell="${row},${column}"]`);
       if (!cell()) {
         if (row >= HEADS) this.$refs.box.scrollTop = Math.max(0, (row - HEADS - 2) * HEIGHT);

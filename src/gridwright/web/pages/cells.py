@@ -11,11 +11,13 @@ from ...model import InputError, System
 from ...model.record import Mistake
 from ...model.uncertainty import Failures
 from ...testbed import Experiment
-from ..documents import experiment_from, experiment_mistakes, system_of
+from ..documents import examined, experiment_from
+from ..drafts import History
 from ..fields import FormField, with_labels
 from ..form import Form, Place
 from ..services import Services
-from .frame import tell
+from ..summary import size_of
+from .frame import errors_shown, tell
 
 Step = tuple[int | str, ...]
 """Where a cell stands in the document."""
@@ -30,12 +32,14 @@ FIRST = {
 
 
 class Cells:
-    """The form that the user fills in; every step can be undone."""
+    """The form that the user fills in; every step can be undone, also after a reload."""
 
     def __init__(self, kept: MutableMapping[str, Any], services: Services) -> None:
         self.kept, self.services = kept, services
-        self.form = Form.of(deepcopy(kept.get("definition") or FIRST))
-        self.before: list[Form] = []
+        self.history = History(FIRST)
+        with errors_shown():
+            self.history = History.open(str(kept.get("draft"))) or self.history
+        self.form = Form.of(self.history.document)
         self.parts: dict[str, Part] = {}
         self.found: list[Mistake] = []
         self.system: System | None = None
@@ -55,23 +59,21 @@ class Cells:
         pairs = zip(self.form.names(), self.form.sheet.machines(), strict=True)
         return dict(islice(pairs, MOST_SHOWN))
 
-    def remember(self) -> None:
-        """Keep a copy of the form for undo."""
-        self.before = [*self.before[-49:], deepcopy(self.form)]
-
     def act(self, change: Callable[[], Any]) -> None:
         """Make a change that concerns several cells, and draw the parts again."""
-        self.remember()
+        before = deepcopy(self.form)
         try:
             change()
         except InputError as error:
-            self.before.pop()
+            self.form = before  # a part of the change may have been made
             tell(error)
-        else:
-            self.lay_out()
+        self.lay_out()
 
-    def take(self, document: dict[str, Any]) -> None:
-        """Load another definition; a system alone keeps the rest of the experiment."""
+    def take(self, document: dict[str, Any], *, edited: bool) -> None:
+        """Begin a draft with another definition; a system alone keeps the rest of the experiment.
+
+        The old definition stays a draft, and can also be undone to.
+        """
         old = self.form.document()
         if set(document) == {"system"}:
             own = ("machines", "calibrations", "prediction")  # were said of other machines
@@ -79,37 +81,75 @@ class Cells:
             if not isinstance(kept["failures"], str):
                 kept["failures"] = "generated"
             document = {**kept, **document}
-        made = Form.of(document)
-        self.act(lambda: setattr(self, "form", made))
+        self.form = Form.of(document)
+        self.history = History(self.history.document)
+        self._keep(self.form.document(), edited=edited)
+        if not edited:
+            self.mark_saved()
+        self.lay_out()
+
+    def open(self, history: History) -> None:
+        """Continue a draft."""
+        self.history = history
+        self.kept["draft"] = history.key
+        self._show_version()
 
     def undo(self) -> None:
         """Undo the last step."""
-        if not self.before:
-            tell("there is nothing to undo", "info")
-        else:
-            self.form = self.before.pop()
-            self.lay_out()
+        self._go(-1)
 
-    def lay_out(self) -> None:
+    def redo(self) -> None:
+        """Do again what was undone."""
+        self._go(1)
+
+    def mark_saved(self) -> None:
+        """Note that the definition is saved as it is shown."""
+        with errors_shown():
+            self.history.mark_saved()
+
+    def _go(self, step: int) -> None:
+        with errors_shown():
+            self.history.go(step)
+            self._show_version()
+        self._tell_apart()
+
+    def _show_version(self) -> None:
+        self.form = Form.of(self.history.document)
+        self.lay_out(keep=False)
+
+    def _keep(self, document: dict[str, Any], *, edited: bool = True) -> None:
+        """Keep a version of the definition, if it is a new one."""
+        rows, columns = len(self.form.sheet.rates), len(self.form.sheet.machines())
+        with errors_shown():
+            self.history.add(document, size_of(rows, columns), edited=edited)
+        if self.kept.get("draft") != self.history.key:
+            self.kept["draft"] = self.history.key
+        self._tell_apart()
+
+    def _tell_apart(self) -> None:
+        if self.history.is_apart:
+            self.history.is_apart = False
+            tell("Another tab has changed this draft; yours is now a draft of its own", "warning")
+
+    def lay_out(self, *, keep: bool = True) -> None:
         """Draw every part again."""
         self._drawing = True
         for part in self.parts.values():
             part.lay_out()
         self._drawing = False
-        self.check()
+        self.check(keep=keep)
 
-    def check(self) -> None:
-        """Show beside each cell what is wrong with it."""
+    def check(self, *, keep: bool = True) -> None:
+        """Show beside each cell what is wrong with it, and keep the definition."""
         if self._drawing:
             return
         document = self.form.document()
-        self.kept["definition"] = document
+        if keep:
+            self._keep(document)
+        found, self.system = examined(document)
         self.found = [
-            Mistake(each.place, with_labels(each.words, Experiment, Failures))
-            for each in experiment_mistakes(document)
+            Mistake(each.place, with_labels(each.words, Experiment, Failures)) for each in found
         ]
-        sound = not any(each.place[:1] == ("system",) for each in self.found)
-        self.system = system_of(document["system"]) if sound else None
         words = {each.place: each.words for each in self.found}
         for part in self.parts.values():
             part.show_mistakes(words)
@@ -161,7 +201,6 @@ class Cells:
 
     def _changing(self, put: Callable[[str], Any]) -> Callable[[Any], None]:
         def changed(event: events.ValueChangeEventArguments[Any]) -> None:
-            self.remember()
             put(str(event.value or ""))
             self.check()
 

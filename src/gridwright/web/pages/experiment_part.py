@@ -124,7 +124,6 @@ class ExperimentPart(Part):
         form = self.cells.form
 
         def turn(event: Any) -> None:
-            self.cells.remember()
             form.corrections = bool(event.value)
             self.cells.check()
 

@@ -14,7 +14,7 @@ from ...model import GridwrightError, InputError, System
 from ..documents import system_of
 from ..fields import FormField
 from ..runs import open_journal
-from ..saved import OWN, load_saved, saved_names
+from ..saved import OWN, load_saved, saved_lines
 from ..summary import label_of
 
 T = TypeVar("T")
@@ -54,8 +54,14 @@ table.gw th[scope=row] { text-align: left; }
 .gw-cells th[scope=col] { position: sticky; top: 0; background: var(--gw-card); z-index: 2; }
 .gw-cells th[scope=col]:first-child { left: 0; z-index: 3; }
 .gw-cells .gw-stay { position: sticky; left: 0; background: var(--gw-card); z-index: 1; }
-body { --gw-card: #fff; --gw-text: #333; }
-body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; }
+.gw-cells input.gw-picked { outline: 2px solid #1f5f8b; }
+.gw-fine { background: rgba(27,122,61,.18); }
+.gw-tight { background: rgba(245,166,35,.3); }
+.gw-over { background: rgba(193,0,21,.22); font-weight: 600; }
+.gw-cells input.gw-fine { background: transparent; }
+.gw-cells th span { font-weight: 400; padding: 0 .25rem; border-radius: 3px; }
+body { --gw-card: #fff; --gw-text: #333; --gw-shade: #5aa9dd; }
+body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; --gw-shade: #2f7fb8; }
 .gw-chart text { fill: var(--gw-text) !important; }
 .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #1f5f8b; }
 .q-table__bottom { color: var(--gw-text); }
@@ -191,6 +197,8 @@ class Picker(ui.select):
         found = self._matches() if self.typed else []
         if len(found) == 1:
             self.value = found[0]
+            self.run_method("updateInputValue", self._choices()[found[0]], True)
+            self.run_method("hidePopup")
 
     def _settle(self) -> None:
         """Choose what was typed; if that is impossible, choose nothing and say so."""
@@ -297,7 +305,7 @@ def read_input(field: FormField, made: Any) -> Any:
 
 def system_choices() -> dict[str, str]:
     """List the systems to choose from: the saved ones first, then the catalogue."""
-    own = {f"{OWN}{name}": f"{name} (saved)" for name in saved_names()}
+    own = {f"{OWN}{name}": line for name, line in saved_lines().items()}
     known = {each.name: label_of(each) for each in entries() if each.parts}
     return own | known
 

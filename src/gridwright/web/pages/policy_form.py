@@ -161,6 +161,8 @@ class PolicyPicker(ui.select):
             self.run_method("updateInputValue", "")
         else:
             self.value = name
+            self.run_method("updateInputValue", _line(name, self.known[name]), True)
+            self.run_method("hidePopup")
         self.typed = ""
 
 

@@ -1,18 +1,20 @@
 """The page Run: start experiments on real processes, and list the runs."""
 
+from functools import partial
+
 from fastapi import Request
 from nicegui import run as background
 from nicegui import ui
 
-from ...catalogue import experiment_names
-from ...model import InputError
+from ...model import InputError, System
 from ...testbed import Experiment, Overview
 from ..documents import document_of
 from ..fields import fields_of, with_labels
 from ..guard import may_run_code
 from ..runs import CLUSTERS, available_machines, check_cluster, experiment_of, path_of
-from ..saved import OWN, load_own, own_experiments
+from ..saved import OWN, load_own, own_experiments, saved_lines
 from ..services import Services
+from ..summary import facts, published_experiments
 from .frame import (
     Cell,
     Picker,
@@ -101,12 +103,15 @@ class Starter:
         systems = system_choices()
         for name in own:
             systems.pop(f"{OWN}{name}", None)
-        choices = {f"{SAVED}{name}": f"{name} (saved experiment)" for name in own}
-        choices |= {name: f"{name} (experiment)" for name in experiment_names()}
+        lines = saved_lines()
+        kind = "saved experiment"
+        choices = {f"{SAVED}{name}": lines[name].replace("(saved)", f"({kind})") for name in own}
+        choices |= {key: f"{line} (experiment)" for key, line in published_experiments().items()}
         choices |= {f"{SYSTEM}{name}": f"{label} (system)" for name, label in systems.items()}
         label = "Experiment or system"
         self.what = Picker(choices, label, "MGST-1")
         self.what.classes("w-full max-w-3xl")
+        self.about = ui.label().classes("gw-steady text-sm")
         self.policy = PolicyForm(["lpas_dg"], several=False)
         self.code = CodeField("", trusted, USE)
         with ui.row().classes("gap-2 items-end"):
@@ -125,7 +130,9 @@ class Starter:
         self.on_timeout = ""
         """What the chosen experiment says."""
         self.what.on_value_change(self._fill)
+        self.what.on_value_change(self._describe)
         self._fill()
+        ui.timer(0.01, self._describe, once=True)
 
     async def list_machines(self) -> None:
         """Show the available machines."""
@@ -152,6 +159,14 @@ class Starter:
         except InputError as error:
             if not self.code.show_error(str(error)):
                 tell(with_labels(str(error), Experiment))
+
+    async def _describe(self) -> None:
+        """Show what the chosen system is like, and which policies cannot run it."""
+        what = str(self.what.value or "")
+        found = await background.io_bound(facts, partial(_system_of, what)) if what else None
+        if str(self.what.value or "") == what and not self.about.is_deleted:
+            self.about.text, unfit = found or ("", {})
+            self.policy.chosen.grey_out(unfit)
 
     def _fill(self) -> None:
         """Fill the form with what the chosen experiment says."""
@@ -185,3 +200,11 @@ class Starter:
             chosen = system_named(what.removeprefix(SYSTEM))
             return experiment_of(system=document_of(chosen), **changes)
         return experiment_of(what, **changes)
+
+
+def _system_of(what: str) -> System:
+    """Return the system of a choice."""
+    if what.startswith(SYSTEM):
+        return system_named(what.removeprefix(SYSTEM))
+    own = what.startswith(SAVED)
+    return (load_own(what.removeprefix(SAVED)) if own else Experiment.find(what)).system

@@ -1,11 +1,14 @@
 """The page Simulate: policies on one system, and the results at an address of their own."""
 
+from contextlib import suppress
+from functools import partial
+
 from fastapi import Request
 from nicegui import run as background
 from nicegui import ui
 
-from ...model import InputError
-from ..documents import document_of
+from ...model import InputError, System
+from ..documents import document_of, system_of
 from ..drafts import Draft
 from ..fields import fields_of, validated
 from ..findings import Document, list_documents
@@ -13,7 +16,7 @@ from ..guard import may_run_code
 from ..saved import OWN
 from ..services import Services
 from ..simulations import Simulation, Wanted, document_at, simulation_of
-from ..summary import misfits, summary_of
+from ..summary import facts
 from .frame import (
     Picker,
     frame,
@@ -28,6 +31,9 @@ from .policy_form import CodeField, PolicyForm
 from .results import Results
 
 FIELDS = fields_of(Wanted)
+FIRST_POLICIES = ["mct", "lpas"]
+GIVEN = "given"
+"""Chooses a system that was simulated, but is neither in the catalogue nor saved like that."""
 NUMBERS = ("horizon", "replications", "seed")
 USE = "Every function with @push or @pull is simulated together with the policies above."
 NOTHING = "No simulation yet: choose a system and policies, then press Start."
@@ -62,21 +68,9 @@ def _latest(services: Services, draft: Draft) -> Document | None:
     return found or (latest[0].findings() if latest else None)
 
 
-def _facts(name: str) -> tuple[str, dict[str, str]]:
-    """Return a system in a few words, and the policies that do not fit; solve its allocation."""
-    try:
-        system = system_named(name)
-    except InputError as error:
-        return str(error), {}
-    return summary_of(system), misfits(system)
-
-
 def _form_of(found: Document) -> Document:
     """Return the form that leads to results."""
-    form: Document = {**found["wanted"], "shown": found["address"]}
-    if not isinstance(form["system"], str):
-        form["system"] = f"{OWN}{found['system']}"
-    return form
+    return {**found["wanted"], "shown": found["address"]}
 
 
 class Simulator:
@@ -110,7 +104,7 @@ class Simulator:
         self.system = Picker(system_choices(), "System", "2.B")
         self.system.classes("w-full max-w-3xl")
         self.about = ui.label().classes("gw-steady text-sm")
-        self.policies = PolicyForm(["mct", "lpas"])
+        self.policies = PolicyForm(FIRST_POLICIES)
         kept = self.draft.get("simulate") or {}
         self.code = CodeField(str(kept.get("code") or ""), self.trusted, USE)
         with ui.row().classes("gap-2 items-end"):
@@ -122,7 +116,10 @@ class Simulator:
 
     def _restore(self, kept: Document) -> None:
         """Fill the form, and remember it from now on."""
-        if kept.get("system") in self.system.options:
+        self.given = kept["system"] if isinstance(kept.get("system"), dict) else None
+        if self.given is not None:
+            self.system.value = self._offer_given(self.given)
+        elif kept.get("system") in self.system.options:
             self.system.value = kept["system"]
         if "policies" in kept:
             self.policies.choose(*map(str, kept["policies"]))
@@ -133,10 +130,26 @@ class Simulator:
         ui.timer(0.01, self._describe, once=True)
         ui.timer(0.5, self._remember)
 
+    def _offer_given(self, document: Document) -> str:
+        """Offer a system that may not be saved; return its place in the list."""
+        name = str(document.get("name", ""))
+        own = f"{OWN}{name}"
+        if own in self.system.options:
+            with suppress(InputError):
+                if document_of(system_named(own)) == document_of(system_of(document)):
+                    return own
+        label = f"{name or 'a system without a name'} (as it was defined)"
+        self.system.set_options({GIVEN: label, **system_choices()})
+        return GIVEN
+
+    def _chosen(self, name: str) -> System:
+        return system_of(self.given) if name == GIVEN and self.given else system_named(name)
+
     async def _describe(self) -> None:
         """Show what the chosen system is like, and which policies cannot run it."""
         name = self.system.value
-        found = await background.io_bound(_facts, str(name)) if name else None
+        find = partial(self._chosen, str(name))
+        found = await background.io_bound(facts, find) if name else None
         if self.system.value == name and not self.about.is_deleted:
             words, unfit = found or ("", {})
             self.about.text = words
@@ -144,7 +157,7 @@ class Simulator:
 
     def _remember(self) -> None:
         self.draft["simulate"] = {
-            "system": self.system.value,
+            "system": self.given if self.system.value == GIVEN else self.system.value,
             "policies": self.policies.names(),
             "code": self.code.text,
             "shown": None if self.found is None else self.found["address"],
@@ -156,9 +169,9 @@ class Simulator:
         self.code.show_error("")
         try:
             name = self.system.chosen()
-            own = not name or name.startswith(OWN)
+            own = not name or name.startswith(OWN) or name == GIVEN
             given = {
-                "system": document_of(system_named(name)) if own else name,
+                "system": document_of(self._chosen(name)) if own else name,
                 "policies": tuple(self.policies.names()),
                 "code": self.code.text,
                 **{key: read_input(FIELDS[key], each) for key, each in self.inputs.items()},

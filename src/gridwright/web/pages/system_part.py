@@ -1,14 +1,20 @@
 """The system as a table: a row for each class, a column for each machine or group."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+import numpy as np
 from nicegui import ui
 
+from ...allocation import Allocation
 from ...model import InputError
+from ..pasted_table import read_block, read_cells
 from ..sheet import Sheet
-from .cell_table import HEADS, LEFT, CellTable, Spot
+from .cell_table import HEADS, LEFT, NO_LAYER, Block, CellTable, Layer, Spot
 from .cells import Cells, Part, Step
+from .frame import errors_shown, tell
+from .paste_dialog import ask
 
 WIDEST = 400
 """Columns beyond which a system is edited as a file."""
@@ -17,6 +23,12 @@ LONGEST = 400
 ROWS = ("groups", "counts", "availability")
 """The lists of a sheet above its classes, in the order of the table."""
 MOST_MESSAGES = 3
+LAYERS = {
+    "": "none",
+    "efficiency": "efficiency: the share of a machine's worth that a class earns there",
+    "allocation": "allocation: the share of a machine's time for a class",
+}
+NOWHERE = Block(-1, -1, -1, -1)
 
 
 class SystemPart(Part):
@@ -24,20 +36,27 @@ class SystemPart(Part):
 
     def __init__(self, cells: Cells) -> None:
         super().__init__(cells)
-        self.name = ui.column().classes("gap-2 max-w-full")
-        self.table = CellTable(self._edit, self._paste).classes("max-w-full")
+        self.solved: Allocation | None = None
+        """The allocation that the colours show."""
+        self.block = NOWHERE
+        with ui.row().classes("gap-4 items-end max-w-full"):
+            self.name = ui.column().classes("gap-2 max-w-full")
+            kept = str(cells.kept.get("layer") or "")
+            self.layer = ui.select(LAYERS, label="Colours", value=kept if kept in LAYERS else "")
+            self.layer.classes("w-64").props("dense bottom-slots").on_value_change(self._choose)
+        self.table = CellTable(
+            edit=self._edit, paste=self._paste, select=self._select, clear=self._clear
+        )
+        self.table.classes("max-w-full").on("back", cells.undo).on("again", cells.redo)
         self.wrong = ui.label().classes("text-negative gw-steady").props("role=alert")
         self.words = ui.label().classes("gw-quiet")
         with ui.row().classes("gap-2"):
-            for label, change in (
-                ("Add class", Sheet.add_class),
-                ("Remove class", Sheet.remove_class),
-                ("Add machine", Sheet.add_machine),
-                ("Remove machine", Sheet.remove_machine),
-            ):
-                ui.button(label, on_click=lambda change=change: self._change(change)).props(
-                    "outline dense"
-                )
+            add = {"Add class": Sheet.add_class, "Add machine": Sheet.add_machine}
+            for label, change in add.items():
+                made = ui.button(label, on_click=partial(self._change, change))
+                made.props("outline dense")
+            self.remove_class = ui.button(on_click=self._remove_classes).props("outline dense")
+            self.remove_machine = ui.button(on_click=self._remove_machines).props("outline dense")
 
     def lay_out(self) -> None:
         """Draw the cells."""
@@ -56,6 +75,8 @@ class SystemPart(Part):
         else:
             self.table.show(_texts(sheet))
         self.words.text = " ".join(words)
+        self._select(self.block)
+        self._colour()
 
     def places(self) -> set[Step]:
         """Return the places of all cells."""
@@ -76,31 +97,124 @@ class SystemPart(Part):
         more = " …" if len(said) > MOST_MESSAGES else ""
         self.wrong.text = "; ".join(said[:MOST_MESSAGES]) + more
 
+    def colour(self, found: Allocation | None) -> None:
+        """Colour the cells by an allocation; None means that there is none yet."""
+        self.solved = found
+        self._colour()
+
+    def _choose(self) -> None:
+        self.cells.kept["layer"] = self.layer.value
+        self._colour()
+
+    def _colour(self) -> None:
+        """Show loads, and the chosen layer, as long as the table has the size of the solution."""
+        sheet, found = self.cells.form.sheet, self.solved
+        shape = (len(sheet.rates), len(sheet.groups))
+        if found is None or (len(found.system.classes), len(found.system.groups)) != shape:
+            self.table.colour(NO_LAYER)
+            return
+        column, loads = found.system.column, np.where(found.loads < np.inf, found.loads, 9.99)
+        count = np.bincount(column)
+        used = np.bincount(column, (found.shares * loads[:, None]).sum(axis=0)) / count
+        firsts = np.unique(column, return_index=True)[1]
+        shades: dict[str, Any] = {"efficiency": found.efficiencies[:, firsts]}
+        if self.layer.value == "allocation":
+            each = [np.bincount(column, row) / count for row in found.shares]
+            shades["allocation"] = np.array(each)
+        name = str(self.layer.value or "")
+        shown = _percent(shades[name]) if name else []
+        self.table.colour(Layer(name, shown, _percent(used), _percent(loads)))
+
     def _edit(self, spot: Spot, text: str) -> None:
-        self.cells.remember()
         _put(self.cells.form.sheet, spot, text)
         self.cells.check()
 
-    def _paste(self, spot: Spot, block: list[list[str]]) -> None:
-        """Put a block of cells into the table, which grows if the block is larger."""
+    async def _paste(self, spot: Spot, text: str) -> None:
+        """Put a block of cells into the table, which grows; ask what the block leaves open."""
+        rows = read_block(text)
+        answers: Mapping[str, str] | None = {}
+        with errors_shown():
+            if read_cells(rows).questions:
+                answers = await ask(lambda given: read_cells(rows, given))
+        if answers is not None:
+            self.cells.act(partial(self._put_block, spot, rows, answers))
 
+    def _put_block(self, spot: Spot, rows: list[list[str]], answers: Mapping[str, str]) -> None:
+        table, form = read_cells(rows, answers), self.cells.form
+        first = max(spot[0] - HEADS, 0), max(spot[1] - LEFT, 0)
+        high, wide = len(table.rates), len(table.rates[0])
+        if first[0] + high > LONGEST or first[1] + wide > WIDEST:
+            raise InputError(f"expected at most {LONGEST} classes and {WIDEST} machines")
+        if table.machines or (table.classes and spot[1] >= LEFT):
+            tell(form.take_table(table, first), "positive")
+            return
+        lines = table.rates
+        if table.classes:  # at the left edge: names, arrivals, rates, as the table has them
+            lines = [[name, *row] for name, row in zip(table.classes, lines, strict=True)]
+        form.grow(spot[0] + len(lines) - HEADS, spot[1] + len(lines[0]) - LEFT)
+        for r, line in enumerate(lines, start=spot[0]):
+            for c, word in enumerate(line, start=spot[1]):
+                _put(form.sheet, (r, c), word)
+
+    def _clear(self, block: Block) -> None:
         def change() -> None:
-            sheet = self.cells.form.sheet
-            rows, columns = spot[0] + len(block), spot[1] + max(map(len, block))
-            if rows - HEADS > LONGEST or columns - LEFT > WIDEST:
-                raise InputError(f"expected at most {LONGEST} classes and {WIDEST} machines")
-            while len(sheet.rates) < rows - HEADS:
-                sheet.add_class()
-            while len(sheet.groups) < columns - LEFT:
-                sheet.add_machine()
-            for r, line in enumerate(block, start=spot[0]):
-                for c, text in enumerate(line, start=spot[1]):
-                    _put(sheet, (r, c), text)
+            for r in range(block.top, block.bottom + 1):
+                for c in range(block.left, block.right + 1):
+                    _put(self.cells.form.sheet, (r, c), "")
 
         self.cells.act(change)
 
-    def _change(self, change: Callable[[Sheet], None]) -> None:
+    def _select(self, block: Block) -> None:
+        """Name the classes and machines of the selected cells on the buttons that remove them."""
+        self.block = block
+        sheet = self.cells.form.sheet
+        for button, what, names, chosen in (
+            (self.remove_class, "class", sheet.classes, self._rows()),
+            (self.remove_machine, "machine", sheet.groups, self._columns()),
+        ):
+            words = [names[k] or str(k + 1) for k in (chosen[0], chosen[-1])] if chosen else []
+            label = f"Remove {what} {' to '.join(dict.fromkeys(words))}".strip()
+            if button.text != label:
+                button.text = label
+            button.set_enabled(0 < len(chosen) < len(names))
+
+    def _rows(self) -> range:
+        """Return the selected classes; the last if no class is selected."""
+        last = len(self.cells.form.sheet.rates) - 1
+        bottom = min(self.block.bottom - HEADS, last)
+        return (
+            range(max(self.block.top - HEADS, 0), bottom + 1)
+            if bottom >= 0
+            else range(last, last + 1)
+        )
+
+    def _columns(self) -> range:
+        """Return the selected machines; the last if no machine is selected."""
+        last = len(self.cells.form.sheet.groups) - 1
+        right = min(self.block.right - LEFT, last)
+        return (
+            range(max(self.block.left - LEFT, 0), right + 1)
+            if right >= 0
+            else range(last, last + 1)
+        )
+
+    def _remove_classes(self) -> None:
+        self.cells.act(lambda: self.cells.form.remove_classes(self._rows()))
+
+    def _remove_machines(self) -> None:
+        self.cells.act(lambda: self.cells.form.remove_columns(self._columns()))
+
+    def _change(self, change: Any) -> None:
         self.cells.act(lambda: change(self.cells.form.sheet))
+
+
+def _percent(values: Any) -> Any:
+    """Round shares to whole percents.
+
+    >>> _percent(np.array([[0.126, 1]]))
+    [[13, 100]]
+    """
+    return np.rint(100 * values).astype(int).tolist()
 
 
 def _texts(sheet: Sheet) -> list[list[str]]:
