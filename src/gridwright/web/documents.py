@@ -141,7 +141,8 @@ def _check_parts(value: Any, key: str, depth: int = 0) -> None:
             _check_parts(item, str(own), depth + 1)
     elif isinstance(value, list):
         for item in value:
-            _check_parts(item, key, depth + 1)
+            if type(item) is not float:  # most are: the rates
+                _check_parts(item, key, depth + 1)
     elif isinstance(value, str) and ".py" in value and key not in NAMES:
         raise InputError(f"{key} = {value!r}: over the web a system names no file")
     elif isinstance(value, int) and abs(value) > MOST:

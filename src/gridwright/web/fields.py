@@ -6,7 +6,7 @@ types and defaults. Messages about a model name its fields as the page shows the
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
@@ -125,6 +125,7 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
+@lru_cache(maxsize=20_000)  # a large system is read again at every edit
 def as_number(cell: str) -> Any:
     """Read a number, or return the text, which the model refuses."""
     try:

@@ -41,6 +41,8 @@ class Cells:
             self.history = History.open(str(kept.get("draft"))) or self.history
         self.form = Form.of(self.history.document)
         self.parts: dict[str, Part] = {}
+        self.visible = ""
+        """The name of the part that is shown; only this one follows every change."""
         self.found: list[Mistake] = []
         self.system: System | None = None
         """The system, if it is one."""
@@ -151,14 +153,22 @@ class Cells:
             Mistake(each.place, with_labels(each.words, Experiment, Failures)) for each in found
         ]
         words = {each.place: each.words for each in self.found}
-        for part in self.parts.values():
+        for name, part in self.parts.items():
             part.show_mistakes(words)
-            part.refresh()
+            if name == self.visible:
+                part.refresh()
         self.checked()
+
+    def turn_to(self, name: str) -> None:
+        """Bring a part up to date that is now visible."""
+        self.visible = name
+        self.parts[name].refresh()
 
     def wrong_parts(self) -> set[str]:
         """Return the names of the parts that have mistakes."""
         places = {each.place for each in self.found}
+        if not places:
+            return set()
         return {name for name, part in self.parts.items() if places & part.places()}
 
     def field(
@@ -228,4 +238,4 @@ class Part:
             made.error = words.get(place)
 
     def refresh(self) -> None:
-        """Show what depends on the cells, after one of them has changed."""
+        """Show what depends on the cells; called when one has changed, if the tab is visible."""

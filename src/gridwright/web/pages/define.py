@@ -115,7 +115,8 @@ class Editor:
             for name, part in PARTS.items():
                 with ui.tab_panel(name).classes("p-0 pt-2 gap-2"):
                     made[name] = part(self.cells)
-        self.cells.parts = made
+        self.cells.parts, self.cells.visible = made, "System"
+        tabs.on_value_change(lambda event: self.cells.turn_to(str(event.value)))
 
     def _checked(self) -> None:
         """Show mistakes that belong to no cell, mark tabs with mistakes, and show the capacity."""
