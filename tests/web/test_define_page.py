@@ -363,7 +363,7 @@ def test_fifty_classes_on_two_hundred_machines(page: Any, server: Any) -> None:
     first.evaluate(PASTE, block)
     expect(first).to_have_value("1.5")
     expect(page.get_by_text(re.compile(r"λ\* = \d+\.\d"))).to_be_visible()
-    assert page.evaluate(COUNT) < 1200, "only cells near the visible part exist"
+    assert page.evaluate(COUNT) < 600, "only cells near the visible part exist"
     first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.type("x")
@@ -381,7 +381,7 @@ def test_fifty_classes_on_two_hundred_machines(page: Any, server: Any) -> None:
     last.press("Enter")
     expect(page.get_by_text(re.compile(r"λ\* = \d+\.\d"))).to_be_visible()
     page.reload()
-    expect(first).to_have_value("1.5")
+    expect(first).to_have_value("1.5", timeout=120_000)
     page.locator(".gw-cells").evaluate("box => box.scrollTo(1e6, 1e6)")
     expect(last).to_have_value("2.25")
     assert len(opened) == 1, "it was opened again once, by the test"

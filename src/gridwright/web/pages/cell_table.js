@@ -1,6 +1,6 @@
 // A table of cells that are plain inputs. Only those near the visible part exist, so that systems of
 // many classes and machines stay quick. The server keeps the texts; it hears of every change.
-const WIDTH = 88, HEIGHT = 32, BEYOND = 6, ALL = 1200, HEADS = 3, LEFT = 2, PAUSE = 250;
+const WIDTH = 88, HEIGHT = 32, BEYOND = 3, ALL = 500, HEADS = 3, LEFT = 2, PAUSE = 250;
 
 export default {
   template: `
@@ -41,7 +41,7 @@ export default {
       texts: this.cells.map((row) => [...row]),
       wrong: {},
       titles: ["Machine or group", "How many", "Availability"],
-      left: 0, top: 0, wide: 1200, high: 900,
+      left: 0, top: 0, wide: 600, high: 400,
       waiting: null, timer: 0,
       at: null, corner: null,  // the cell with the focus, and the other corner of a block
       layer: { name: "", shades: [], machines: [], classes: [] },

@@ -43,7 +43,7 @@ table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=row] { text-align: left; }
 .gw-cell { width: 6.2rem; }
-.gw-cells { overflow: auto; max-height: 70vh; }
+.gw-cells { overflow: auto; max-height: 70vh; contain: layout paint style; }
 .gw-cells th { height: 32px; }
 .gw-cells table.gw td, .gw-cells table.gw th { padding: 0 2px; vertical-align: middle; }
 .gw-cells input { width: 84px; height: 28px; padding: 0 .4rem; font: inherit; color: inherit;
