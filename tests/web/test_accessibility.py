@@ -69,6 +69,33 @@ def test_every_page_in_both_modes(page: Any, server: Any, paths: list[str]) -> N
     assert found == []
 
 
+def test_the_colours_of_define(page: Any, server: Any) -> None:
+    """Overload and efficiency, in both modes."""
+    page.goto(f"{server.url}/define")
+    page.get_by_label("Arrivals of class 1", exact=True).fill("50")
+    expect(page.get_by_text("%: overload")).to_be_visible()
+    page.get_by_role("combobox", name="Colours").click()
+    page.get_by_role("option", name="efficiency").click()
+    rate = page.get_by_label("Rate of class 1 on machine 1", exact=True)
+    expect(rate).to_have_attribute(
+        "style", "background: color-mix(in srgb, var(--gw-shade) 60%, transparent);"
+    )
+    found = []
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.reload()
+        expect(page.locator(f"body.body--{scheme}")).to_be_visible()
+        expect(rate).to_have_attribute("title", "efficiency 100 %")
+        found += [f"{scheme}: {text}" for text in page.evaluate(FAINT)]
+        options = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}
+        for each in Axe().run(page, options=options).response["violations"]:
+            if each["impact"] in ("serious", "critical"):
+                found.append(
+                    f"{scheme}: {each['id']}: {[n['html'][:160] for n in each['nodes'][:3]]}"
+                )
+    assert found == []
+
+
 def test_every_page_fits_a_phone_and_leads_to_help(
     page: Any, server: Any, paths: list[str]
 ) -> None:

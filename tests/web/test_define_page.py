@@ -385,3 +385,42 @@ def test_fifty_classes_on_two_hundred_machines(page: Any, server: Any) -> None:
     page.locator(".gw-cells").evaluate("box => box.scrollTo(1e6, 1e6)")
     expect(last).to_have_value("2.25")
     assert len(opened) == 1, "it was opened again once, by the test"
+
+
+FOCUSED = "document.activeElement.ariaLabel || document.activeElement.innerText"
+
+
+def tab_to(page: Any, name: str, key: str = "Tab") -> None:
+    """Press a key until something of that name has the focus."""
+    passed = []
+    for _ in range(60):
+        page.keyboard.press(key)
+        passed.append(page.evaluate(FOCUSED).strip().lower())
+        if passed[-1] == name.lower():
+            return
+    raise AssertionError(f"{name} is not reached: {passed}")
+
+
+def test_a_system_is_loaded_edited_and_undone_with_the_keyboard_alone(
+    page: Any, server: Any
+) -> None:
+    page.goto(f"{server.url}/define")
+    expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
+    tab_to(page, "Load a system")
+    page.keyboard.type("2.B –")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").filter(has_text="2.B: no changes")).to_be_visible()
+    tab_to(page, "Rate of class 1 on machine 1")
+    before = cell(page, "Rate of class 1 on machine 1").input_value()
+    page.keyboard.type("77")
+    page.keyboard.press("Enter")
+    expect(cell(page, "Rate of class 2 on machine 1")).to_be_focused()
+    expect(page.get_by_role("status").filter(has_text="● 2.B: not saved")).to_be_visible()
+    page.keyboard.press("Control+z")
+    expect(cell(page, "Rate of class 1 on machine 1")).to_have_value(before)
+    page.keyboard.press("Control+y")
+    expect(cell(page, "Rate of class 1 on machine 1")).to_have_value("77")
+    tab_to(page, "Undo", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(cell(page, "Rate of class 1 on machine 1")).to_have_value(before)
