@@ -47,7 +47,7 @@ def test_every_run_is_of_a_known_system_and_policy() -> None:
 def test_names() -> None:
     assert [target.name for target in choose(["2.1", "K:7.2", "LP"])] == ["A:2.1", "K:7.2", "LP"]
     assert [cell["section"] for cell in choose(["3.4.4"])[0].stated.cells] == ["3.4.4", "3.4.4"]
-    assert len(choose([])) == len(targets())
+    assert {target.name for target in choose([])} == {n for n in targets() if n[:2] != "Q:"}
     with pytest.raises(InputError, match=r"no table '2.7'; did you mean"):
         choose(["2.7"])
     with pytest.raises(InputError, match="no table 'nonsense'; reproduce --list lists them"):
