@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -219,12 +220,16 @@ def test_printed_results_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
 def test_demo(gridwright: Run, tmp_path: Path) -> None:
     done = gridwright("demo")
     assert done.returncode == 0
-    assert "capacity λ* 1.5034" in done.stdout
+    assert "capacity λ* 1.4862" in done.stdout
     assert "Best: lpas_dg" in done.stdout
-    assert "MGST.HiHi:1 on 6 local processes" in done.stdout
+    assert "The same system for real: MGST.HiHi:2 on 6 local processes" in done.stdout
     assert "gridwright-demo/report.html" in done.stdout
     text = (tmp_path / "gridwright-demo" / "report.html").read_text("utf-8")
-    assert text.count("data:image/svg+xml;base64,") == 5
+    assert text.count("data:image/svg+xml;base64,") == 3, "the three runs are one picture"
+    assert "<strong>What was found.</strong> fcfs cannot keep up; gcmu and lpas_dg can." in text
+    assert re.search(r"lpas_dg: mean response 0\.\d+ ± 0\.\d+ time units lower than gcmu", text)
+    assert re.search(r"On real processes .* % to .* % compared with the simulator", text)
+    assert '<td class="number">grows</td>' in text, "no mean and no interval for what is unstable"
     assert not list((tmp_path / "gridwright-demo").glob("*.sqlite"))
 
 

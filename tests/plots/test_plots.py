@@ -58,6 +58,21 @@ def test_results(compared: Comparison) -> None:
     assert number.get_ylabel() == "tasks in system (mean and range)"
 
 
+def test_an_unstable_policy_has_no_mean_and_the_others_a_scale_of_their_own() -> None:
+    found = compare("2.MET-example", ["met", "mct"], 2000, 2)
+    assert [each.stable for each in found.results] == [False, True]
+    means, classes, number = plots.draw_results(found.results).axes
+    expected = found.results[1].mean_response
+    assert_allclose(heights(means), [np.nan, expected.mean])
+    assert [text.get_text() for text in means.texts] == ["no mean"]
+    assert ticks(means) == ["met\n(unstable)", "mct"]
+    low, high = means.get_xlim()
+    assert low < 0 < 1 < high
+    assert np.isnan(heights(classes)[: len(found.results[0].classes)]).all()
+    assert means.get_yscale() == classes.get_yscale() == "linear"
+    assert len(number.lines) == 2, "what grows is drawn over time"
+
+
 def test_results_of_machines_that_ask_each_other() -> None:
     found = compare("4.A", ["mct_dec", "lpas_dec"], 50, 2)
     figure = plots.draw_results(found.results)
@@ -107,7 +122,7 @@ def test_an_adversary() -> None:
     assert bars.get_ylabel() == "mean number in system"
 
 
-@pytest.mark.parametrize("name", ["2.B", "3.G1:alpha1:1"])
+@pytest.mark.parametrize("name", ["2.B", "3.A:alpha1:5", "3.G1:alpha1:1"])
 def test_an_allocation(name: str) -> None:
     found = allocate(load(name))
     shares, efficiencies = plots.draw_allocation(found).axes[:2]
@@ -115,6 +130,8 @@ def test_an_allocation(name: str) -> None:
     assert_allclose(np.ma.filled(efficiencies.images[0].get_array(), 0), found.efficiencies)
     readable = len(found.system.machines) <= 40
     assert len(shares.texts) == (readable and np.count_nonzero(found.shares))
+    for text in shares.texts:
+        assert text.get_text() != ".00", "a share that is small but not 0 is not written as 0"
     assert f"λ* = {found.capacity:.4f}" in shares.get_title()
     assert ticks(shares)[0] == found.system.machines[0]
 
@@ -136,6 +153,9 @@ def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Experiment(system=SYSTEM, policy="mct", time_unit=0.05, duration=10)
     with conduct(plan, faults=(Fault(0, 2.0, 3.0),)) as run:
         (axes,) = plots.draw_run(run).axes
+        first, second = plots.draw_runs([run, run]).axes
+        assert first.get_ylim() == second.get_ylim() == axes.get_ylim(), "one scale for all runs"
+        assert [len(each.lines) for each in (first, second)] == [2, 2]
         jobs = [kept.job for kept in run.journal.jobs(contents=False)]
         done = [job for job in jobs if job.stage == "finished"]
     assert sum(len(line.get_xdata()) for line in axes.lines) == len(done) > 5

@@ -31,6 +31,8 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     assert text.count("<tr>") > cells
     assert text.count('class="differs"') >= cells - len(exact.outcomes)
     assert f"<strong>{len(exact.outcomes)} agree, {cells - len(exact.outcomes)} differ, " in text
+    assert "<strong>What was found.</strong> 290 of the " in text
+    assert re.search(r"agree with ours \(\d\d\.\d %\)\. Those that differ are in .*K:7\.3 \(", text)
     assert '<img alt="A:Figure 3.4: 3.H, improvement over Gcmu against' in text
     assert not re.findall(r"<th[^>]*></th>", text)
     labels = re.findall(r'role="region" aria-label="([^"]*)"', text)
@@ -42,6 +44,13 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     anchors = set(re.findall(r'href="#([^"]+)"', text))
     assert anchors <= set(re.findall(r'id="([^"]+)"', text))
     assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
+
+
+def test_what_is_unstable_has_no_interval() -> None:
+    cell = targets()["K:7.2"].cells[0]
+    grows = Outcome(cell, Estimate(93.0, 60.0, 126.0), False, Judgement(Verdict.differs, ""))
+    assert grows.found == "93 unstable"
+    assert grows._replace(stable=True).found == "93 ± 33"
 
 
 def test_without_runs_of_the_testbed_there_is_no_picture_of_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from .options import Json, Prices, SystemName, listed, option, path_option, prices_of
 from .output import UNKNOWN, check_files, console, counted, finish, percent, show, show_matrix
-from .packages import allocation, catalogue, model, plots
+from .packages import allocation, catalogue, model, plots, statistics
 
 
 def allocate(
@@ -84,11 +84,11 @@ def show_allocation(
         f"capacity λ* [bold]{found.capacity:.4f}[/bold], "
         f"load [bold]{100 * found.load:.2f} %[/bold] ({found.method})\n"
     )
-    show_matrix(system, found.shares, ".4f")
+    show_matrix(system, found.shares, lambda share: statistics.share_text(share, 4))
     words = [found.verdict.words]
     if found.capacity > 0:
         out.print("\nEfficiency: the share of a machine's worth that a class earns there\n")
-        show_matrix(system, found.efficiencies, ".3f")
+        show_matrix(system, found.efficiencies, lambda share: statistics.share_text(share, 3))
         out.print("\n" + _prices(found), markup=False)
         words += [_bottleneck(found), _one_more(found), _information(found)]
         words += [_change(before, found)] if before else []

@@ -10,13 +10,12 @@ from typing import Annotated
 from .allocate import show_allocation
 from .options import option
 from .output import console, progress_bar, show
-from .packages import allocation, catalogue, experiments, grid, model, report, testbed
+from .packages import allocation, experiments, grid, model, report, testbed
 from .simulate import show_comparison
 
-SYSTEM = "3.A:alpha1:5"
 POLICIES = ("fcfs", "gcmu", "lpas_dg")
 HORIZON = 1000.0
-EXPERIMENT = "MGST-1"
+EXPERIMENT = "MGST-2"
 TIME_UNIT = 0.5
 DURATION = 20.0
 
@@ -30,12 +29,13 @@ def demo(
     except OSError as error:
         raise model.InputError(f"--output {output} cannot be made: {error.strerror}") from None
     out = console()
-    allocated = allocation.allocate(catalogue.load(SYSTEM))
+    system = testbed.Experiment.find(EXPERIMENT).system
+    allocated = allocation.allocate(system)
     show_allocation(allocated)
     out.print("")
     with progress_bar() as tell:
         found = experiments.compare(
-            SYSTEM, POLICIES, horizon=HORIZON, replications=10, progress=tell
+            system, POLICIES, horizon=HORIZON, replications=10, progress=tell
         )
     show_comparison(found, reference="gcmu")
     with TemporaryDirectory() as folder, ExitStack() as open_runs:
@@ -65,7 +65,7 @@ def _try(policy: str, folder: Path) -> tuple[testbed.Run, grid.Statistics]:
 def _show(trials: list[tuple[testbed.Run, grid.Statistics]]) -> None:
     out, first = console(), trials[0][0]
     out.print(
-        f"\nAnother published system, small enough to run here for real:\n"
+        "\nThe same system for real: "
         f"[bold]{first.system.name}[/bold] on {len(first.system.machines)} local processes: "
         f"{DURATION:g} time units of {TIME_UNIT:g} s, the same jobs for every policy\n"
     )

@@ -183,7 +183,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
     return result
 
 
-def show_matrix(system: model.System, values: NDArray[np.float64], form: str) -> None:
+def show_matrix(
+    system: model.System, values: NDArray[np.float64], write: Callable[[float], str]
+) -> None:
     """Print a matrix [class, machine] as a table that fits a terminal.
 
     Neighbours of a group with equal values share a column. Zeros are dots.
@@ -200,7 +202,7 @@ def show_matrix(system: model.System, values: NDArray[np.float64], form: str) ->
     if len(runs) > max(len(classes), MANY_COLUMNS):
         title, heads, sides, cells = "machine", classes, names, columns.T
     rows = (
-        [side, *(f"{value:{form}}" if value else QUIET_ZERO for value in row)]
+        [side, *(write(float(value)) if value else QUIET_ZERO for value in row)]
         for side, row in zip(sides, cells, strict=True)
     )
     show([title, *(f">{head}" for head in heads)], rows)

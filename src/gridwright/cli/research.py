@@ -311,7 +311,7 @@ def _show_adversary(found: experiments.Adversary) -> None:
     load = percent(allocation.allocate(found.system).load)
     words = escape(found.verdict[0].upper() + found.verdict[1:])
     out.print(f"[bold]{words}[/bold] after {len(found.path)} systems; load {load}. Rates:\n")
-    show_matrix(found.system, found.system.nominal, ".3f")
+    show_matrix(found.system, found.system.nominal, "{:.3f}".format)
     out.print("\nMean number in system, in runs that the search did not use:\n")
     results = found.comparison.results
     rows = ((str(each.policy), str(each.mean_number), each.verdict) for each in results)

@@ -177,7 +177,7 @@ def _show_system(entry: catalogue.Entry) -> None:
         f"(task heterogeneity {measured.task:.2f}, machine heterogeneity {measured.machine:.2f}, "
         f"{'consistent' if measured.consistent else 'inconsistent'}); execution rates:\n"
     )
-    show_matrix(system, system.nominal, ".4g")
+    show_matrix(system, system.nominal, "{:.4g}".format)
     shares = sorted(set(system.mean_availability.round(4)))
     if shares != [1]:
         out.print(f"\nMean CPU availability of the machines: {', '.join(f'{a:g}' for a in shares)}")

@@ -6,7 +6,7 @@ from ..allocation import Allocation
 from ..experiments import Adversary, Comparison, Contest, Optimum, Result, Sweep
 from .allocation import draw_adversary, draw_allocation
 from .figure import FORMATS
-from .machines import draw_availability, draw_calibration, draw_run
+from .machines import draw_availability, draw_calibration, draw_run, draw_runs
 from .reproduction import draw_reproduction, draw_testbed
 from .results import draw_contest, draw_optimum, draw_replays, draw_results, draw_sweep
 
@@ -23,6 +23,7 @@ __all__ = [
     "draw_reproduction",
     "draw_results",
     "draw_run",
+    "draw_runs",
     "draw_sweep",
     "draw_testbed",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..allocation import allocate
+from ..statistics import share_text
 from .figure import heat_map, literal, mark, new_figure, save, write_cells
 
 if TYPE_CHECKING:
@@ -36,13 +37,23 @@ def draw_allocation(allocation: Allocation, path: Path | None = None) -> Figure:
         heat_map(axes, np.ma.masked_equal(values, 0), words)
         _label(axes, allocation)
         if machines <= READABLE:
-            texts = [f"{share:.2f}".removeprefix("0") if share > 0 else "" for share in values.flat]
-            write_cells(axes, values, np.array(texts).reshape(values.shape), fontsize=6)
+            texts = [_short(float(share)) for share in values.flat]
+            size = 6 if machines > 12 else 9
+            write_cells(axes, values, np.array(texts).reshape(values.shape), fontsize=size)
     pictures[0].set_title(
         f"{literal(allocation.system.name) or 'allocation'} ({allocation.method}): "
         f"λ* = {allocation.capacity:.4f}, load {100 * allocation.load:.1f} %"
     )
     return save(figure, path)
+
+
+def _short(share: float) -> str:
+    """Write a share for a small cell: without its leading 0, and nothing for 0.
+
+    >>> _short(0.25), _short(0.0033), _short(1.0), _short(0.0)
+    ('.25', '<.01', '1.00', '')
+    """
+    return share_text(share, 2).replace("0.", ".") if share > 0 else ""
 
 
 def _label(axes: Axes, allocation: Allocation) -> None:

@@ -22,8 +22,22 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 def draw_run(run: Run, path: Path | None = None) -> Figure:
     """Draw the response of every finished job at its end, by class; failures are grey bands."""
-    figure = new_figure(9, 4)
-    axes = figure.subplots()
+    return draw_runs([run], path)
+
+
+def draw_runs(runs: Sequence[Run], path: Path | None = None) -> Figure:
+    """Draw runs below each other on one scale, as ``draw_run`` draws one of them."""
+    figure = new_figure(9, 1 + 3 * len(runs))
+    panels = figure.subplots(len(runs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+    for axes, run in zip(panels, runs, strict=True):
+        _draw_jobs(axes, run)
+    panels[0].legend(frameon=False)
+    panels[0].set(xlim=(0, max(run.until for run in runs)), ylim=(0, None))
+    panels[-1].set_xlabel("time units")
+    return save(figure, path)
+
+
+def _draw_jobs(axes: Axes, run: Run) -> None:
     for name in run.system.classes:
         done = [
             kept.job
@@ -38,11 +52,7 @@ def draw_run(run: Run, path: Path | None = None) -> Figure:
             axes.axvspan(fault.start, end, color="0.9", zorder=0)
     title = f"{run.experiment.name or run.system.name} under {run.about['policy']}"
     axes.set_title(literal(title), loc="left")
-    axes.set(
-        xlabel="time units", ylabel="response, time units", xlim=(0, run.until), ylim=(0, None)
-    )
-    axes.legend(frameon=False)
-    return save(figure, path)
+    axes.set_ylabel("response, time units")
 
 
 def draw_calibration(found: Calibrations, path: Path | None = None) -> Figure:

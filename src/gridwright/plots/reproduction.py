@@ -95,7 +95,8 @@ def _draw_bars(axes: Any, outcomes: list[Outcome]) -> None:
         names = [f"{each.cell['policy']}\n{words[each.cell['metric']]}" for each in shown]
         reference, what = "MCT", "mean response time, and messages"
     means, low, _ = np.array([each.ours for each in shown], dtype=float).T
-    errors = [*np.nan_to_num(means - low), 0.0]
+    grows = np.array([each.stable is False for each in shown])  # those have no interval
+    errors = [*np.where(grows, 0.0, np.nan_to_num(means - low)), 0.0]
     axes.bar([*names, reference], [*means, 1.0], yerr=errors, capsize=4)
     axes.set_ylabel(f"{what}, {reference} = 1")
 

@@ -71,9 +71,13 @@ def _draw_means(axes: Axes, results: tuple[Result, ...]) -> None:
 def _draw_bars(axes: Axes, results: Sequence[Result], metric: str, **looks: Any) -> list[float]:
     """Draw a figure of each result with its interval; return the heights."""
     estimates = [result.figure(metric) for result in results]
-    heights = [each.mean for each in estimates]
+    heights = [_mean(r, metric, each) for r, each in zip(results, estimates, strict=True)]
     errors = [_error(r, metric, each) for r, each in zip(results, estimates, strict=True)]
     axes.bar(list(map(_name, results)), heights, yerr=errors, capsize=4, **looks)
+    axes.set_xlim(-0.6, len(results) - 0.4)  # room also for a policy without a bar
+    for k, height in enumerate(heights):
+        if np.isnan(height):
+            axes.text(k, 0.02, "no mean", transform=axes.get_xaxis_transform(), ha="center")
     axes.set_ylabel(in_words(metric))
     return heights
 
@@ -86,7 +90,9 @@ def _draw_classes(axes: Axes, results: tuple[Result, ...]) -> None:
         r.by_class[metric] if has_deadlines else [each.mean_response for each in r.classes]
         for r in results
     ]
-    heights = [[each.mean for each in estimates] for estimates in groups]
+    heights = [
+        [_mean(r, metric, each) for each in own] for r, own in zip(results, groups, strict=True)
+    ]
     errors = [
         [_error(r, metric, each) for each in own] for r, own in zip(results, groups, strict=True)
     ]
@@ -137,6 +143,11 @@ def _draw_views(axes: Axes, results: tuple[Result, ...]) -> None:
         ylim=(0, None),
     )
     axes.legend(frameon=False)
+
+
+def _mean(result: Result, metric: str, found: Estimate) -> float:
+    """Return a mean; NaN for a policy that has none, as it is unstable and its queues grow."""
+    return found.mean if result.has_interval(metric) else np.nan
 
 
 def _error(result: Result, metric: str, found: Estimate) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..plots import draw_allocation, draw_results, draw_run
+from ..plots import draw_allocation, draw_results, draw_runs
 from .document import made, paragraph, picture, section, table, write_document
 
 if TYPE_CHECKING:
     from ..allocation import Allocation
-    from ..experiments import Comparison
+    from ..experiments import Comparison, Result
     from ..grid import Statistics
     from ..testbed import Run
 
@@ -31,6 +32,8 @@ def _parts(
     allocation: Allocation, comparison: Comparison, trials: Sequence[Trial]
 ) -> Iterator[str]:
     system = allocation.system
+    words = " ".join(found(comparison, trials))
+    yield f"<p><strong>What was found.</strong> {escape(words)}</p>"
     yield section(
         f"The allocation of {system.name}",
         [
@@ -49,9 +52,9 @@ def _parts(
     )
     first = comparison.results[0]
     load = first.long_run_load
-    words = "" if load is None else f"The long-run load, failures included, is {100 * load:.1f} %."
+    words = "" if load is None else f"The long-run load is {100 * load:.1f} %."
     rows = [
-        (str(each.policy), each.written("mean_number"), each.written("mean_response"), each.verdict)
+        (str(each.policy), *(_mean(each, name) for name in MEANS), each.verdict)
         for each in comparison.results
     ]
     heads = ["policy", ">tasks in the system", ">mean response", "stability"]
@@ -66,14 +69,40 @@ def _parts(
             *map(paragraph, comparison.conclusions),
             picture(
                 lambda path: draw_results(comparison.results, path),
-                "The same, drawn",
+                "The same, drawn; an unstable policy has no mean, as a longer run has a larger one",
                 shows="By policy: means with intervals, classes, and the number over time",
             ),
         ],
     )
     if trials:
-        yield section("The same policies, for real", _trials(trials))
+        yield section("The same system and policies, for real", _trials(trials))
     yield section("Made with", [made([("seed", str(first.seed))])])
+
+
+MEANS = ("mean_number", "mean_response")
+
+
+def _mean(result: Result, name: str) -> str:
+    return result.written(name) if result.has_interval(name) else "grows"
+
+
+def found(comparison: Comparison, trials: Sequence[Trial]) -> list[str]:
+    """Say in sentences what the simulations and the runs have shown."""
+    lines = [each if each.endswith(".") else f"{each}." for each in comparison.conclusions]
+    lines += comparison.statements
+    means = [
+        (str(run.about["policy"]), run.statistics().overall.response, twin.overall.response)
+        for run, twin in trials
+    ]
+    if means:
+        gaps = sorted(100 * (real / simulated - 1) for _, real, simulated in means)
+        best, other = (min(means, key=lambda each: each[k])[0] for k in (1, 2))
+        agreed = f"{best} was the fastest" if best == other else f"{best}, not {other}, was fastest"
+        lines.append(
+            f"On real processes {agreed}; mean responses were {gaps[0]:+.0f} % to "
+            f"{gaps[-1]:+.0f} % compared with the simulator given the same jobs."
+        )
+    return lines
 
 
 def _trials(trials: Sequence[Trial]) -> Iterator[str]:
@@ -82,8 +111,9 @@ def _trials(trials: Sequence[Trial]) -> Iterator[str]:
     yield paragraph(
         f"{run.system.name} on {len(run.system.machines)} local processes, "
         f"{experiment.duration:g} time units of {experiment.time_unit:g} s, the same jobs for "
-        "every policy. The twin is the simulator with the run's own jobs. A run this short tells "
-        "how near the two worlds are, not which policy is best."
+        "every policy. The twin is the simulator with the run's own jobs; the gap is what sending "
+        "jobs, the operating system and other programs on this computer add. A run this short "
+        "tells how near the two worlds are, not which policy is best."
     )
     rows = []
     for each, twin in trials:
@@ -93,6 +123,5 @@ def _trials(trials: Sequence[Trial]) -> Iterator[str]:
         rows.append([str(each.about["policy"]), f"{real.finished}", *figures])
     heads = ["policy", ">jobs finished", ">mean response", ">of its twin", ">gap"]
     yield table("Policies, for real", heads, rows)
-    for each, _ in trials:
-        words = f"Every job under {each.about['policy']}: its response, where it ended"
-        yield picture(lambda path, run=each: draw_run(run, path), words)  # type: ignore[misc]
+    words = "Every job: its response, where it ended. All runs have one scale."
+    yield picture(lambda path: draw_runs([each for each, _ in trials], path), words)

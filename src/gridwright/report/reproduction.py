@@ -41,6 +41,7 @@ def write_reproduction(
 
 def _parts(found: Sequence[Reproduction], data: ReproductionData, seconds: float) -> Iterator[str]:
     total = data.summary()
+    yield f"<p><strong>What was found.</strong> {escape(_finding(data))}</p>"
     yield f"<p><strong>{counted(total)}</strong> "
     yield f"of {sum(total.values()):,} cells of {len(found)} tables and figures, as stated.</p>"
     yield paragraph(
@@ -74,6 +75,29 @@ def _parts(found: Sequence[Reproduction], data: ReproductionData, seconds: float
         yield section("Simulation against testbed", [drawn], "testbed")
     for each, own in zip(found, data.sections, strict=True):
         yield section(own.name, _table(each, own), _anchor(own))
+
+
+MOST_NAMED = 6
+
+
+def _finding(data: ReproductionData) -> str:
+    """Say how many printed numbers agree with ours, and where those are that do not."""
+    total = data.summary()
+    judged = total["agrees"] + total["differs"]
+    if not judged:
+        return "None of the cells has a verdict: they are not printed, or were not run."
+    share = 100 * total["agrees"] / judged
+    whole = total["differs"] == 0
+    words = (
+        f"{total['agrees']:,} of the {judged:,} printed numbers that could be judged agree with "
+    )
+    words += "ours." if whole else f"ours ({min(share, 99.9):.1f} %)."
+    where = sorted(data.sections, key=lambda each: -each.summary()["differs"])
+    named = [f"{each.name} ({n})" for each in where if (n := each.summary()["differs"])]
+    if named:
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        words += f" Those that differ are in {', '.join(named[:MOST_NAMED])}{more}."
+    return words
 
 
 def _is_of_testbed(found: Reproduction) -> bool:

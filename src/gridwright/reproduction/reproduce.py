@@ -48,11 +48,13 @@ class Outcome(NamedTuple):
 
     @property
     def found(self) -> str:
-        """Our answer in words: an exact one has no interval."""
+        """Our answer in words: neither an exact one nor an unstable one has an interval."""
         number = ""
         if self.ours is not None:
             exact = self.ours.low == self.ours.high
+            grows = self.stable is False  # a longer run would give a larger number
             number = f"{self.ours.mean:.6g}" if exact else str(self.ours)
+            number = number.partition(" ± ")[0] if grows else number
         return f"{number} {self.stability}".strip()
 
     @property

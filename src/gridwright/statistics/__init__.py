@@ -1,6 +1,16 @@
 """Plain numbers: means with intervals, percentiles, and whether a run has settled."""
 
-from .estimate import CONFIDENCE, Estimate, Line, estimate, line, plus, prediction, ratio
+from .estimate import (
+    CONFIDENCE,
+    Estimate,
+    Line,
+    estimate,
+    line,
+    plus,
+    prediction,
+    ratio,
+    share_text,
+)
 from .histogram import BINS, bin_of, longer_than, quantile, share_within
 from .stability import EDGE, Stability, stability
 
@@ -19,6 +29,7 @@ __all__ = [
     "prediction",
     "quantile",
     "ratio",
+    "share_text",
     "share_within",
     "stability",
 ]

@@ -52,6 +52,16 @@ class Estimate(NamedTuple):
         return f"{self.mean:.{decimals}f} ± {self.half_width:.{decimals}f}"
 
 
+def share_text(share: float, decimals: int) -> str:
+    """Write a share; a small one that is not 0 is not written as 0.
+
+    >>> share_text(0.2504, 3), share_text(0.00033, 2), share_text(0.0, 2)
+    ('0.250', '<0.01', '0.00')
+    """
+    least = 10.0**-decimals
+    return f"<{least:.{decimals}f}" if 0 < share < least / 2 else f"{share:.{decimals}f}"
+
+
 def estimate(values: Sequence[float] | Any) -> Estimate:
     """Estimate a mean from independent replications (Student t); NaN values are left out.
 

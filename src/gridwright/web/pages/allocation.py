@@ -10,6 +10,7 @@ from nicegui import background_tasks, ui
 
 from ...allocation import Allocation, Change, allocate
 from ...model import InputError, System
+from ...statistics import share_text
 from ..queue import solved
 from .frame import heading
 
@@ -151,4 +152,5 @@ def heat_map(found: Allocation) -> str:
 def _cell(share: float) -> str:
     if share == 0:
         return "<td>·</td>"
-    return f'<td style="background: rgba(31, 119, 180, {0.12 + 0.5 * share:.2f})">{share:.3f}</td>'
+    words = escape(share_text(share, 3))
+    return f'<td style="background: rgba(31, 119, 180, {0.12 + 0.5 * share:.2f})">{words}</td>'
