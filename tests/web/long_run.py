@@ -7,8 +7,11 @@ from gridwright.grid.job import Job, Stage
 from gridwright.testbed import Experiment, JobList, new_run
 
 
-def write_long_run(jobs: int) -> int:
-    """Write the journal of a run of so many jobs into $GRIDWRIGHT_HOME; return its number."""
+def write_long_run(jobs: int, piling: float = 0.0) -> int:
+    """Write the journal of a run of so many jobs into $GRIDWRIGHT_HOME; return its number.
+
+    ``piling`` is by how much the response grows per time unit.
+    """
     experiment = Experiment(system="MGST.HiHi:4", policy="lpas_dg", name="long", duration=jobs / 10)
     rng = np.random.default_rng(1)
     times = np.sort(rng.uniform(0, experiment.duration, jobs))
@@ -21,6 +24,7 @@ def write_long_run(jobs: int) -> int:
                 job = Job(k, int(drawn.task_classes[k]), float(times[k]), Stage.finished, attempt=1)
                 job.free = job.heard_free = job.assigned = job.sent = job.submitted + 0.1
                 job.started, job.ended = job.sent + 0.01, job.sent + 0.5
+                job.ended += piling * job.submitted
                 job.heard = job.settled = job.ended + 0.01
                 machine = machines[k % len(machines)]
                 standing.append((job, classes[job.task_class], machine))

@@ -1,12 +1,15 @@
 """Every page, light and dark, by the rules of axe; legible texts; the width of a phone."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-PATHS = ("/", "/define", "/learn", "/run", "/statistics", "/published", "/help")
+from gridwright.reproduction import shipped
+from gridwright.web.stops import stops
+
 FAINT = """() => {
   const parts = (colour) => {
     const found = colour.match(/[\\d.]+/g).map(Number);
@@ -38,34 +41,76 @@ FAINT = """() => {
 """Texts of buttons, links, tabs and charts whose contrast is below 4.5."""
 
 
+RULES: dict[str, Any] = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}
+COLOURS: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+"""The other rules do not depend on colours, so one mode is enough for them."""
+STILL = "*, *::before, *::after { transition: none !important; }"
+"""Else a colour may be read while it changes."""
+
+
 @pytest.fixture
-def paths(page: Any, server: Any) -> list[str]:
-    """The pages, among them one with results of a simulation."""
+def results(page: Any, server: Any) -> str:
+    """The address of results of a simulation."""
     body = {"system": "2.B", "policies": ["mct", "lpas"], "horizon": 200, "replications": 3}
     answer = page.request.post(f"{server.url}/api/simulations", data=body)
     assert answer.ok, answer.text()
-    return [*PATHS, f"/simulate/{answer.json()['address']}"]
+    return f"/simulate/{answer.json()['address']}"
 
 
-def test_every_page_in_both_modes(page: Any, server: Any, paths: list[str]) -> None:
-    axe = Axe()
-    options = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}
+@pytest.fixture
+def run(page: Any, server: Any) -> Iterator[str]:
+    """The number of a run that goes on until the test ends."""
+    body = {"experiment": "MGST-3", "time_unit": 3, "duration": 600}
+    answer = page.request.post(f"{server.url}/api/runs", data=body)
+    assert answer.ok, answer.text()
+    number = str(answer.json()["run"])
+    yield number
+    assert page.request.post(f"{server.url}/api/runs/{number}/stop", data={}).ok
+
+
+def test_every_page_in_both_modes_and_on_a_phone(
+    page: Any, server: Any, results: str, run: str
+) -> None:
+    """Each page is loaded once, for all that is looked at."""
+    ready = {
+        "/": "Study policies",
+        "/define": "Limited by class",
+        "/simulate": "long-run load",
+        results: "Tail of the response time",
+        "/run": f"run {run}",
+        f"/run/{run}": "jobs finished",
+        "/statistics": f"run {run}",
+        f"/statistics/{run}": "Execution rates: desired / actual",
+        "/published": "34 of 34 cells",
+        "/help": "long-run load",
+        **{f"/learn/{k}": "the same for each policy" for k in range(1, len(stops()) + 1)},
+        **{f"/learn/read/{path.stem}": "Learn" for path in shipped("learn").glob("*.md")},
+    }
+    script = Axe().axe_script
     found = []
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        for path in paths:
-            page.goto(f"{server.url}{path}")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    for path, words in ready.items():
+        page.goto(f"{server.url}{path}")
+        page.add_style_tag(content=STILL)
+        expect(page.get_by_role("heading", level=1).first).to_be_visible()
+        expect(page.get_by_text(words).first).to_be_visible()
+        assert page.locator("html").get_attribute("lang") == "en-US"
+        expect(page.get_by_role("link", name="Help", exact=True).first).to_be_visible()
+        page.evaluate(script)
+        for scheme, rules in (("light", RULES), ("dark", COLOURS)):
+            page.emulate_media(color_scheme=scheme)
             expect(page.locator(f"body.body--{scheme}")).to_be_visible()
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
-            assert page.locator("html").get_attribute("lang") == "en-US"
-            if path.startswith("/simulate"):
-                expect(page.get_by_text("Tail of the response time")).to_be_visible()
-                expect(page.locator(".gw-chart text").first).to_be_attached()
             found += [f"{scheme} {path}: {text}" for text in page.evaluate(FAINT)]
-            for each in axe.run(page, options=options).response["violations"]:
+            options = {**rules, "resultTypes": ["violations"]}
+            answer = page.evaluate("(options) => axe.run(document, options)", options)
+            for each in answer["violations"]:
                 if each["impact"] in ("serious", "critical"):
                     nodes = [node["html"][:160] for node in each["nodes"][:3]]
                     found.append(f"{scheme} {path}: {each['id']}: {nodes}")
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
+        page.set_viewport_size({"width": 1280, "height": 900})
     assert found == []
 
 
@@ -96,15 +141,7 @@ def test_the_colours_of_define(page: Any, server: Any) -> None:
     assert found == []
 
 
-def test_every_page_fits_a_phone_and_leads_to_help(
-    page: Any, server: Any, paths: list[str]
-) -> None:
-    page.set_viewport_size({"width": 400, "height": 800})
-    for path in paths:
-        page.goto(f"{server.url}{path}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
-        expect(page.get_by_role("link", name="Help", exact=True).first).to_be_visible()
+def test_the_ways_in_and_the_words(page: Any, server: Any) -> None:
     page.goto(server.url)
     for who in ("Study policies", "Teach and learn", "Run work on machines"):
         expect(page.get_by_role("heading", name=who)).to_be_visible()

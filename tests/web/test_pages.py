@@ -100,6 +100,9 @@ def downloaded(page: Any, name: str) -> Path:
     return Path(found.value.path())
 
 
+CLASSES = "By class (times in time units, lengths as shares of the mean)"
+
+
 def tile(page: Any, machine: str) -> Any:
     return page.get_by_role("option", name=re.compile(rf"^machine {machine}: "))
 
@@ -136,6 +139,10 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
         expect(page.get_by_role("columnheader", name=head, exact=True).first).to_be_visible()
     newest = page.get_by_role("row").nth(1).get_by_role("cell").first
     assert int(newest.inner_text()) > 0, "the newest jobs come first"
+    for title in ("Queues: jobs by class", "The last two minutes"):
+        picture = downloaded(page, f"{title}: download PNG").read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 5_000, "something is drawn"
     expect(tile(page, "4")).to_contain_text("CPU ")
     tile(page, "1").click()
     tile(page, "3").click(modifiers=["Shift"])
@@ -235,6 +242,11 @@ def test_the_statistics_of_a_run_that_was_operated(page: Any, server: Any) -> No
     (*_, overall) = json.loads(downloaded(page, "Response by class: download JSON").read_text())
     assert overall["class"] == "all"
     assert overall["mean"] > 0
+    (*_, total) = json.loads(downloaded(page, f"{CLASSES}: download JSON").read_text())
+    assert total["jobs"] == total["finished"] + total["unfinished"] > 0
+    rates = downloaded(page, "Execution rates: desired / actual: download CSV").read_text()
+    assert rates.splitlines()[0] == "class,machine,desired,actual"
+    assert len(rates.splitlines()) == 1 + 4 * 6
     expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()

@@ -42,8 +42,21 @@ def test_a_long_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for row in found.utilisation.rows:
         assert sum(row[1:]) == pytest.approx(1.0, abs=1e-4)
         assert 0.5 < row[1] < 1
+    assert not found.grows
     assert found.actions == []
     assert found.operated == ""
+
+
+def test_a_run_whose_jobs_pile_up_has_no_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
+    with Run.find(write_long_run(4000, piling=0.5)) as run:
+        found = figures_of(run)
+    assert found.grows
+    *_, overall = found.responses.rows
+    assert overall[1] == 4000
+    assert overall[3:5] == [None, None]
 
 
 def test_an_interval_needs_jobs_and_covers_the_mean() -> None:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..allocation import long_run_of
-from ..grid import away_times, held_times
+from ..grid import away_times, held_times, queues
 from ..grid.event import Entry
 from ..grid.timeline import Attempt, attempts
-from ..statistics import estimate
+from ..statistics import estimate, stability
 from ..testbed import Run
 from ..testbed.conduct import ACTIONS
 from .dashboard import Span, held_spans, spans_of
@@ -52,8 +52,8 @@ class RunFigures(NamedTuple):
     spans: list[Span]
     """The timeline as it is drawn; a long one is coarser than the figure."""
     coarse: bool
-    is_overloaded: bool
-    """Whether the load is 1 or more, so that responses grow for ever."""
+    grows: bool
+    """Whether responses grow for as long as it runs, so that a mean would have no interval."""
     actions: list[str]
     """What operators did, as sentences."""
     operated: str
@@ -65,13 +65,12 @@ def figures_of(run: Run) -> RunFigures:
     journal, until = run.journal, run.until
     machines, classes = list(run.about["machines"]), list(run.system.classes)
     ran = attempts(journal)
-    load = long_run_of(run.system).load
-    is_overloaded = load is not None and load >= 1
+    grows = is_growing(run)
     spans = spans_of(ran, machines, classes, 0.0, until) + held_spans(journal, machines, 0.0, until)
     coarse = len(spans) > MOST_SPANS
     actions = operators_of(run)
     return RunFigures(
-        _responses(run, is_overloaded),
+        _responses(run, grows),
         _utilisation(run, ran, until),
         Figure(
             "timeline",
@@ -89,7 +88,7 @@ def figures_of(run: Run) -> RunFigures:
         until,
         thinned(spans, len(machines), until) if coarse else spans,
         coarse,
-        is_overloaded,
+        grows,
         [sentence(each) for each in actions],
         operated(actions),
     )
@@ -99,6 +98,28 @@ def operators_of(run: Run) -> list[Entry]:
     """Return what operators did to machines in a run, also failures that they caused."""
     found = run.journal.events(*ACTIONS, "failure")
     return [each for each in found if each.kind != "failure" or "period" in each.fields]
+
+
+def is_growing(run: Run) -> bool:
+    """Tell whether a run is unstable: its load is 1 or more, or its jobs pile up.
+
+    Jobs may pile up at any load, under a bad policy or while operators hold machines.
+    """
+    known, seen = long_run_of(run.system), queues(run.journal)
+    if run.until <= 0:
+        return known.load is not None and known.load >= 1
+    during = seen.times <= run.until  # what ends later says nothing about the run
+    number = np.sum(list(seen.in_system.values()), axis=0, dtype=float)
+    found = stability(
+        seen.times[during],
+        np.atleast_2d(number[during]),
+        float(run.system.arrival_rates.sum()),
+        load=known.load,
+        settling=known.settling,
+        waiting=known.queue,
+        machines=len(run.system.machines),
+    )
+    return found.stable is False
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -113,7 +134,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
     return max(found.low, 0.0), found.high  # no response is negative
 
 
-def _responses(run: Run, is_overloaded: bool) -> Figure:
+def _responses(run: Run, grows: bool) -> Figure:
     """Return the mean response of each class with its interval, and how jobs spread around it."""
     heads = ["class", "finished", "mean", "low", "high", "median", "95th percentile"]
     rows = run.journal.select(
@@ -125,7 +146,7 @@ def _responses(run: Run, is_overloaded: bool) -> Figure:
     by_class["all"] = [response for _, response in rows]
     found = []
     for name, values in by_class.items():
-        low, high = (None, None) if is_overloaded else interval(values) or (None, None)
+        low, high = (None, None) if grows else interval(values) or (None, None)
         mean, middle, most = (
             (float(np.mean(values)), *map(float, np.quantile(values, [0.5, 0.95])))
             if values

@@ -1,6 +1,7 @@
-"""Line charts, and the bars that show when machines fail."""
+"""Line charts, the bars that show when machines fail, and charts as pictures to download."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +22,74 @@ def draw(chart: ui.echart, options: dict[str, Any]) -> None:
     chart.options.clear()
     chart.options.update(options)
     chart.update()
+
+
+PNG = """
+(async (name, parts) => {
+  const head = 28, gap = 8, scale = 2, found = [];
+  const css = (key) => getComputedStyle(document.body).getPropertyValue(key);
+  let [ground, ink] = ["#fff", "#222"];
+  for (const [title, id] of parts) {
+    const root = getHtmlElement(id), svg = root.querySelector("svg");
+    let picture = root.querySelector("canvas"), box = (svg || picture).getBoundingClientRect();
+    if (svg) {  // its texts are dark, as no style of the page applies to it
+      const copy = svg.cloneNode(true);
+      copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+      copy.setAttribute("width", box.width);
+      copy.setAttribute("height", box.height);
+      picture = new Image();
+      picture.src = "data:image/svg+xml;charset=utf-8,"
+        + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+      await picture.decode();
+    } else [ground, ink] = [css("--gw-card"), css("--gw-text")];
+    const keys = [...root.querySelectorAll(".gw-legend > span")].map((each) => [
+      each.textContent.trim(), getComputedStyle(each.querySelector(".gw-key")).backgroundColor]);
+    found.push({title, picture, box, keys, top: head + (keys.length ? head : 0)});
+  }
+  const width = Math.max(...found.map((each) => each.box.width));
+  const height = found.reduce((sum, each) => sum + each.top + each.box.height + gap, 0);
+  const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  [canvas.width, canvas.height] = [width * scale, height * scale];
+  pen.scale(scale, scale);
+  pen.fillStyle = ground;
+  pen.fillRect(0, 0, width, height);
+  let down = 0;
+  for (const {title, picture, box, keys, top} of found) {
+    pen.fillStyle = ink;
+    pen.font = "600 15px sans-serif";
+    pen.fillText(title, 8, down + 19);
+    pen.font = "12px sans-serif";
+    let across = 8;
+    for (const [words, colour] of keys) {
+      pen.fillStyle = colour;
+      pen.fillRect(across, down + head + 4, 12, 12);
+      pen.fillStyle = ink;
+      pen.strokeStyle = ink;
+      pen.strokeRect(across, down + head + 4, 12, 12);
+      pen.fillText(words, across + 17, down + head + 14);
+      across += 35 + pen.measureText(words).width;
+    }
+    pen.drawImage(picture, 0, down + top, box.width, box.height);
+    down += top + box.height + gap;
+  }
+  const link = document.createElement("a");
+  [link.href, link.download] = [canvas.toDataURL("image/png"), name];
+  link.click();
+})
+"""
+"""Draw charts below each other, each with its title and legend, and download the picture."""
+
+
+def download_png(name: str, parts: Sequence[tuple[str, ui.element]]) -> None:
+    """Download charts, each with its title, as one picture."""
+    known = [[title, element.id] for title, element in parts]
+    ui.run_javascript(f"{PNG}({json.dumps(name)}, {json.dumps(known)})")
+
+
+def download_button(kind: str, title: str, click: Callable[[], Any]) -> None:
+    """Make a small button that downloads what the title names."""
+    made = ui.button(kind, icon="download", on_click=click).props("flat dense no-caps")
+    made.props["aria-label"] = f"{title}: download {kind}"
 
 
 MOST_AREAS = 8

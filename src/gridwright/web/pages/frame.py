@@ -41,7 +41,7 @@ table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 table.gw th, table.gw td { padding: .15rem .4rem; text-align: right; vertical-align: top; }
 table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
-table.gw th[scope=row] { text-align: left; }
+table.gw th[scope=row], table.gw .gw-left { text-align: left; }
 .gw-cell { width: 6.2rem; }
 .gw-cells { overflow: auto; max-height: 70vh; contain: layout paint style; }
 .gw-cells th { height: 32px; }
@@ -71,6 +71,31 @@ body.body--dark .text-negative { --q-negative: #ff9d94; }
 body.body--dark .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #8cc4ea; }
 .q-table__container { max-width: 100%; }
 .q-field { max-width: 100%; }
+[role=heading] { font-weight: 600; line-height: 1.3; }
+[role=heading][aria-level="1"] { font-size: 1.5rem; }
+[role=heading][aria-level="2"] { font-size: 1.15rem; }
+[role=heading][aria-level="3"] { font-size: 1rem; }
+table.gw tr { border-bottom: 1px solid rgba(128,128,128,.25); }
+.gw-cells table.gw tr { border: 0; }
+@layer overrides { .q-btn.disabled { opacity: .4 !important; } }
+@media (max-width: 599px) {
+  .gw-nav-pages { order: 3; width: 100%; flex-wrap: nowrap; justify-content: space-between; }
+  .gw-nav-pages a { padding: .3rem .25rem; font-size: .85rem; }
+}
+.gw-stats { display: flex; flex-wrap: wrap; gap: .4rem 2.5rem; }
+.gw-stat b { display: block; font-size: 1.5rem; line-height: 1.3; font-weight: 600;
+  font-variant-numeric: tabular-nums; }
+.gw-stat span { opacity: .75; }
+.nicegui-markdown { overflow-wrap: break-word; }
+.nicegui-markdown h1 { font-size: 1.5rem; font-weight: 600; line-height: 1.3; margin: .5rem 0; }
+.nicegui-markdown h2 { font-size: 1.25rem; font-weight: 600; line-height: 1.3; }
+.nicegui-markdown h3 { font-size: 1rem; font-weight: 600; }
+.nicegui-markdown pre, .nicegui-markdown table { display: block; max-width: 100%;
+  overflow-x: auto; }
+.nicegui-markdown img { max-width: 100%; height: auto; background: #fff; }
+.nicegui-markdown .codehilite .err { border: 0; }
+.nicegui-markdown a { color: #1f5f8b; }
+body.body--dark .nicegui-markdown a { color: #8cc4ea; }
 .gw-quiet { opacity: .75; }
 .gw-steady { min-height: 1.5rem; }
 """
@@ -85,7 +110,11 @@ def frame(title: str) -> Iterator[None]:
     dark = ui.dark_mode(None)
     with ui.header().classes("items-center gap-2 py-2"):
         ui.link("Gridwright", "/").classes("gw-brand text-lg font-bold mr-2")
-        with ui.element("nav").classes("gw-nav flex flex-wrap").props('aria-label="Pages"'):
+        with (
+            ui.element("nav")
+            .classes("gw-nav gw-nav-pages flex flex-wrap")
+            .props('aria-label="Pages"')
+        ):
             for name, path in PAGES.items():
                 link = ui.link(name, path)
                 if name == title:
@@ -250,17 +279,32 @@ def columns_of(
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """Show a table; the first column has the heads of the rows."""
+    """Show a table; the first column has the heads of the rows. Numbers are aligned right."""
+    rows = list(rows)
+    sides = [_side([row[k] for row in rows]) for k in range(len(heads))]
     with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
         if title:
             with ui.element("caption"):
                 ui.label(title)
-        table_row(*heads)
+        with ui.element("tr"):
+            for text, side in zip(heads, sides, strict=True):
+                column_head(text).classes(side)
         for row in rows:
             with ui.element("tr"):
-                for k, cell in enumerate(row):
-                    with ui.element("td") if k else ui.element("th").props("scope=row"):
+                for k, (cell, side) in enumerate(zip(row, sides, strict=True)):
+                    made = ui.element("td") if k else ui.element("th").props("scope=row")
+                    with made.classes(side):
                         ui.label(cell) if isinstance(cell, str) else ui.link(*cell)
+
+
+def _side(cells: Sequence[Cell]) -> str:
+    """Return the class of a column: words begin at the left, numbers end at the right.
+
+    >>> _side(["", "1.5", "+2 %", "–"]), _side(["mct", "1"])
+    ('', 'gw-left')
+    """
+    is_number = [isinstance(each, str) and not each.strip("–")[:1].isalpha() for each in cells]
+    return "" if all(is_number) else "gw-left"
 
 
 def table_row(*heads: str) -> ui.element:
@@ -271,10 +315,11 @@ def table_row(*heads: str) -> ui.element:
     return row
 
 
-def column_head(text: str) -> None:
+def column_head(text: str) -> ui.element:
     """Make the head of a column."""
-    with ui.element("th").props("scope=col"):
+    with ui.element("th").props("scope=col") as head:
         ui.label(text)
+    return head
 
 
 def model_input(field: FormField) -> Any:

@@ -20,10 +20,16 @@ from .allocation import heat_map
 from .charts import COLOURS
 from .frame import frame, heading, tell
 
+ELSEWHERE = "http://localhost:8080"
+"""Where the docs say that the page is; this server may be somewhere else."""
 FIGURES = "/learn-figures"
 """Where the server offers the pictures of the pages."""
 STYLE = """
 .gw-stops a { color: inherit; }
+nav.gw-stops { gap: .4rem; }
+nav.gw-stops a { padding: .25rem .7rem; border: 1px solid rgba(128,128,128,.5);
+  border-radius: 1rem; text-decoration: none; }
+nav.gw-stops a[aria-current] { background: #1f5f8b; border-color: #1f5f8b; color: #fff !important; }
 .gw-flow-controls { display: flex; flex-wrap: wrap; gap: .4rem 1rem; align-items: center; }
 .gw-flow-controls button {
   padding: .3rem .9rem; border: 1px solid currentColor; border-radius: .3rem; font-weight: 600; }
@@ -320,6 +326,6 @@ def for_browser(text: str) -> str:
     >>> for_browser("![x](../figures/a.svg), [zeros](what-the-zeros-do.md), [why](../why.md#one)")
     '![x](/learn-figures/a.svg), [zeros](/learn/read/what-the-zeros-do), why'
     """
-    text = text.replace("](../figures/", f"]({FIGURES}/")
+    text = text.replace("](../figures/", f"]({FIGURES}/").replace(f"]({ELSEWHERE}/", "](/")
     text = re.sub(r"\]\(([\w-]+)\.md\)", r"](/learn/read/\1)", text)
     return re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)

@@ -10,9 +10,18 @@ from nicegui import run as background
 
 from ... import grid
 from ...grid.journal import Journal
+from ...testbed import Overview
 from ..dashboard import Dashboard, Watcher
 from ..services import Services
-from .charts import draw, failure_trace, line_chart, make_chart, queue_chart
+from .charts import (
+    download_button,
+    download_png,
+    draw,
+    failure_trace,
+    line_chart,
+    make_chart,
+    queue_chart,
+)
 from .frame import columns_of, confirmed, errors_shown, figure, heading, read_journal
 from .gantt import Gantt
 from .machine_tiles import Machines
@@ -28,9 +37,10 @@ class Live:
 
     def __init__(self, services: Services, number: int) -> None:
         self.services, self.number = services, number
-        self.title = ui.label().classes("text-lg gw-steady").props("role=status")
+        self.title = ui.label().classes("text-lg font-bold gw-steady").props("role=status")
+        self.glance = ui.html("", sanitize=False).classes("gw-stats")
         self.bar = ui.linear_progress(0, show_value=False).props("aria-label=Progress")
-        self.trouble = ui.label().classes("text-negative gw-steady").props("role=alert")
+        self.trouble = ui.label().classes("text-negative").props("role=alert")
         with ui.row().classes("gap-2"):
             runs = services.runs
             stop = ui.button("Stop", on_click=self._stop)
@@ -48,16 +58,18 @@ class Live:
             self.machines = Machines(number)
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
             with ui.card().classes("min-w-0"):
-                heading("Queues: jobs by class")
+                heading(QUEUES)
                 self.measure = ui.toggle(MEASURES, value="in_system").props("dense no-caps")
                 self.measure.on_value_change(self._draw_queues)
                 self.chart = make_chart(line_chart([], "time units", "jobs")).classes("h-64")
+                self._offer(QUEUES, "queues", self.chart)
             with ui.card().classes("min-w-0"):
                 heading("Events, the latest first")
                 self.events = ui.html("", sanitize=False).props('role=log aria-label="Events"')
         with ui.card().classes("w-full"):
-            heading("The last two minutes")
+            heading(LAST)
             self.gantt = Gantt("Gantt chart of the last minutes")
+            self._offer(LAST, "last-minutes", self.gantt)
         with ui.card().classes("w-full"):
             self.jobs = Jobs(number)
         with ui.expansion("Failures of the whole run, also planned ones").classes("w-full") as more:
@@ -69,6 +81,11 @@ class Live:
         self.last: Any = None
         self.timer = ui.timer(GLANCE, self.show)
 
+    def _offer(self, title: str, name: str, element: ui.element) -> None:
+        """Offer a chart as a picture, as it is shown at that moment."""
+        file = f"run-{self.number}-{name}.png"
+        download_button("PNG", title, lambda: download_png(file, [(title, element)]))
+
     async def show(self) -> None:
         """Show what has changed; a thread reads the journal, which may be long."""
         begun = time.monotonic()
@@ -78,14 +95,13 @@ class Live:
         self.last = found
         for each, allowed in self.buttons.items():
             each.set_enabled(found.state in allowed)
-        self.title.text = (
-            f"Run {found.run}: {found.name or found.system} under {found.policy}, {found.state}, "
-            f"{found.time_units:.1f} of {found.duration:g} time units, {found.finished:,} of "
-            f"{found.arrived:,} jobs finished, mean response {figure(found.mean_response) or '–'}"
-        )
+        name = f"{found.name or found.system} under {found.policy}"
+        self.title.text = f"Run {found.run}: {name}, {found.state}"
+        self.glance.content = at_a_glance(found)
         self.bar.value = min(found.time_units / found.duration, 1) if found.duration else 0
         stopped = found.state in ("stopped", "unreadable")
         self.trouble.text = self.services.runs.said(self.number) if stopped else ""
+        self.trouble.set_visibility(stopped)
         if found.state == "unreadable":
             self.title.text = f"Run {found.run} is unreadable: {found.name}"
             return
@@ -130,6 +146,27 @@ class Live:
         with errors_shown():
             await background.io_bound(what, self.number)
         await self.show()
+
+
+QUEUES, LAST = "Queues: jobs by class", "The last two minutes"
+
+
+def at_a_glance(found: Overview) -> str:
+    """Return the main figures of a run as HTML, large, each with its name.
+
+    >>> from gridwright.testbed import Overview
+    >>> at_a_glance(Overview(1, "running", "a", duration=9, time_units=4.5))[:71]
+    '<div class="gw-stat"><b>4.5 of 9</b> <span>time units</span></div><div '
+    """
+    rows = (
+        (f"{found.time_units:.1f} of {found.duration:g}", "time units"),
+        (f"{found.finished:,} of {found.arrived:,}", "jobs finished"),
+        (figure(found.mean_response) or "–", "time units: mean response"),
+        (f"{found.time_unit:g} s", "a time unit"),
+    )
+    return "".join(
+        f'<div class="gw-stat"><b>{value}</b> <span>{name}</span></div>' for value, name in rows
+    )
 
 
 MEASURES = {"in_system": "in the system", "waiting": "not sent yet"}

@@ -36,7 +36,6 @@ def published_page(services: Services) -> None:
     queue = services.queue
     sections = dict(shipped)
     with frame("Published"):
-        ui.label(data.settings).classes("gw-quiet")
         with ui.row().classes("w-full gap-2 items-end"):
             names = {EVERY: EVERY} | {
                 each.name: f"{each.name} – {each.about[:90]}" for each in sections.values()
@@ -61,6 +60,7 @@ def published_page(services: Services) -> None:
         rows.props('flat dense wrap-cells no-data-label="No cells match."')
         rows.add_slot("body-cell-verdict", BADGE)
         rows.on("explain", lambda event: explain(str(event.args)))
+        ui.markdown(data.settings).classes("gw-quiet")
         dialog = ui.dialog()
 
         def show() -> None:

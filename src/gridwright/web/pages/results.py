@@ -8,7 +8,7 @@ from nicegui import ui
 from ...experiments.result import GROWING
 from ..elsewhere import as_command, as_python
 from ..findings import Document
-from .charts import draw, make_chart
+from .charts import download_png, draw, make_chart
 from .frame import columns_of, heading
 from .result_charts import (
     class_chart,
@@ -40,46 +40,6 @@ CHARTS = (
     Chart("By class", class_chart, class_words),
     Chart("Tail of the response time", tail_chart, tail_words),
 )
-PNG = """
-(async () => {
-  const parts = [...document.querySelectorAll(".gw-result-chart")].map((part) => ({
-    title: part.querySelector("[role=heading]").textContent,
-    svg: part.querySelector("svg"),
-  })).filter((part) => part.svg);
-  const sizes = parts.map((part) => part.svg.getBoundingClientRect());
-  const head = 28, scale = 2;
-  const width = Math.max(...sizes.map((size) => size.width));
-  const height = sizes.reduce((sum, size) => sum + size.height + head, 0);
-  const canvas = document.createElement("canvas");
-  canvas.width = width * scale;
-  canvas.height = height * scale;
-  const pen = canvas.getContext("2d");
-  pen.scale(scale, scale);
-  pen.fillStyle = "white";
-  pen.fillRect(0, 0, width, height);
-  let top = 0;
-  for (const [k, part] of parts.entries()) {
-    pen.fillStyle = "#222";
-    pen.font = "600 15px sans-serif";
-    pen.fillText(part.title, 8, top + 19);
-    const copy = part.svg.cloneNode(true);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    copy.setAttribute("width", sizes[k].width);
-    copy.setAttribute("height", sizes[k].height);
-    const picture = new Image();
-    picture.src = "data:image/svg+xml;charset=utf-8,"
-      + encodeURIComponent(new XMLSerializer().serializeToString(copy));
-    await picture.decode();
-    pen.drawImage(picture, 0, top + head, sizes[k].width, sizes[k].height);
-    top += head + sizes[k].height;
-  }
-  const link = document.createElement("a");
-  link.href = canvas.toDataURL("image/png");
-  link.download = NAME;
-  link.click();
-})();
-"""
-"""Draw the charts below each other, on white, and download the picture."""
 
 
 class Results:
@@ -96,7 +56,7 @@ class Results:
         self.charts = []
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-6"):
             for chart in CHARTS:
-                with ui.element("section").classes("gw-result-chart min-w-0"):
+                with ui.element("section").classes("min-w-0"):
                     heading(chart.title, 3).classes("text-base font-bold")
                     made = make_chart({}).classes("h-72").props("role=img")
                     self.charts.append((chart, made, ui.label().classes("text-sm")))
@@ -172,8 +132,8 @@ class Results:
                 ui.code(text, language=language).classes("w-full")
 
     def _download(self) -> None:
-        name = f'"simulation-{self.shown["address"]}.png"'
-        ui.run_javascript(PNG.replace("NAME", name))
+        name = f"simulation-{self.shown['address']}.png"
+        download_png(name, [(chart.title, made) for chart, made, _ in self.charts])
 
 
 def row_of(

@@ -2,16 +2,16 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nicegui import ui
 
 from ...model.spreadsheet import write_table
 from ..documents import plain
-from ..run_figures import Figure, printed_number
-from .charts import COLOURS
-from .frame import figure, heading
+from ..run_figures import Figure, Rows, printed_number
+from .charts import COLOURS, download_button, download_png
+from .frame import figure, heading, html_table
 
 UP, DOWN, WHOLE = COLOURS[5], COLOURS[2], COLOURS[0]
 
@@ -21,19 +21,34 @@ def figure_card(title: str, words: str, run: int, data: Figure, draw: Any) -> No
 
     ``draw`` makes the figure, and returns its element.
     """
-    name = f"run-{run}-{data.name}"
     with ui.card().classes("w-full min-w-0"):
         heading(title)
         element = draw()
         ui.label(words).classes("gw-quiet")
         with ui.row().classes("gap-1"):
-            for kind, click in (
-                ("CSV", lambda: ui.download.content(_csv(data), f"{name}.csv")),
-                ("JSON", lambda: ui.download.content(_json(data), f"{name}.json")),
-                ("PNG", lambda: ui.run_javascript(f"({PNG})({element.id}, '{name}.png')")),
-            ):
-                made = ui.button(kind, icon="download", on_click=click).props("flat dense no-caps")
-                made.props["aria-label"] = f"{title}: download {kind}"
+            offer_numbers(title, run, data)
+            name = f"run-{run}-{data.name}.png"
+            download_button("PNG", title, lambda: download_png(name, [(title, element)]))
+
+
+def table_card(title: str, run: int, heads: list[str], rows: Rows, data: Figure) -> None:
+    """Show a table, and offer its numbers as files."""
+    with ui.card().classes("w-full min-w-0"):
+        html_table(title, heads, rows)
+        with ui.row().classes("gap-1"):
+            offer_numbers(title, run, data)
+
+
+def offer_numbers(title: str, run: int, data: Figure) -> None:
+    """Offer numbers as files."""
+    name = f"run-{run}-{data.name}"
+    kinds = {"CSV": _csv, "JSON": _json}
+    for kind, write in kinds.items():
+
+        def click(kind: str = kind, write: Callable[[Figure], bytes] = write) -> None:
+            ui.download.content(write(data), f"{name}.{kind.lower()}")
+
+        download_button(kind, title, click)
 
 
 def _csv(data: Figure) -> bytes:
@@ -44,30 +59,6 @@ def _csv(data: Figure) -> bytes:
 
 def _json(data: Figure) -> bytes:
     return json.dumps(plain(data.records()), indent=1).encode()
-
-
-PNG = """async (id, name) => {
-  const root = getHtmlElement(id), svg = root.querySelector("svg");
-  let canvas = root.querySelector("canvas");
-  const whole = document.createElement("canvas"), pen = whole.getContext("2d");
-  let picture = canvas, wide, high;
-  if (svg) {
-    const box = svg.getBoundingClientRect();
-    [wide, high] = [2 * box.width, 2 * box.height];
-    picture = new Image(wide, high);
-    const text = new XMLSerializer().serializeToString(svg);
-    picture.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
-    await picture.decode();
-  } else [wide, high] = [canvas.width, canvas.height];
-  [whole.width, whole.height] = [wide, high];
-  pen.fillStyle = svg ? "#fff" : getComputedStyle(document.body).getPropertyValue("--gw-card");
-  pen.fillRect(0, 0, wide, high);
-  pen.drawImage(picture, 0, 0, wide, high);
-  const link = document.createElement("a");
-  [link.href, link.download] = [whole.toDataURL("image/png"), name];
-  link.click();
-}"""
-"""Draws an SVG or a canvas on the colour of the page, and downloads it."""
 
 
 def response_chart(data: Figure) -> dict[str, Any]:

@@ -64,7 +64,9 @@ def start_page(services: Services) -> None:
             heading("Latest simulations").classes("text-lg")
             for each in found:
                 names = ", ".join(each["policies"])
-                ui.link(f"{each['system']}: {names}", f"/simulate/{each['address']}")
+                with ui.row().classes("gap-2"):
+                    ui.link(f"{each['system']}: {names}", f"/simulate/{each['address']}")
+                    ui.label(" ".join(each["conclusions"]))
 
 
 def _show(way: Way) -> None:

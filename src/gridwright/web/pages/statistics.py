@@ -12,7 +12,7 @@ from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
 from ..documents import plain
-from ..run_figures import RunFigures, compared, figures_of, waterfall
+from ..run_figures import Figure, Rows, RunFigures, compared, figures_of, waterfall
 from ..runs import path_of
 from ..services import Services
 from ..tasks import ReportTask
@@ -23,6 +23,7 @@ from .run_charts import (
     compared_chart,
     figure_card,
     response_chart,
+    table_card,
     utilisation_chart,
     waterfall_chart,
 )
@@ -30,8 +31,8 @@ from .runs import RunList
 
 MOST_COMPARED = 8
 MOST_ACTIONS = 200
-Table = tuple[str, list[str], list[list[str]]]
-"""Title, heads and rows."""
+Table = tuple[str, list[str], list[list[str]], Figure]
+"""Title, heads and rows as shown, and its numbers to download."""
 FIGURES = ("waiting", "communication", "execution", "notification", "response")
 
 
@@ -114,8 +115,8 @@ def _one_run(services: Services, number: int) -> None:
             figures, tables = read
             _show_figures(number, figures)
             show_gap(services, number, figures)
-            for each in tables:
-                html_table(*each)
+            for title, heads, rows, data in tables:
+                table_card(title, number, heads, rows, data)
 
     ui.timer(0.01, read, once=True)
 
@@ -123,7 +124,7 @@ def _one_run(services: Services, number: int) -> None:
 def _head(found: Overview) -> None:
     began = datetime.fromtimestamp(found.began).isoformat(" ", "seconds")
     title = f"Run {found.run}: {found.name or found.system} under {found.policy}"
-    ui.label(title).classes("text-lg")
+    heading(title)
     ui.label(
         f"Began {began}; {found.time_units:.1f} of {found.duration:g} time units of "
         f"{found.time_unit:g} s; {found.state}"
@@ -142,7 +143,7 @@ def _read(number: int) -> tuple[RunFigures, list[Table]]:
 
 
 BATCHES = "Lines are 95 % intervals from batches of successive jobs; few jobs have none."
-GROWS = "The load is 1 or more: responses grow for as long as it runs, so they have no intervals."
+GROWS = "Jobs pile up: responses grow for as long as it runs, so they have no intervals."
 COARSE = "The run is long: each stretch shows what the machine did for most of it."
 
 
@@ -154,7 +155,7 @@ def _show_figures(number: int, found: RunFigures) -> None:
     if overall[2] is not None:
         spread = f", half below {figure(overall[5])}, 95 % below {figure(overall[6])}"
     words = f"All classes: mean response {mean} time units{spread}. "
-    words += GROWS if found.is_overloaded else BATCHES
+    words += GROWS if found.grows else BATCHES
     with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
         figure_card(
             *("Response by class", words, number, found.responses),
@@ -178,26 +179,35 @@ def _show_figures(number: int, found: RunFigures) -> None:
 
 def _classes(run: Run) -> Table:
     found, rates, lengths = run.statistics(), run.system.arrival_rates, job_lengths(run)
-    heads = ["class", "jobs", "finished", "unfinished", "lost", "timed out"]
-    heads += ["arrivals desired", "actual", "length desired", "actual", *FIGURES]
-    rows = []
+    heads = ["class", "jobs", "finished", "unfinished", "lost", "timed out", "arrivals desired"]
+    heads += ["arrivals actual", "length desired", "length actual", *FIGURES]
+    rows: Rows = []
     named = [*found.classes.items(), ("all", found.overall)]
     for (name, each), rate in zip(named, [*rates, rates.sum()], strict=True):
         counts = (each.arrived, each.finished, each.unfinished, each.lost, each.timed_out)
-        means = [figure(getattr(each, key)) for key in FIGURES]
-        pairs = [f"{rate:.4g}", figure(each.arrival_rate), "1", figure(lengths[name])]
-        rows.append([name, *map(str, counts), *pairs, *means])
-    return "By class (times in time units, lengths as shares of the mean)", heads, rows
+        means = [getattr(each, key) for key in FIGURES]
+        rows.append([name, *counts, float(rate), each.arrival_rate, 1, lengths[name], *means])
+    title = "By class (times in time units, lengths as shares of the mean)"
+    return title, heads, _shown(rows), Figure("classes", heads, rows)
+
+
+def _shown(rows: Rows) -> list[list[str]]:
+    """Write the cells of a table."""
+    return [
+        [str(each) if isinstance(each, str | int) else figure(each) for each in row] for row in rows
+    ]
 
 
 def _rates(run: Run) -> Table:
     actual = actual_rates(run)
     names = list(run.about["machines"])
-    rows = []
+    shown, rows = [], []
     for name, desired, found in zip(run.system.classes, run.system.effective, actual, strict=True):
-        pairs = zip(desired, found, strict=True)
-        rows.append([name, *(f"{want:.4g} / {figure(got) or '–'}" for want, got in pairs)])
-    return "Execution rates: desired / actual", ["class", *names], rows
+        pairs = list(zip(map(float, desired), map(float, found), strict=True))
+        shown.append([name, *(f"{want:.4g} / {figure(got) or '–'}" for want, got in pairs)])
+        rows += [[name, machine, *pair] for machine, pair in zip(names, pairs, strict=True)]
+    data = Figure("rates", ["class", "machine", "desired", "actual"], rows)
+    return "Execution rates: desired / actual", ["class", *names], shown, data
 
 
 def show_gap(services: Services, number: int, figures: RunFigures) -> None:
@@ -277,7 +287,4 @@ def _show(number: int, found: dict[str, Any], figures: RunFigures) -> None:
             ui.html(f"<ul>{lines}</ul>", sanitize=False)
     rows = [[name, figure(value, "+.4f")] for name, value in causes.items()]
     html_table("Causes of the gap", ["cause", "time units"], rows)
-    rows = [
-        [each if isinstance(each, str) else figure(each) for each in row] for row in beside.rows
-    ]
-    html_table("Mean response", beside.heads, rows)
+    html_table("Mean response", beside.heads, _shown(beside.rows))
