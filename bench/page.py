@@ -34,12 +34,12 @@ CLICK = """
 ([what, name]) => new Promise((resolve) => {
   const table = [...document.querySelectorAll('.q-table__container')].pop();
   const button = (words) => [...document.querySelectorAll('button')]
-    .find((each) => each.innerText.toLowerCase().startsWith(words.toLowerCase()));
+    .find((each) => each.innerText.trim().toLowerCase() === words);
   const [place, shown] = {
     button: () => [table.querySelector(`[aria-label="${name}"]`), table.querySelector('tbody')],
     head: () => [[...table.querySelectorAll('th')].find((each) => each.innerText.startsWith(name)),
       table.querySelector('tbody')],
-    tile: () => [document.querySelector(`.gw-tile:nth-child(${name})`), button('Pause')],
+    tile: () => [document.querySelector(`.gw-tile:nth-child(${name})`), button('pause')],
     measure: () => [button(name), document.querySelector('.gw-chart')],
   }[what]();
   const seen = () => shown.innerHTML + shown.className + shown.disabled;
@@ -63,7 +63,7 @@ CLICKS = [
     ("button", "First page"),
     ("tile", "1"),
     *[("head", "done")] * 2,
-    ("measure", "not sent"),
+    ("measure", "not sent yet"),
     ("head", "machine"),
     ("button", "Last page"),
     ("measure", "in the system"),
@@ -154,7 +154,7 @@ def watch(page: Page, server: Server, until: float) -> list[float]:
     while server.run()["finished"] < 1000:  # until there are pages to turn
         time.sleep(0.5)
     page.goto(f"{server.url}/run/1")
-    page.get_by_role("row").filter(has_text="finished").nth(3).wait_for(timeout=60_000)
+    page.get_by_role("row").nth(3).wait_for(timeout=60_000)
     page.get_by_label("Next page").last.wait_for(timeout=60_000)
     found: list[float] = []
     while True:

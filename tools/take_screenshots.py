@@ -1,7 +1,7 @@
 """Take the pictures of the web page that the docs show: from a real server and a real run.
 
-Run it as ``python tools/take_screenshots.py``, or with ``define`` for that page alone; it needs
-Chromium. The main pages are taken at three widths: of a desk, of a small laptop, of a phone.
+Run it as ``python tools/take_screenshots.py``, or with ``define`` for that page alone, or with
+``others`` for all others; it needs Chromium. The main pages are taken at three widths: of a desk, of a small laptop, of a phone.
 """
 
 import os
@@ -42,7 +42,8 @@ def main() -> None:
                     executable_path=chromium, args=["--no-sandbox"]
                 )
                 page = browser.new_page(viewport={"width": 1440, "height": 900})
-                define(page, found[0])
+                if sys.argv[1:] != ["others"]:
+                    define(page, found[0])
                 if sys.argv[1:] != ["define"]:
                     visit(page, found[0])
                 browser.close()
@@ -112,6 +113,10 @@ def visit(page: Page, url: str) -> None:
     page.get_by_role("button", name="✗ differs: say why").first.click()
     page.get_by_text("No reading of LPAS").wait_for()
     keep(page, "published", widths=True)
+    page.goto(f"{url}/learn/1")
+    page.get_by_text("the same for each policy").wait_for(timeout=60_000)
+    page.get_by_role("slider", name=re.compile("^Time")).press("End")
+    keep(page, "learn", full=True, widths=True)
 
 
 def choose(page: Page, label: str, text: str) -> None:
@@ -127,6 +132,7 @@ def keep(page: Page, name: str, *, full: bool = False, widths: bool = False) -> 
     """Keep a picture of what is seen, or of the whole page, perhaps at three widths."""
     for end, width in WIDTHS.items() if widths else [("", WIDTHS[""])]:
         page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("window.scrollTo(0, 0)")  # else the head is in the middle of a whole page
         page.wait_for_timeout(700)  # for a list to close, and for charts to follow
         page.screenshot(path=FIGURES / f"page-{name}{end}.png", full_page=full)
     page.set_viewport_size({"width": WIDTHS[""], "height": 900})

@@ -65,7 +65,8 @@ class Live:
                 self._offer(QUEUES, "queues", self.chart)
             with ui.card().classes("min-w-0"):
                 heading("Events, the latest first")
-                self.events = ui.html("", sanitize=False).props('role=log aria-label="Events"')
+                self.events = ui.html("", sanitize=False).classes("h-80 w-full overflow-auto")
+                self.events.props('role=log aria-label="Events" tabindex=0')
         with ui.card().classes("w-full"):
             heading(LAST)
             self.gantt = Gantt("Gantt chart of the last minutes")

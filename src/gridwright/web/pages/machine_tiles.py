@@ -17,6 +17,7 @@ STYLE = """
 .gw-tile { border: 1px solid rgba(128,128,128,.4); border-left: 6px solid var(--gw-state);
   border-radius: .4rem; padding: .3rem .5rem; cursor: pointer; line-height: 1.35;
   font-variant-numeric: tabular-nums; overflow: hidden; color: var(--gw-text); }
+.gw-tiles:not(.gw-many) .gw-tile { min-height: 7.6rem; }
 .gw-many .gw-tile { padding: .1rem .3rem; white-space: nowrap; }
 .gw-tile[aria-selected=true] { outline: 3px solid #1f5f8b; outline-offset: -1px;
   background: rgba(31,95,139,.14); }
