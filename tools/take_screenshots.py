@@ -1,7 +1,8 @@
 """Take the pictures of the web page that the docs show: from a real server and a real run.
 
 Run it as ``python tools/take_screenshots.py``, or with ``define`` for that page alone, or with
-``others`` for all others; it needs Chromium. The main pages are taken at three widths: of a desk, of a small laptop, of a phone.
+``others`` for all others; it needs Chromium. The main pages are taken at three widths: of a desk,
+of a small laptop, of a phone.
 """
 
 import os
@@ -95,14 +96,14 @@ def visit(page: Page, url: str) -> None:
     page.goto(f"{url}/run")
     choose(page, "Experiment or system", "MGST-4")
     page.get_by_label("Time unit", exact=True).fill("0.5")
-    page.get_by_label("Duration", exact=True).fill("40")
+    page.get_by_label("Duration", exact=True).fill("80")
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Reading interval", exact=True).fill("0.5")
     page.get_by_role("button", name="Start", exact=True).click()
     page.wait_for_url(re.compile(r"/run/\d+$"))
     page.get_by_text(re.compile(r"[1-9]\d* of \d+ jobs finished")).wait_for(timeout=60_000)
     keep(page, "run", full=True, widths=True)
-    page.get_by_text(re.compile(r"Run 1: .* done")).first.wait_for(timeout=120_000)
+    page.get_by_text(re.compile(r"Run 1: .* done")).first.wait_for(timeout=240_000)
     page.goto(f"{url}/statistics/1")
     page.get_by_role("button", name="Set beside its twin").click()
     page.get_by_text("Causes of the gap").wait_for(timeout=120_000)
