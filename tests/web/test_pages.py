@@ -293,6 +293,12 @@ def test_an_experiment_of_ones_own(page: Any, server: Any) -> None:
 def test_published(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/published")
     expect(page.get_by_text(re.compile("34 of 34 cells"))).to_be_visible()
+    page.get_by_label("Reading", exact=True).click()
+    page.get_by_role("option", name="every reading").click()
+    expect(page.get_by_text(re.compile("34 of 34 cells"))).to_have_count(0)
+    page.get_by_label("Reading", exact=True).click()
+    page.get_by_role("option", name="as the source says").click()
+    expect(page.get_by_text(re.compile("34 of 34 cells"))).to_be_visible()
     page.get_by_label("Search").fill("2.B LPAS")
     button(page, "✗ differs: say why").click()
     expect(page.get_by_text("No reading of LPAS that we tried")).to_be_visible()

@@ -27,7 +27,9 @@ BADGE = """
 </q-td>
 """
 """Most colour-blind people can tell blue from orange."""
-COLUMNS = ("table", "system", "policy", "what", "published", "ours", "verdict", "reason")
+COLUMNS = ("table", "system", "policy", "what", "reading", "published", "ours", "verdict", "reason")
+READINGS = {"": "as the source says", "every": "every reading"}
+"""Other readings are hypotheses, tried on the same printed cells: they are not more cells."""
 
 
 def published_page(services: Services) -> None:
@@ -44,6 +46,7 @@ def published_page(services: Services) -> None:
             table.classes("w-96 max-w-full").props("use-input")
             kinds = ["any verdict", *(str(each) for each in Verdict)]
             verdict = ui.select(kinds, label="Verdict", value=kinds[0]).classes("w-40")
+            reading = ui.select(READINGS, label="Reading", value="").classes("w-44")
             words = ui.input("Search").props("debounce=250 clearable")
             scale = ui.select(
                 {"quick": "short runs", "full": "runs of full length"}, label="Scale", value="quick"
@@ -73,6 +76,7 @@ def published_page(services: Services) -> None:
                 {"id": f"{name} {k}", "table": name, **row._asdict()}
                 for name in chosen
                 for k, row in enumerate(sections[name].rows)
+                if reading.value or not row.reading
             ]
             wanted = str(words.value or "").lower()
             shown = [
@@ -115,7 +119,7 @@ def published_page(services: Services) -> None:
                 show()
 
         ui.timer(0.5, look)
-        for each in (table, verdict, words):
+        for each in (table, verdict, reading, words):
             each.on_value_change(show)
         show()
 
