@@ -65,7 +65,8 @@ def run(page: Any, server: Any) -> Iterator[str]:
     assert answer.ok, answer.text()
     number = str(answer.json()["run"])
     yield number
-    assert page.request.post(f"{server.url}/api/runs/{number}/stop", data={}).ok
+    answer = page.request.post(f"{server.url}/api/runs/{number}/stop", data={}, timeout=120_000)
+    assert answer.ok, answer.text()
 
 
 def test_every_page_in_both_modes_and_on_a_phone(
