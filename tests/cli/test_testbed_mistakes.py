@@ -95,7 +95,7 @@ def test_nobody_answers(gw: Command, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_journals_that_cannot_be_read(gw: Command, tmp_path: Path, mine: Path) -> None:
-    gw("run", mine, "--no-expect", "--duration", 1)
+    assert gw("run", mine, "--no-report", "--duration", 1) == ""
     folder = tmp_path / "home" / "runs"
     with sqlite3.connect(folder / "2.sqlite") as other:
         other.execute("CREATE TABLE about (key, value)")

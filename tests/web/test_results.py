@@ -99,7 +99,10 @@ def test_an_unstable_policy_is_drawn_over_time_alone(home: Path) -> None:
     assert [each["type"] for each in rows["series"]] == ["scatter", "line"]
     low, mean, high = (each["value"][0] for each in rows["series"][1]["data"])
     assert low < mean < high
+    assert means_words(found).startswith("Lowest: mct, ")
     assert "met has no mean: unstable: grows by" in means_words(found)
+    half = {**found, "policies": [{"policy": "met"}, mct]}
+    assert means_words(half).startswith("Lowest so far (1 of 2 policies have no result yet): mct")
     assert [each["name"] for each in class_chart(found)["series"]] == ["mct"]
     assert [each["name"] for each in tail_chart(found)["series"]] == ["mct"]
     assert [each["name"] for each in growth_chart(found)["series"]] == ["met (unstable)", "mct"]

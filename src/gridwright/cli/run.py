@@ -61,6 +61,9 @@ def run(
         Path | None, path_option("Write the failure trace as CSV and run nothing.")
     ] = None,
     expect: options.Expect = True,
+    report: Annotated[
+        bool, option("Print the report at the end.", None, "--report/--no-report")
+    ] = True,
     json: options.Json = False,
     executor: options.OldExecutor = None,
     address: options.OldAddress = None,
@@ -76,8 +79,10 @@ def run(
     )
     if resume is not None:
         if given or failures_of or save_jobs or save_failures:
-            raise model.InputError("--resume can be combined only with --json and --no-expect")
-        conduct_and_show(testbed.Run.find(resume), {}, json=json, expect=expect)
+            raise model.InputError(
+                "--resume can be combined only with --json, --no-expect and --no-report"
+            )
+        conduct_and_show(testbed.Run.find(resume), {}, json=json, expect=expect, report=report)
         return
     chosen = testbed.Experiment.find(str(experiment), **given)
     for word in failures_of or ():
@@ -85,7 +90,7 @@ def run(
     if save_jobs or save_failures:
         _save(chosen, save_jobs, save_failures, json=json)
     else:
-        conduct_and_show(chosen, {}, json=json, expect=expect)
+        conduct_and_show(chosen, {}, json=json, expect=expect, report=report)
 
 
 def _means(word: str) -> tuple[str, float, float]:
@@ -142,15 +147,21 @@ def _save(
 
 
 def conduct_and_show(
-    what: testbed.Experiment | testbed.Run, same: dict[str, Any], *, json: bool, expect: bool
+    what: testbed.Experiment | testbed.Run,
+    same: dict[str, Any],
+    *,
+    json: bool,
+    expect: bool,
+    report: bool = True,
 ) -> None:
     """Run an experiment, or continue a run, and print its results."""
     run = what if isinstance(what, testbed.Run) else testbed.new_run(what, **same)
     try:
         with _live(run) as watch:
             testbed.conduct(run, watch=watch, warn=lambda line: warn(f"warning: {line}"))
-        found = testbed.report(run, expected=expect)
-        print_json(found.as_json()) if json else show_report(found)
+        if report:
+            found = testbed.report(run, expected=expect)
+            print_json(found.as_json()) if json else show_report(found)
     except KeyboardInterrupt:
         raise StoppedError(_where_it_stopped(run)) from None
     except model.GridwrightError:

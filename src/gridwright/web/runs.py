@@ -214,7 +214,7 @@ class Runs:
             raise InputError(f"{busy} runs are going on; stop one of them first")
 
     def _conduct(self, number: int) -> None:
-        words = ["run", "--resume", str(number), "--no-expect", "--json"]
+        words = ["run", "--resume", str(number), "--no-report"]  # Statistics makes it when asked
         with path_of(number, "log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "gridwright", *words],

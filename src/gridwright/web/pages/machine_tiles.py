@@ -176,6 +176,7 @@ class Machines:
     async def operate(self, verb: str, *values: float | None) -> None:
         """Operate the selected machines, all at once."""
         machines = [each for each in self.chosen if self.states.get(each) in ALLOWED[verb]]
+        others = [each for each in self.chosen if each not in machines]
         if None in values:
             tell(f"a number is missing; {verb} needs {len(values)}")
             return
@@ -193,6 +194,9 @@ class Machines:
             )
             for text, kind in _told(verb, answers or {}):
                 tell(text, kind)
+            for state in sorted({self.states.get(each, "unknown") for each in others}):
+                left = [each for each in others if self.states.get(each, "unknown") == state]
+                tell(f"{verb}: not for {_listed(left)}, {state} now", "info")
 
 
 CHOOSE = "Select machines by a click, Shift and a click, or the arrow keys and Space."

@@ -116,7 +116,11 @@ def means_words(found: Document) -> str:
         best = (max if metric["more_is_better"] else min)(shown, key=lambda e: e["value"]["mean"])
         which = "Highest" if metric["more_is_better"] else "Lowest"
         unit = f" {metric['unit']}" if metric["unit"] else ""
-        words.append(f"{which}: {best['policy']}, {interval(best['value'])}{unit}.")
+        left = len(found["policies"]) - len(lines)
+        so_far = f" so far ({left} of {len(found['policies'])} policies have no result yet)"
+        words.append(
+            f"{which}{so_far if left else ''}: {best['policy']}, {interval(best['value'])}{unit}."
+        )
         words.append("Dots are means, lines 95 % intervals.")
     words += [f"{each['policy']} has no mean: {each['verdict']}." for each in _without(lines)]
     return " ".join(words)
