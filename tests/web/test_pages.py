@@ -151,6 +151,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(button(page, "Resume")).to_be_enabled()
     tile(page, "3").press("ArrowRight")
     button(page, "Clear the selection").click()
+    expect(page.get_by_text("Select machines by a click")).to_be_visible()
     tile(page, "4").press(" ")
     button(page, "Kill").click()
     expect(page.get_by_text("Kill machine 4? Running jobs are lost")).to_be_visible()

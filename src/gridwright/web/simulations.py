@@ -103,9 +103,10 @@ class Simulation(Task):
         """Record how it ended, and keep what was found; the replications are forgotten."""
         if not self.is_over:
             how = {"state": state, "error": error, "share": 1.0 if state == "done" else self.share}
-            self.document = plain({**self.findings(), **how, "result": self.result()})
-            self.document["rows"] = plain(figure_rows(list(self.results.values())))
-            save_document(self.document)
+            document: Document = plain({**self.findings(), **how, "result": self.result()})
+            document["rows"] = plain(figure_rows(list(self.results.values())))
+            save_document(document)
+            self.document = document  # a page may read it at any moment: only now is it whole
             self.results, self.comparison = {}, None
         super().end(state, error)
 
