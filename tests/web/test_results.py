@@ -89,6 +89,26 @@ def test_results_are_kept_and_elsewhere_the_same(
     )
 
 
+def test_a_page_sees_results_only_when_they_are_whole(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page reads from another thread; here it reads while the results are written to a file."""
+    made = simulation_of(Wanted(system=SYSTEM, policies=("mct",), horizon=400.0, replications=2))
+    seen = []
+
+    def save(document: dict[str, Any]) -> None:
+        seen.append(made.findings())
+        findings.save_document(document)
+
+    monkeypatch.setattr("gridwright.web.simulations.save_document", save)
+    made.run()
+    (early,) = seen
+    assert early["state"] == "running"
+    assert "rows" not in early
+    assert made.findings()["state"] == "done"
+    assert "rows" in made.findings()
+
+
 def test_an_unstable_policy_is_drawn_over_time_alone(home: Path) -> None:
     """MET sends everything to the machine that is fastest, and that one cannot keep up."""
     found = simulated(system="2.MET-example", policies=("met", "mct"), horizon=2000.0).findings()
