@@ -135,7 +135,7 @@ class World:
 
 DRAWS = {"lp_static", "lpas_2k", "guided_lpas_2k", "jfiq", "jsq", "jsq_d"}
 """Policies that draw random numbers: those of the simulator are not those of a grid."""
-CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central]
+CENTRAL = [n for n, policy in policies().items() if policy.kind.is_central and policy.is_shipped]
 
 
 @pytest.mark.slow

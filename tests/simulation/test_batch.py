@@ -13,7 +13,9 @@ from gridwright.simulation.batch_state import ARRIVAL, COUNT, SERVER, STREAM, TI
 from gridwright.simulation.batch_tables import allowances, believed_pmfs, table_of, true_pmfs
 
 SEED = np.random.SeedSequence(11)
-SHIPPED = [name for name, policy in policies().items() if policy.kind is BATCH]
+SHIPPED = [
+    name for name, policy in policies().items() if policy.kind is BATCH and policy.is_shipped
+]
 SMALL = System(
     name="small",
     arrivals=[0.4, 0.5],

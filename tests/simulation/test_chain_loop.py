@@ -19,7 +19,8 @@ from gridwright.simulation.driver import Conditions, grow
 
 ALWAYS = 100.0
 """A rate at which a job arrives in every tick."""
-POLICIES = [p.name for p in policies().values() if p.kind is CHAIN] + ["chain_rr:by=application"]
+SHIPPED = [p.name for p in policies().values() if p.kind is CHAIN and p.is_shipped]
+POLICIES = [*SHIPPED, "chain_rr:by=application"]
 TWO: list[dict[str, Any]] = [
     {"name": "a", "rate": 0.09, "times": [[3, 5], [6, 2], [4, 4]], "latency": 30},
     {"name": "b", "rate": 0.06, "times": [[2, 9]], "latency": 8},

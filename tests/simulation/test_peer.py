@@ -13,7 +13,7 @@ from gridwright.simulation.peer_state import DIARY
 from gridwright.statistics.estimate import student
 
 SEED = np.random.SeedSequence(11)
-PEERS = [name for name, policy in policies().items() if policy.kind is PEER]
+PEERS = [name for name, policy in policies().items() if policy.kind is PEER and policy.is_shipped]
 CHANGES = {
     "mean_interval": 2.0,
     "arrivals": [1, 1.5],
