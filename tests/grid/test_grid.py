@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from gridwright.grid import (
     Stage,
     machine_states,
     mapper,
+    request,
 )
 from gridwright.grid.beliefs import FEW
 from gridwright.grid.executors.local import LocalExecutor
@@ -450,6 +452,32 @@ def test_operators_step_in(tmp_path: Path) -> None:
             grid.predict(other, "recursive")
         figures = grid.statistics().overall
         assert (figures.finished, figures.unfinished) == (3, 0)
+
+
+def test_a_failed_machine_that_is_resumed_stays_away_until_it_is_started(tmp_path: Path) -> None:
+    executor = LocalExecutor(["a", "b"])
+    with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
+
+        def first() -> tuple[str, bool]:
+            found = machine_states(grid.journal)[0]
+            return found.words, grid.status()["machines"]["a"]["up"]
+
+        until(lambda: first() == ("up", True))
+        grid.fail("a", for_=1000)
+        grid.pause("a")
+        until(lambda: first() == ("down, paused", False))
+        assert grid.resume("a")
+        assert executor._all[0].away, "nobody has repaired it"
+        assert first() == ("down", False)
+        assert not grid.resume("a"), "it is neither paused nor killed"
+        with closing(Journal(tmp_path / "j.sqlite", new=False)) as other:
+            assert request(other, "start", "a") == "done"
+        until(lambda: first() == ("up", True))
+        grid.pause("a")
+        grid.kill("a")
+        until(lambda: first() == ("killed, paused", False))
+        assert grid.resume("a"), "an operator killed it: it is started, too"
+        until(lambda: first() == ("up", True))
 
 
 def test_a_file_that_is_no_journal(tmp_path: Path) -> None:

@@ -133,11 +133,14 @@ def test_machines(journal: Journal) -> None:
     assert found["m2"].state == "down"
 
 
-def test_a_machine_that_is_started_again_is_still_paused(journal: Journal) -> None:
-    told = [("paused", "paused"), ("killed", "killed"), ("up", "paused"), ("resumed", "up")]
-    for k, (kind, state) in enumerate(told):
+def test_a_machine_may_be_away_and_paused(journal: Journal) -> None:
+    told = [("up", "up"), ("paused", "paused"), ("killed", "killed, paused"), ("up", "paused")]
+    told += [("resumed", "up"), ("paused", "paused"), ("down", "down, paused")]
+    told += [("resumed", "down"), ("up", "up"), ("killed", "killed"), ("down", "killed")]
+    told += [("started again", "down"), ("up", "up")]
+    for k, (kind, words) in enumerate(told):
         journal.write([Entry(31.0 + k, kind, machine="m0")])
-        assert machine_states(journal)[0].state == state
+        assert machine_states(journal)[0].words == words
 
 
 def test_only_what_is_asked_for_is_told(journal: Journal) -> None:

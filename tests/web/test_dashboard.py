@@ -10,6 +10,7 @@ from gridwright.grid.event import FIELDS, Entry
 from gridwright.grid.timeline import Attempt
 from gridwright.model import System
 from gridwright.web.dashboard import STATES, Span, Watcher, spans_of, tiles_of
+from gridwright.web.pages.machine_tiles import can
 from gridwright.web.runs import open_journal
 from gridwright.web.sentences import KINDS, operated, sentence
 
@@ -56,6 +57,18 @@ def test_states(state: str, running: int | None, shown: str) -> None:
     (tile,) = tiles_of([machine("1", state, running)], [], 0.0, 0.0, SYSTEM)
     assert tile.state == shown
     assert shown in STATES
+
+
+def test_a_machine_may_be_down_and_paused() -> None:
+    state = machine("1", "down")._replace(paused=True)
+    (tile,) = tiles_of([state], [], 0.0, 0.0, SYSTEM)
+    assert (tile.state, tile.words) == ("down", "down, paused")
+    assert can("resume", tile)
+    assert can("start", tile)
+    assert not can("pause", tile)
+    for name, allowed in (("killed", True), ("idle", False), ("down", False)):
+        assert can("resume", tile._replace(state=name, paused=False)) is allowed
+    assert can("resume", tile._replace(state="finishing"))
 
 
 def test_the_strip_has_what_is_in_its_time() -> None:

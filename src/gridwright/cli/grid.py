@@ -249,7 +249,8 @@ def machines(on: Where = NAME, json: Json = False) -> None:
     rows = []
     for each in found:
         doing = "" if each["running"] is None else f"job {each['running']}"
-        rows.append((each["name"], each["state"], doing, str(each["finished"]), str(each["lost"])))
+        state, counts = grid.MachineState(**each).words, (each["finished"], each["lost"])
+        rows.append((each["name"], state, doing, *map(str, counts)))
     columns = ("machine", "state", "running", ">finished", ">lost")
     finish(lambda: {"machines": found}, lambda: show(columns, rows), json=json)
 

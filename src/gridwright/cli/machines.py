@@ -50,7 +50,7 @@ def list_machines(run: Which = None, json: options.Json = False) -> None:
         found = (each.measured, each.predicted)
         shares = ["" if share is None else f"{share:.2f}" for share in found]
         counts = str(each.finished), str(each.lost)
-        rows.append((each.name, each.state, f"{each.since:.1f}", doing, *counts, *shares))
+        rows.append((each.name, each.words, f"{each.since:.1f}", doing, *counts, *shares))
     words = {"machines": [each._asdict() for each in states]}
     finish(lambda: words, lambda: show(columns, rows), json=json)
 

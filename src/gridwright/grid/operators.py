@@ -142,10 +142,16 @@ class Operators:
     @_on_every_slot
     async def resume(self, machine: str) -> bool:
         """Give a machine jobs again; start it if it was killed."""
-        number = self._number(machine)
-        self.killed.discard(number)
-        self.mapper.executor.repair(number)
-        return await self._tell("resumed", machine, lambda now: self.book.open(now, number))
+        number, book = self._number(machine), self.book
+        was_killed = number in self.killed
+        if was_killed:  # a failed machine stays away until it is repaired
+            self.killed.discard(number)
+            self.mapper.executor.repair(number)
+        return await self._tell(
+            "resumed",
+            machine,
+            lambda now: book.open(now, number) if was_killed or book.closed[number] else None,
+        )
 
     @_on_every_slot
     async def drain(self, machine: str) -> bool:

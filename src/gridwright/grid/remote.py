@@ -13,8 +13,8 @@ from .event import FIELDS, UNUSUAL
 from .journal import Journal
 from .ownership import home, signed
 
-STATES = {"up": "up", "resumed": "up", "down": "down", "paused": "paused", "killed": "killed"}
-"""The state of a machine after an event."""
+CHANGES = ("up", "down", "killed", "started again", "paused", "resumed", "timed out")
+"""Events that may change the state of a machine."""
 KEPT = ("wait", "fail", "stopped")
 """Reactions to a time-out after which the machine of the job stays up."""
 
@@ -24,6 +24,7 @@ class MachineState(NamedTuple):
 
     name: str
     state: str
+    """``not yet up``, ``up``, ``paused``, ``down`` or ``killed``."""
     since: float
     """Time units since the grid began."""
     running: int | None
@@ -34,6 +35,13 @@ class MachineState(NamedTuple):
     """Its CPU availability at the last measurement, if there was one."""
     predicted: float | None
     """The availability that was predicted then."""
+    paused: bool = False
+    """Whether an operator paused it; also a machine that is down or killed may be paused."""
+
+    @property
+    def words(self) -> str:
+        """The state in words: a machine may be down and paused."""
+        return f"{self.state}, paused" if self.paused and self.state != "paused" else self.state
 
 
 def find_running(which: str | None = None) -> list[Journal]:
@@ -66,19 +74,15 @@ def find_running(which: str | None = None) -> list[Journal]:
 def machine_states(journal: Journal) -> list[MachineState]:
     """Return the state of each machine of a journal."""
     names = list(journal.told("machines").get("machines", ()))
-    states: dict[str, tuple[str, float]] = {}
-    paused: dict[str, bool] = {}
-    for entry in journal.events(*STATES, "timed out"):
+    states: dict[str, tuple[str, bool, float]] = {}
+    for entry in journal.events(*CHANGES):
         late = entry.kind == "timed out"
         if entry.machine is None or (late and entry.fields.get("then") in KEPT):
             continue
-        state = "down" if late else STATES[entry.kind]
-        if entry.kind in ("paused", "resumed"):
-            paused[entry.machine] = entry.kind == "paused"
-        if state == "up" and paused.get(entry.machine):  # it was started again, but stays paused
-            state = "paused"
-        if (state, states.get(entry.machine, ("",))[0]) != ("down", "killed"):
-            states[entry.machine] = (state, entry.time)
+        before = states.get(entry.machine, ("not yet up", False, 0.0))
+        now = _after("down" if late else entry.kind, *before[:2])
+        if now != before[:2]:
+            states[entry.machine] = (*now, entry.time)
     names += [name for name in states if name not in names]
     counted = "machine, {} FROM job WHERE stage = ? GROUP BY machine"
     running = dict(journal.select(counted.format("min(number)"), ("sent",)))
@@ -89,17 +93,27 @@ def machine_states(journal: Journal) -> list[MachineState]:
         each.machine: [each.fields[name] for name in FIELDS["availability"]]
         for each in journal.entries(f"WHERE rowid IN (SELECT max(rowid) {same})", ("availability",))
     }
-    return [
-        MachineState(
-            name,
-            *states.get(name, ("not yet up", 0.0)),
-            running.get(name),
-            finished.get(name, 0),
-            losses.get(name, 0),
-            *readings.get(name, (None, None)),
-        )
-        for name in names
-    ]
+    found = []
+    for name in names:
+        state, paused, since = states.get(name, ("not yet up", False, 0.0))
+        counts = running.get(name), finished.get(name, 0), losses.get(name, 0)
+        read = readings.get(name, (None, None))
+        shown = "paused" if paused and state == "up" else state
+        found.append(MachineState(name, shown, since, *counts, *read, paused))
+    return found
+
+
+def _after(kind: str, state: str, paused: bool) -> tuple[str, bool]:
+    """Return whether a machine is up, and whether it is paused, after an event."""
+    if kind in ("paused", "resumed"):
+        paused = kind == "paused"
+    if kind in ("up", "killed"):
+        state = kind
+    elif kind in ("started again", "resumed") and state == "killed":
+        state = "down"  # until it is up
+    elif kind == "down" and state != "killed":
+        state = kind
+    return state, paused
 
 
 def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:

@@ -59,6 +59,14 @@ class Tile(NamedTuple):
     measured: float | None
     """Its CPU availability."""
     predicted: float | None
+    paused: bool = False
+    """Whether an operator paused it; also a machine that is down may be paused."""
+
+    @property
+    def words(self) -> str:
+        """The state in words: a machine may be down and paused."""
+        says_so = self.state in ("paused", "finishing")
+        return f"{self.state}, paused" if self.paused and not says_so else self.state
 
 
 STATES = ("busy", "idle", "finishing", "paused", "down", "killed", "starting", "off")
@@ -205,6 +213,7 @@ def tiles_of(
                 _rounded(said),
                 _rounded(state.measured),
                 _rounded(state.predicted),
+                state.paused,
             )
         )
     return tiles

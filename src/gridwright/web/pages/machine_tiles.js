@@ -12,9 +12,9 @@ export default {
   template: `
     <div>
       <div class="gw-tiles-legend">
-        <span v-for="(count, state) in counts" :key="state" :class="'gw-is-' + state">
+        <span v-for="[words, state, count] in counts" :key="words" :class="'gw-is-' + state">
           <i class="q-icon material-icons" aria-hidden="true">{{ icon(state) }}</i>
-          {{ count }} {{ word(state) }}
+          {{ count }} {{ words }}
         </span>
       </div>
       <div class="gw-tiles" :class="{'gw-many': many}" ref="box" role="listbox"
@@ -25,11 +25,12 @@ export default {
           :tabindex="k === at ? 0 : -1" @click="click(k, $event)" @focus="at = k">
           <div class="gw-tile-head">
             <i class="q-icon material-icons" aria-hidden="true">{{ icon(tile[1]) }}</i>
+            <i v-if="isAlsoPaused(tile)" class="q-icon material-icons" aria-hidden="true">pause</i>
             <b>{{ tile[0] }}</b>
             <i v-if="chosen.has(tile[0])" class="q-icon material-icons gw-tile-check"
               aria-hidden="true">check_box</i>
           </div>
-          <div>{{ word(tile[1]) }}<template v-if="tile[3] !== null">: job {{ tile[3] }}<template
+          <div>{{ word(tile) }}<template v-if="tile[3] !== null">: job {{ tile[3] }}<template
             v-if="!many && tile[4]">, class {{ tile[4] }}</template></template></div>
           <div class="gw-bar"><div :style="{width: 100 * tile[7] + '%'}"></div></div>
           <template v-if="!many">
@@ -48,8 +49,12 @@ export default {
     many() { return this.shown.length > MANY; },
     counts() {
       const found = {};
-      for (const tile of this.shown) found[tile[1]] = (found[tile[1]] || 0) + 1;
-      return found;
+      for (const tile of this.shown) {
+        const words = this.word(tile);
+        found[words] = found[words] || [words, tile[1], 0];
+        found[words][2] += 1;
+      }
+      return Object.values(found);
     },
   },
   watch: {
@@ -67,7 +72,10 @@ export default {
       this.shown = shown;
     },
     icon(state) { return (STATES[state] || ["help"])[0]; },
-    word(state) { return (STATES[state] || ["", state])[1]; },
+    isAlsoPaused(tile) { return tile[13] && !["paused", "finishing"].includes(tile[1]); },
+    word(tile) {
+      return (STATES[tile[1]] || ["", tile[1]])[1] + (this.isAlsoPaused(tile) ? ", paused" : "");
+    },
     percent(share) { return share === null ? "unknown" : `${Math.round(100 * share)} %`; },
     rate(tile) {
       const [, , , , , , , , name, learnt, stated] = tile;
@@ -79,7 +87,7 @@ export default {
     about(tile) {
       const job = tile[3] === null ? "" : `, job ${tile[3]}${tile[4] ? " of class " + tile[4] : ""}`;
       const rest = `${tile[5]} jobs finished, ${tile[6]} lost; ${this.rate(tile)}`;
-      return `machine ${tile[0]}: ${this.word(tile[1])} since ${tile[2]}${job}; `
+      return `machine ${tile[0]}: ${this.word(tile)} since ${tile[2]}${job}; `
         + `${this.percent(tile[7])} used; ${rest}`;
     },
     restore() {  // what was selected before the page was loaded again

@@ -85,8 +85,8 @@ class MachineTiles(ui.element, component="machine_tiles.js"):
 
 RUNS = ("busy", "idle")
 ALLOWED = {
-    "pause": (*RUNS, "down"),
-    "resume": ("paused", "finishing", "killed"),
+    "pause": (*RUNS, "down", "killed"),
+    "resume": ("killed",),
     "drain": (*RUNS, "finishing"),
     "start": ("down", "killed"),
     "ping": (*RUNS, "paused", "finishing", "down"),
@@ -94,7 +94,19 @@ ALLOWED = {
     "fail": (*RUNS, "paused", "finishing"),
     "impose": (*RUNS, "paused", "finishing", "down"),
 }
-"""The states in which a machine can be operated so."""
+"""The states in which a machine can be operated so; a paused one can be resumed in any state."""
+
+
+def can(verb: str, tile: Tile) -> bool:
+    """Tell whether it makes sense to operate a machine so.
+
+    A machine that is down may be paused: then it takes no jobs when it comes back.
+    """
+    if tile.paused and verb in ("pause", "resume"):
+        return verb == "resume"
+    return tile.state in ALLOWED[verb]
+
+
 DONE = {
     "pause": "Paused",
     "resume": "Resumed",
@@ -123,7 +135,7 @@ class Machines:
     def __init__(self, number: int) -> None:
         self.number = number
         self.chosen: list[str] = []
-        self.states: dict[str, str] = {}
+        self.known: dict[str, Tile] = {}
         self.can_operate = False
         self.buttons: dict[str, ui.button] = {}
         self.tiles: MachineTiles
@@ -157,7 +169,7 @@ class Machines:
 
     def show(self, tiles: list[Tile], *, can_operate: bool) -> None:
         """Show the states of the machines; let them be operated only while the run goes on."""
-        self.states = {each.name: each.state for each in tiles}
+        self.known = {each.name: each for each in tiles}
         self.can_operate = can_operate
         self.tiles.show(tiles)
         self._update()
@@ -168,15 +180,16 @@ class Machines:
 
     def _update(self) -> None:
         """Enable the buttons that fit the states of the selected machines."""
-        states = {self.states.get(name, "") for name in self.chosen}
+        tiles = [self.known[name] for name in self.chosen if name in self.known]
         for verb, each in self.buttons.items():
-            each.set_enabled(self.can_operate and not states.isdisjoint(ALLOWED[verb]))
+            each.set_enabled(self.can_operate and any(can(verb, tile) for tile in tiles))
         self.words.text = f"Selected: {_listed(self.chosen)}" if self.chosen else CHOOSE
 
     async def operate(self, verb: str, *values: float | None) -> None:
         """Operate the selected machines, all at once."""
-        machines = [each for each in self.chosen if self.states.get(each) in ALLOWED[verb]]
-        others = [each for each in self.chosen if each not in machines]
+        tiles = [self.known[name] for name in self.chosen if name in self.known]
+        machines = [each.name for each in tiles if can(verb, each)]
+        others = [each for each in tiles if not can(verb, each)]
         if None in values:
             tell(f"a number is missing; {verb} needs {len(values)}")
             return
@@ -194,9 +207,9 @@ class Machines:
             )
             for text, kind in _told(verb, answers or {}):
                 tell(text, kind)
-            for state in sorted({self.states.get(each, "unknown") for each in others}):
-                left = [each for each in others if self.states.get(each, "unknown") == state]
-                tell(f"{verb}: not for {_listed(left)}, {state} now", "info")
+            for words in sorted({each.words for each in others}):
+                left = [each.name for each in others if each.words == words]
+                tell(f"{verb}: not for {_listed(left)}, {words} now", "info")
 
 
 CHOOSE = "Select machines by a click, Shift and a click, or the arrow keys and Space."
