@@ -52,8 +52,11 @@ class Operators:
 
     def __init__(self, mapper: Mapper) -> None:
         self.mapper, self.book = mapper, mapper.book
-        self.killed: set[int] = set()
-        """Machines that stay away until they are started or resumed."""
+        self.away: dict[int, set[str]] = {}
+        """Why machines are away: ``killed``, ``taken`` for some time, or ``failed``.
+
+        A machine comes back when no reason is left, or when an operator starts it.
+        """
         self.more: dict[str, Callable[[], Awaitable[Any]]] = {}
         """Further requests to this grid as a whole, by name."""
         self.usual: dict[int, float] = {}
@@ -124,7 +127,7 @@ class Operators:
     async def start(self, machine: str) -> bool:
         """Start a machine that was killed or has failed; its paused state does not change."""
         number = self._number(machine)
-        self.killed.discard(number)
+        self.away.pop(number, None)
         if self.book.machines[number].up:
             return False
         self.mapper.note("started again", machine)
@@ -143,10 +146,9 @@ class Operators:
     async def resume(self, machine: str) -> bool:
         """Give a machine jobs again; start it if it was killed."""
         number, book = self._number(machine), self.book
-        was_killed = number in self.killed
+        was_killed = "killed" in self.away.get(number, ())
         if was_killed:  # a failed machine stays away until it is repaired
-            self.killed.discard(number)
-            self.mapper.executor.repair(number)
+            self.bring_back(number, "killed")
         return await self._tell(
             "resumed",
             machine,
@@ -174,9 +176,8 @@ class Operators:
     async def kill(self, machine: str) -> bool:
         """Kill a machine, even in the middle of a job, until it is resumed."""
         number = self._number(machine)
-        self.killed.add(number)
         self.mapper.note("killed", machine)
-        self.mapper.executor.fail(number)
+        self.take_away(number, "killed")
         return True
 
     @_on_every_slot
@@ -186,15 +187,26 @@ class Operators:
         if not period > 0:
             raise InputError(f"a failure of {period:g} time units; expected more than 0")
         self.mapper.note("failure", machine, period=period)
-        self.mapper.executor.fail(number, silent=silent)
+        self.take_away(number, "taken", silent=silent)
 
         def repair() -> None:
             self.mapper.note("repair", machine)
-            if number not in self.killed:
-                self.mapper.executor.repair(number)
+            self.bring_back(number, "taken")
 
         self._after(period, "repair", number, repair)
         return True
+
+    def take_away(self, number: int, why: str, *, silent: bool = False) -> None:
+        """Let a machine fail; it stays away for as long as there is a reason."""
+        self.away.setdefault(number, set()).add(why)
+        self.mapper.executor.fail(number, silent=silent)
+
+    def bring_back(self, number: int, why: str) -> None:
+        """End a reason why a machine is away; repair it if no other is left."""
+        left = self.away.setdefault(number, set())
+        left.discard(why)
+        if not left:
+            self.mapper.executor.repair(number)
 
     @_on_every_slot
     async def impose(self, machine: str, availability: float, period: float) -> bool:

@@ -312,9 +312,9 @@ class Conduct:
             name = self.executor.machines[fault.machine]
             mapper.note("failure" if begins else "repair", name)
             if begins:
-                self.executor.fail(fault.machine, silent=silent)
-            elif fault.machine not in operators.killed:
-                self.executor.repair(fault.machine)
+                operators.take_away(fault.machine, "failed", silent=silent)
+            else:
+                operators.bring_back(fault.machine, "failed")
 
     async def _operate(self, mapper: Mapper, operators: Operators) -> None:
         """Do what operators did in another run, at the same times."""
