@@ -13,7 +13,7 @@ from gridwright import GridClosedError, GridTimeoutError, InputError
 from gridwright.grid import (
     Journal,
     event_page,
-    held_times,
+    interruptions,
     job_page,
     machine_states,
     queues,
@@ -166,8 +166,16 @@ def test_who_writes(journal: Journal) -> None:
     journal.close()
 
 
-def test_when_operators_held_machines(journal: Journal) -> None:
+def test_when_machines_failed_and_when_operators_stepped_in(journal: Journal) -> None:
     told = [(1.0, "paused", "m0"), (2.0, "availability imposed", "m0"), (3.0, "resumed", "m0")]
     told += [(4.0, "availability free", "m0"), (5.0, "paused", "m1")]
+    told += [(6.0, "failure", "m0"), (6.1, "down", "m0"), (7.0, "up", "m0")]
+    told += [(8.0, "killed", "m0"), (8.1, "down", "m0"), (9.0, "failure", "m0"), (10.0, "up", "m0")]
+    told += [(11.0, "failure", "m0"), (12.0, "killed", "m0"), (13.0, "repair", "m0")]
     journal.write([Entry(time, kind, machine=name) for time, kind, name in told])
-    assert held_times(journal) == {"m0": [(1, 3), (2, 4)], "m1": [(5, float("inf"))]}
+    journal.write([Entry(14.0, "failure", machine="m1", fields={"period": 2.0})])
+    found, never = interruptions(journal), float("inf")
+    assert found.failed["m0"] == [(6, 7), (11, 12)]
+    assert found.taken == {"m0": [(8, 10), (12, never)], "m1": [(14, never)], "m2": []}
+    assert found.paused == {"m0": [(1, 3)], "m1": [(5, never)]}
+    assert found.slowed == {"m0": [(2, 4)]}

@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
-from gridwright.grid import Journal, machine_states
+import pytest
+
+from gridwright.grid import Journal, interruptions, machine_states
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
-from gridwright.testbed import Experiment
+from gridwright.testbed import Experiment, Fault
 from gridwright.testbed.conduct import Action, Conduct
 
 
@@ -50,4 +52,39 @@ def test_a_machine_that_an_operator_paused_stays_paused_when_the_run_goes_on(
     assert after[names[1]][1] > 15
     states = {each.name: each.words for each in machine_states(journal)}
     assert states == {name: "paused" if name == names[0] else "up" for name in names}
+    journal.close()
+
+
+def test_a_machine_is_back_when_neither_a_fault_nor_an_operator_keeps_it_away(
+    tmp_path: Path,
+) -> None:
+    experiment = Experiment(system="MGST.HiHi:3", policy="gcmu", time_unit=1, duration=40)
+    names, path = experiment.machine_names(), tmp_path / "1.sqlite"
+    journal = Journal(path)
+    journal.describe(machines=names)
+    executor = FakeExecutor(names, lambda *attempt: 0.1)
+    faults = (Fault(0, 5.0, 8.0), Fault(1, 2.0, 20.0), Fault(2, 10.0, 15.0), Fault(3, 10.0, 15.0))
+    conduct = Conduct(experiment, executor, journal, experiment.job_list(), faults)
+
+    async def operated() -> None:
+        begun = asyncio.get_running_loop().time()
+        run = asyncio.create_task(conduct.run())
+        with closing(Journal(path, new=False)) as other:
+            for time, machine, verb, value in (
+                (3.0, 0, "fail", "10"),  # until 13: its fault ends before
+                (4.0, 1, "fail", "2"),  # until 6: its fault lasts longer
+                (11.0, 2, "kill", ""),
+                (12.0, 2, "resume", ""),
+                (13.0, 3, "start", ""),
+            ):
+                await asyncio.sleep(begun + time - asyncio.get_running_loop().time())
+                other.ask(verb, names[machine], value)
+            await run
+
+    run_virtually(operated())
+    found = interruptions(journal)
+    away = [found.failed.get(name, []) + found.taken.get(name, []) for name in names]
+    back = [max((end for _, end in spans), default=0.0) for spans in away]
+    assert back == pytest.approx([13, 20, 15, 13, 0, 0], abs=0.5)
+    assert [len(found.taken[name]) for name in names[:4]] == [1, 1, 1, 0]
     journal.close()

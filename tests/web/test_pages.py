@@ -234,7 +234,7 @@ def test_the_statistics_of_a_run_that_was_operated(page: Any, server: Any) -> No
     whole = page.get_by_role("img", name=re.compile("^Gantt chart of the whole run: 6 machines"))
     expect(whole).to_be_visible()
     utilised = downloaded(page, "Utilisation: download CSV").read_text().splitlines()
-    assert utilised[0] == "machine,finished,lost,away,held,idle"
+    assert utilised[0] == "machine,finished,lost,failed,taken away,paused,idle"
     assert len(utilised) == 7
     for row in utilised[1:]:
         assert sum(map(float, row.split(",")[1:])) == pytest.approx(1, abs=1e-3)

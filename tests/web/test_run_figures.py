@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridwright.grid import Interruptions
+from gridwright.grid.timeline import Attempt
 from gridwright.testbed import Run
-from gridwright.web.dashboard import AWAY, Span
+from gridwright.web.dashboard import FAILED, Span
 from gridwright.web.pages.run_charts import compared_chart, waterfall_chart
 from gridwright.web.run_figures import (
     compared,
@@ -15,6 +17,7 @@ from gridwright.web.run_figures import (
     interval,
     printed_number,
     thinned,
+    utilisation,
     waterfall,
 )
 
@@ -59,6 +62,22 @@ def test_a_run_whose_jobs_pile_up_has_no_interval(
     assert overall[3:5] == [None, None]
 
 
+def test_every_moment_of_a_machine_is_counted_once() -> None:
+    ran = [Attempt("1", 1, "1", 0.0, 3.0, "finished"), Attempt("1", 2, "1", 5.0, 6.0, "lost")]
+    seen = Interruptions(
+        failed={"1": [(6.0, 8.0)]},
+        taken={"1": [(10.0, 12.0)]},
+        paused={"1": [(2.0, 5.0), (7.0, 11.0)]},
+        slowed={"1": [(0.0, 20.0)]},
+    )
+    found = utilisation(["1", "2"], ran, seen, 20.0)
+    assert found.heads[1:] == ["finished", "lost", "failed", "taken away", "paused", "idle"]
+    assert found.rows == [
+        ["1", 0.15, 0.05, 0.1, 0.1, 0.2, 0.4],
+        ["2", 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    ]
+
+
 def test_an_interval_needs_jobs_and_covers_the_mean() -> None:
     values = np.random.default_rng(1).exponential(2.0, 5000).tolist()
     assert interval(values[:99]) is None
@@ -69,10 +88,10 @@ def test_an_interval_needs_jobs_and_covers_the_mean() -> None:
 
 def test_short_stretches_show_what_was_done_for_most_of_them() -> None:
     busy = [Span(0, k / 1000, k / 1000 + 0.0009, k % 2) for k in range(0, 500_000, 100)]
-    spans = [*busy, Span(1, 100.0, 200.0, AWAY), Span(1, 200.0, 300.0, 3)]
+    spans = [*busy, Span(1, 100.0, 200.0, FAILED), Span(1, 200.0, 300.0, 3)]
     found = thinned(spans, 2, 600.0)
     assert [each for each in found if each.machine == 1] == [
-        Span(1, 100.0, 200.0, AWAY),
+        Span(1, 100.0, 200.0, FAILED),
         Span(1, 200.0, 300.0, 3),
     ]
     assert not [each for each in found if each.machine == 0], "it was idle for most of the time"

@@ -97,9 +97,9 @@ def machine_states(journal: Journal) -> list[MachineState]:
     for name in names:
         state, paused, since = states.get(name, ("not yet up", False, 0.0))
         counts = running.get(name), finished.get(name, 0), losses.get(name, 0)
-        read = readings.get(name, (None, None))
+        measured, predicted = readings.get(name, (None, None))
         shown = "paused" if paused and state == "up" else state
-        found.append(MachineState(name, shown, since, *counts, *read, paused))
+        found.append(MachineState(name, shown, since, *counts, measured, predicted, paused))
     return found
 
 
@@ -116,34 +116,61 @@ def _after(kind: str, state: str, paused: bool) -> tuple[str, bool]:
     return state, paused
 
 
-def away_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
-    """Return the times when each machine was away, as (from, to); to is infinite if it still is."""
-    found: dict[str, list[tuple[float, float]]] = {}
+Spans = dict[str, list[tuple[float, float]]]
+"""Times of machines, as (from, to); to is infinite for what lasts still."""
+
+
+class Interruptions(NamedTuple):
+    """When machines were not at work as usual, and why."""
+
+    failed: Spans
+    """When they were away after a failure."""
+    taken: Spans
+    """When they were away because an operator killed them, or took them away for some time."""
+    paused: Spans
+    """When operators gave them no jobs; they may also have been away."""
+    slowed: Spans
+    """When operators gave them a share of their CPU."""
+
+
+def interruptions(journal: Journal) -> Interruptions:
+    """Return when machines failed, and when operators took them away, paused and slowed them."""
+    never = float("inf")
+    away: dict[str, list[tuple[float, float, bool]]] = {}
     for entry in journal.events("down", "failure", "killed", "up"):
-        spans = found.setdefault(entry.machine or "", [])
-        is_away = bool(spans) and spans[-1][1] == float("inf")
-        if entry.kind == "up" and is_away:
-            spans[-1] = (spans[-1][0], entry.time)
-        elif entry.kind != "up" and not is_away:
-            spans.append((entry.time, float("inf")))
+        spans = away.setdefault(entry.machine or "", [])
+        is_away = bool(spans) and spans[-1][1] == never
+        is_taken = entry.kind == "killed" or "period" in entry.fields
+        if is_away and (entry.kind == "up" or (is_taken and not spans[-1][2])):
+            spans[-1] = (spans[-1][0], entry.time, spans[-1][2])
+            is_away = False
+        if entry.kind != "up" and not is_away:
+            spans.append((entry.time, never, is_taken))
+    failed, taken = (
+        {
+            name: [(start, end) for start, end, by_operator in spans if by_operator is wanted]
+            for name, spans in away.items()
+        }
+        for wanted in (False, True)
+    )
+    paused = _between(journal, "paused", "resumed")
+    slowed = _between(journal, "availability imposed", "availability free")
+    return Interruptions(failed, taken, paused, slowed)
+
+
+def _between(journal: Journal, begins: str, ends: str) -> Spans:
+    """Return the times of each machine from events of one kind to those of another."""
+    found: Spans = {}
+    since: dict[str, float] = {}
+    for entry in journal.events(begins, ends):
+        machine = entry.machine or ""
+        if entry.kind == begins:
+            since.setdefault(machine, entry.time)
+        elif machine in since:
+            found.setdefault(machine, []).append((since.pop(machine), entry.time))
+    for machine, start in since.items():
+        found.setdefault(machine, []).append((start, float("inf")))
     return found
-
-
-def held_times(journal: Journal) -> dict[str, list[tuple[float, float]]]:
-    """Return the times when operators let each machine rest or gave it a share of its CPU."""
-    ends = {"paused": "resumed", "availability imposed": "availability free"}
-    found: dict[str, list[tuple[float, float]]] = {}
-    for begins, ended in ends.items():
-        since: dict[str, float] = {}
-        for entry in journal.events(begins, ended):
-            machine = entry.machine or ""
-            if entry.kind == begins:
-                since.setdefault(machine, entry.time)
-            elif machine in since:
-                found.setdefault(machine, []).append((since.pop(machine), entry.time))
-        for machine, start in since.items():
-            found.setdefault(machine, []).append((start, float("inf")))
-    return {machine: sorted(spans) for machine, spans in found.items()}
 
 
 def request(

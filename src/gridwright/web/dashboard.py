@@ -1,12 +1,12 @@
 """What the page of a run shows at a glance, read from its journal."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..grid import MachineState, Queues, away_times, event_page, held_times, queues
+from ..grid import Interruptions, MachineState, Queues, event_page, interruptions, queues
 from ..grid.event import UNUSUAL
 from ..grid.journal import Journal
 from ..grid.timeline import Attempt, attempts
@@ -20,9 +20,8 @@ MOST_EVENTS = 6000
 """Events that are read for the strip, so that busy runs with many machines have a shorter one."""
 MOST_LISTED = 12
 """Events that are listed."""
-AWAY, HELD = -1, -2
-"""Kinds of spans that are not jobs: the machine was away, or an operator held it."""
-Spans = Mapping[str, Sequence[tuple[float, float]]]
+FAILED, TAKEN, PAUSED, SLOWED = -1, -2, -3, -4
+"""Kinds of spans that are not jobs, in the order of `Interruptions`."""
 
 
 class Span(NamedTuple):
@@ -32,7 +31,7 @@ class Span(NamedTuple):
     start: float
     end: float
     kind: int
-    """The number of the class of the job, or `AWAY`, or `HELD`."""
+    """The number of the class of the job, or `FAILED`, `TAKEN`, `PAUSED` or `SLOWED`."""
     lost: bool = False
     """Whether the job did not finish here."""
 
@@ -103,7 +102,7 @@ class Watcher:
         since = max(now - WINDOW / self.unit, _whole_from(journal, ran), 0.0)
         names = [each.name for each in states]
         spans = spans_of(ran, names, self.system.classes, since, now)
-        spans += held_spans(journal, names, since, now)
+        spans += interrupted_spans(interruptions(journal), names, since, now)
         learnt = self._learnt(journal)
         tiles = tiles_of(states, ran, since, now, self.system, learnt)
         said = [sentence(each) for each in event_page(journal, limit=MOST_LISTED, readings=False)]
@@ -146,10 +145,12 @@ def spans_of(
     ]
 
 
-def held_spans(journal: Journal, machines: Sequence[str], since: float, now: float) -> list[Span]:
-    """Return when machines were away or held by operators between two times."""
+def interrupted_spans(
+    seen: Interruptions, machines: Sequence[str], since: float, now: float
+) -> list[Span]:
+    """Return when machines had failed or were in the hands of operators between two times."""
     rows, found = _numbers(machines), []
-    for kind, times in ((HELD, held_times(journal)), (AWAY, away_times(journal))):
+    for kind, times in zip((FAILED, TAKEN, PAUSED, SLOWED), seen, strict=True):
         for name, spans in times.items():
             found += [
                 Span(rows[name], round(max(start, since), 4), round(min(end, now), 4), kind)

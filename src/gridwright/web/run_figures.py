@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..allocation import long_run_of
-from ..grid import away_times, held_times, queues
+from ..grid import Interruptions, interruptions, queues
 from ..grid.event import Entry
 from ..grid.timeline import Attempt, attempts
 from ..statistics import estimate, stability
 from ..testbed import Run
 from ..testbed.conduct import ACTIONS
-from .dashboard import Span, held_spans, spans_of
+from .dashboard import Span, interrupted_spans, spans_of
 from .sentences import operated, sentence
 
 BATCHES = 10
@@ -66,12 +66,14 @@ def figures_of(run: Run) -> RunFigures:
     machines, classes = list(run.about["machines"]), list(run.system.classes)
     ran = attempts(journal)
     grows = is_growing(run)
-    spans = spans_of(ran, machines, classes, 0.0, until) + held_spans(journal, machines, 0.0, until)
+    seen = interruptions(journal)
+    spans = spans_of(ran, machines, classes, 0.0, until)
+    spans += interrupted_spans(seen, machines, 0.0, until)
     coarse = len(spans) > MOST_SPANS
     actions = operators_of(run)
     return RunFigures(
         _responses(run, grows),
-        _utilisation(run, ran, until),
+        utilisation(machines, ran, seen, until),
         Figure(
             "timeline",
             ["machine", "job", "class", "start", "end", "result"],
@@ -156,40 +158,45 @@ def _responses(run: Run, grows: bool) -> Figure:
     return Figure("responses", heads, found)
 
 
-UTILISED = ("finished", "lost", "away", "held", "idle")
+UTILISED = ("finished", "lost", "failed", "taken away", "paused", "idle")
 
 
-def _utilisation(run: Run, ran: Sequence[Attempt], until: float) -> Figure:
-    """Return the shares of the time that each machine spent on jobs, away and idle."""
-    names = list(run.about["machines"])
-    spent: dict[str, dict[str, float]] = {name: dict.fromkeys(UTILISED, 0.0) for name in names}
+def utilisation(
+    machines: Sequence[str], ran: Sequence[Attempt], seen: Interruptions, until: float
+) -> Figure:
+    """Return the shares of the time that each machine spent on jobs, away, paused and idle.
+
+    The first that fits counts: a paused machine that finishes a job is at work, and one that is
+    paused and away is away.
+    """
+    jobs: dict[bool, dict[str, list[tuple[float, float]]]] = {True: {}, False: {}}
     for each in ran:
-        kind = "finished" if each.result in ("finished", "running") else "lost"
-        if each.machine in spent:
-            spent[each.machine][kind] += max(min(each.end, until) - each.start, 0.0)
-    for kind, times in (("away", away_times(run.journal)), ("held", held_times(run.journal))):
-        for name, spans in times.items():
-            if name in spent:
-                spent[name][kind] = _length(spans, until)
+        done = each.result in ("finished", "running")
+        jobs[done].setdefault(each.machine, []).append((each.start, each.end))
     rows: Rows = []
-    for name in names:
-        own, left = [], 1.0
-        for kind in UTILISED[:-1]:  # a held machine may finish a job: what is left is counted
-            share = min(spent[name][kind] / until, left) if until > 0 else 0.0
-            own.append(round(share, 5))
-            left -= share
-        rows.append([name, *own, round(max(left, 0.0), 5)])
+    for name in machines:
+        known: list[tuple[float, float]] = []
+        own, total = [], 0.0
+        for spans in (jobs[True], jobs[False], seen.failed, seen.taken, seen.paused):
+            known = _merged([*known, *spans.get(name, ())], until)
+            length = sum(end - start for start, end in known)
+            own.append(length - total)
+            total = length
+        own.append(until - total)
+        rows.append([name, *(round(each / until, 5) if until > 0 else 0.0 for each in own)])
     return Figure("utilisation", ["machine", *UTILISED], rows)
 
 
-def _length(spans: Sequence[tuple[float, float]], until: float) -> float:
-    """Return the length of the union of spans."""
-    total, last = 0.0, 0.0
+def _merged(spans: Sequence[tuple[float, float]], until: float) -> list[tuple[float, float]]:
+    """Return the union of spans as spans that do not touch."""
+    found: list[tuple[float, float]] = []
     for start, end in sorted(spans):
-        begin, stop = max(start, last), min(end, until)
-        total += max(stop - begin, 0.0)
-        last = max(last, stop)
-    return total
+        stop = min(end, until)
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], stop))
+        elif start < stop:
+            found.append((start, stop))
+    return found
 
 
 def thinned(spans: Sequence[Span], machines: int, until: float) -> list[Span]:

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from types import MappingProxyType
 from typing import Any
 
 from nicegui import ui
+
+from ...grid import Interruptions
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
@@ -26,12 +27,13 @@ def draw(chart: ui.echart, options: dict[str, Any]) -> None:
 
 PNG = """
 (async (name, parts) => {
-  const head = 28, gap = 8, scale = 2, found = [];
+  const head = 28, row = 20, gap = 8, scale = 2, found = [];
   const css = (key) => getComputedStyle(document.body).getPropertyValue(key);
   let [ground, ink] = ["#fff", "#222"];
   for (const [title, id] of parts) {
     const root = getHtmlElement(id), svg = root.querySelector("svg");
-    let picture = root.querySelector("canvas"), box = (svg || picture).getBoundingClientRect();
+    let picture = root.querySelector("canvas[role=img]");
+    const box = (svg || picture).getBoundingClientRect();
     if (svg) {  // its texts are dark, as no style of the page applies to it
       const copy = svg.cloneNode(true);
       copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
@@ -42,13 +44,24 @@ PNG = """
         + encodeURIComponent(new XMLSerializer().serializeToString(copy));
       await picture.decode();
     } else [ground, ink] = [css("--gw-card"), css("--gw-text")];
-    const keys = [...root.querySelectorAll(".gw-legend > span")].map((each) => [
-      each.textContent.trim(), getComputedStyle(each.querySelector(".gw-key")).backgroundColor]);
-    found.push({title, picture, box, keys, top: head + (keys.length ? head : 0)});
+    const keys = [...root.querySelectorAll(".gw-legend > span")].map((each) => ({
+      words: each.textContent.trim(), key: each.querySelector(".gw-key")}));
+    found.push({title, picture, box, keys});
   }
   const width = Math.max(...found.map((each) => each.box.width));
-  const height = found.reduce((sum, each) => sum + each.top + each.box.height + gap, 0);
   const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  pen.font = "12px sans-serif";
+  for (const each of found) {  // a legend has as many lines as it needs
+    let [across, line] = [8, 0];
+    for (const key of each.keys) {
+      const wide = 35 + pen.measureText(key.words).width;
+      if (across > 8 && across + wide > width) [across, line] = [8, line + 1];
+      [key.across, key.down] = [across, line * row];
+      across += wide;
+    }
+    each.top = head + (each.keys.length ? (line + 1) * row + gap : 0);
+  }
+  const height = found.reduce((sum, each) => sum + each.top + each.box.height + gap, 0);
   [canvas.width, canvas.height] = [width * scale, height * scale];
   pen.scale(scale, scale);
   pen.fillStyle = ground;
@@ -59,15 +72,12 @@ PNG = """
     pen.font = "600 15px sans-serif";
     pen.fillText(title, 8, down + 19);
     pen.font = "12px sans-serif";
-    let across = 8;
-    for (const [words, colour] of keys) {
-      pen.fillStyle = colour;
-      pen.fillRect(across, down + head + 4, 12, 12);
-      pen.fillStyle = ink;
+    for (const {words, key, across, down: lower} of keys) {
+      pen.drawImage(key, across, down + lower + head + 2, 14, 12);
       pen.strokeStyle = ink;
-      pen.strokeRect(across, down + head + 4, 12, 12);
-      pen.fillText(words, across + 17, down + head + 14);
-      across += 35 + pen.measureText(words).width;
+      pen.lineWidth = 0.5;
+      pen.strokeRect(across, down + lower + head + 2, 14, 12);
+      pen.fillText(words, across + 19, down + lower + head + 12);
     }
     pen.drawImage(picture, 0, down + top, box.width, box.height);
     down += top + box.height + gap;
@@ -139,11 +149,13 @@ BAR = (
     "position: relative; flex: 1; height: .8rem; background: rgba(0, 114, 178, .25); "
     "border-radius: .2rem; overflow: hidden"
 )
-PAST, FUTURE, VEIL = "#d55e00", "#999", "rgba(153, 153, 153, .35)"
-HELD = "repeating-linear-gradient(45deg, #cc79a7 0 4px, transparent 4px 8px)"
+FAILED, FUTURE, VEIL = "#b3261e", "#999", "rgba(153, 153, 153, .35)"
+TAKEN = "repeating-linear-gradient(#6d3fc0 0 3px, #fff 3px 5px)"
+HELD = "repeating-linear-gradient(-45deg, #111 0 2px, #ddd 2px 6px)"
 LEAST = 0.003
 """The least width of a span, and of a gap between two, as a share of the bar."""
 Spans = Sequence[tuple[float, float]]
+NOTHING = Interruptions({}, {}, {}, {})
 
 
 def failure_trace(
@@ -151,30 +163,33 @@ def failure_trace(
     faults: Sequence[Sequence[float]],
     now: float,
     end: float,
-    away: Mapping[str, Spans] = MappingProxyType({}),
-    held: Mapping[str, Spans] = MappingProxyType({}),
+    seen: Interruptions = NOTHING,
 ) -> str:
-    """Draw when machines were away so far, and the faults (machine, start, end) still planned.
+    """Draw what happened to machines so far, and the faults (machine, start, end) still planned.
 
-    ``held`` is when operators paused or slowed them. Return an empty text if there are none.
+    Return an empty text if there is nothing to draw.
 
     >>> failure_trace(["1"], [], 0.0, 10.0)
     ''
     """
-    if not (faults or any(away.values()) or any(held.values())) or end <= 0:
+    failures, taking, *holding = (any(each.values()) for each in seen)
+    if not (faults or failures or taking or any(holding)) or end <= 0:
         return ""
     lines = []
     for number, name in enumerate(machines):
-        past, rest = (
-            [(start, min(stop, now)) for start, stop in each.get(name, ())] for each in (away, held)
+        failed, taken, paused, slowed = (
+            [(start, min(stop, now)) for start, stop in each.get(name, ())] for each in seen
         )
+        held = sorted([*paused, *slowed])
         planned = [(start, stop) for machine, start, stop in faults if int(machine) == number]
         future = [(max(start, now), min(stop, end)) for start, stop in planned if stop > now]
         spans = _span((now, end), end, VEIL)
-        for each, colour in ((rest, HELD), (past, PAST), (future, FUTURE)):
+        drawn = ((held, HELD), (failed, FAILED), (taken, TAKEN), (future, FUTURE))
+        for each, colour in drawn:
             spans += "".join(_span(span, end, colour) for span in _merged(each, end))
-        said = f"machine {name}: away {_words(past)}; to come {_words(future)}"
-        said += f"; paused or slowed by an operator {_words(rest)}" if rest else ""
+        said = f"machine {name}: failed {_words(failed)}; to come {_words(future)}"
+        said += f"; taken away by an operator {_words(taken)}" if taken else ""
+        said += f"; paused or slowed by an operator {_words(held)}" if held else ""
         label = escape(said, quote=True)
         lines.append(
             '<div style="display: flex; align-items: center; gap: .5rem; margin: .15rem 0">'
@@ -182,8 +197,11 @@ def failure_trace(
             f'<div role="img" aria-label="{label}" title="{label}" style="{BAR}">{spans}</div>'
             "</div>"
         )
-    operators = "; striped: paused or slowed by an operator" if any(held.values()) else ""
-    return f"<div>Failures (grey: planned, still to come{operators})</div>" + "".join(lines)
+    keys = ["grey: planned, still to come"]
+    keys += ["red: failed"] * failures
+    keys += ["violet with lines: taken away by an operator"] * taking
+    keys += ["striped: paused or slowed by an operator"] * any(holding)
+    return f"<div>Failures ({'; '.join(keys)})</div>" + "".join(lines)
 
 
 def _words(spans: Spans, most: int = 20) -> str:

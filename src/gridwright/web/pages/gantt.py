@@ -1,4 +1,4 @@
-"""When which machine ran which class, was away, or was held by an operator."""
+"""When which machine ran which class, had failed, or was in the hands of an operator."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,7 @@ STYLE = """
 .gw-legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding-bottom: .4rem; }
 .gw-gantt { width: 100%; max-height: 26rem; overflow: auto; }
 .gw-gantt canvas { display: block; }
-.gw-key { display: inline-block; width: .9rem; height: .8rem; border-radius: .15rem; }
-.gw-key-away { background: #b3261e; }
-.gw-key-lost { background: repeating-linear-gradient(-45deg, #111 0 2px, #56b4e9 2px 5px); }
-.gw-key-held { background: repeating-linear-gradient(-45deg, #111 0 2px, #ddd 2px 5px); }
+.gw-key { display: inline-block; width: 14px; height: 12px; vertical-align: -1px; }
 """
 
 

@@ -133,9 +133,9 @@ class Live:
             return
         seen = await read_journal(self.number, _failures)
         if seen is not None:
-            names, *rest = seen
+            names, faults, found = seen
             when = self.last.time_units, self.last.duration
-            self.trace.content = failure_trace(names, rest[0], *when, *rest[1:]) or "None so far."
+            self.trace.content = failure_trace(names, faults, *when, found) or "None so far."
 
     async def _stop(self) -> None:
         question = f"Stop run {self.number}? Its running jobs are lost; it can be resumed."
@@ -173,14 +173,9 @@ def at_a_glance(found: Overview) -> str:
 MEASURES = {"in_system": "in the system", "waiting": "not sent yet"}
 
 
-def _failures(journal: Journal) -> tuple[list[str], Any, Any, Any]:
+def _failures(journal: Journal) -> tuple[list[str], Any, grid.Interruptions]:
     about = journal.told("machines", "faults")
-    return (
-        list(about.get("machines", ())),
-        about.get("faults", []),
-        grid.away_times(journal),
-        grid.held_times(journal),
-    )
+    return list(about.get("machines", ())), about.get("faults", []), grid.interruptions(journal)
 
 
 JOB_COLUMNS = ["number", "attempt", "class", "machine", "submitted", "sent", "started", "ended"]

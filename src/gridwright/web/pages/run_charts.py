@@ -81,20 +81,24 @@ def compared_chart(data: Figure) -> dict[str, Any]:
     return _bar_chart(names, "time units", series)
 
 
-SHADES = {
-    "finished": COLOURS[2],
-    "lost": COLOURS[1],
-    "away": COLOURS[5],
-    "held": COLOURS[3],
-    "idle": "#bbb",
+STRIPES = {"dashArrayX": [1, 0], "dashArrayY": [2, 4], "color": "#111"}
+SHADES: dict[str, tuple[str, dict[str, Any] | None]] = {
+    "finished": (COLOURS[2], None),
+    "lost": (COLOURS[4], {**STRIPES, "rotation": -0.785}),
+    "failed": ("#b3261e", {"symbol": "triangle", "dashArrayX": [6, 6], "color": "#fff"}),
+    "taken away": ("#6d3fc0", {**STRIPES, "color": "#fff"}),
+    "paused": ("#ddd", {**STRIPES, "rotation": -0.785}),
+    "idle": ("#bbb", None),
 }
+"""Colours and patterns, as in the Gantt chart: none is known by its colour alone."""
 
 
 def utilisation_chart(data: Figure) -> dict[str, Any]:
     """Draw what each machine spent its time on, in per cent."""
     series = [
         {
-            **_bars(head, [round(100 * row[k], 2) for row in data.rows], SHADES[head]),
+            **_bars(head, [round(100 * row[k], 2) for row in data.rows], SHADES[head][0]),
+            "itemStyle": {"decal": SHADES[head][1]} if SHADES[head][1] else {},
             "stack": "all",
         }
         for k, head in enumerate(data.heads[1:], start=1)

@@ -144,6 +144,10 @@ def _read(number: int) -> tuple[RunFigures, list[Table]]:
 
 BATCHES = "Lines are 95 % intervals from batches of successive jobs; few jobs have none."
 GROWS = "Jobs pile up: responses grow for as long as it runs, so they have no intervals."
+UTILISATION = (
+    "Lost: attempts that did not finish. Taken away: by an operator. Paused: by an operator, "
+    "without a job."
+)
 COARSE = "The run is long: each stretch shows what the machine did for most of it."
 
 
@@ -162,7 +166,7 @@ def _show_figures(number: int, found: RunFigures) -> None:
             lambda: make_chart(response_chart(found.responses)).classes("h-72"),
         )
         words = f"Machines ran jobs for {100 * sum(busy) / max(len(busy), 1):.0f} % of the time. "
-        words += "Lost: attempts that did not finish. Held: paused or slowed by an operator."
+        words += UTILISATION
         figure_card(
             *("Utilisation", words, number, found.utilisation),
             lambda: make_chart(utilisation_chart(found.utilisation)).classes("h-72"),
