@@ -24,6 +24,7 @@ from .grid import Grid as Grid
 from .grid import JobFuture as JobFuture
 from .grid import connect as connect
 from .grid import here as here
+from .model import DeadlineError as DeadlineError
 from .model import Delays as Delays
 from .model import Deterministic as Deterministic
 from .model import Distribution as Distribution

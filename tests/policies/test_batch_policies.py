@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gridwright import InputError, System, batch, simulate
 from gridwright.model import GridPmf, robustness
+from gridwright.model.batch_tables import table_of
 from gridwright.policies import assign, find
 from gridwright.policies.on_time import (
     best_first,
@@ -23,7 +24,6 @@ from gridwright.policies.on_time import (
 )
 from gridwright.policies.view import CHOSEN, HELD, KIND, SLOT, WAITING, BatchView, records
 from gridwright.simulation.batch_state import make_view
-from gridwright.simulation.batch_tables import table_of
 
 RUNS = [
     [GridPmf(1, [0, 0.5, 0.25, 0.25]), GridPmf(1, [0, 0, 0, 0.2, 0.8])],

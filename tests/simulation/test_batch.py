@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, System, compare, load, simulate
+from gridwright.model.batch_tables import allowances, believed_pmfs, table_of, true_pmfs
 from gridwright.policies import BATCH, find, policies
 from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.batch import Arrivals
 from gridwright.simulation.batch_state import ARRIVAL, COUNT, SERVER, STREAM, TICKET
-from gridwright.simulation.batch_tables import allowances, believed_pmfs, table_of, true_pmfs
 
 SEED = np.random.SeedSequence(11)
 SHIPPED = [

@@ -70,6 +70,8 @@ class Beliefs:
         for task_class, machine in self.only.items():
             rates[task_class] *= machine == host
         self.book.add_machine(rates)
+        if self.book.times is not None:
+            self.book.times.add_machine(host)
         self.learner.add_machine(rates, host)
 
     def checked(self, task_class: int, host: str) -> int:
@@ -97,7 +99,10 @@ class Beliefs:
         if not math.isfinite(job.ended - job.started):
             return
         share = float(self.book.availability[job.machine])
-        self.learner.ran(job.task_class, job.machine, (job.ended - job.started) * share)
+        took = (job.ended - job.started) * share
+        self.learner.ran(job.task_class, job.machine, took)
+        if self.book.times is not None:
+            self.book.times.ran(job.task_class, job.machine, took)
         before, after = job.started - job.sent, now - job.ended
         if self.book.ahead.most:  # it waited for the job before it, the next one did not for us
             following = self.book.running[job.machine]

@@ -42,6 +42,7 @@ class Book(GridState):
         job = self.jobs[number] = Job(number, task_class, now, options=options, key=key)
         job.needs, job.pinned = tuple(needs), pinned
         self.now = now
+        self.mechanism.watch(job)
         if self._block(job, needs):
             self.changed[number] = job
         else:
@@ -98,6 +99,7 @@ class Book(GridState):
         A job that has used up some of its retries waits behind the others.
         """
         job.task_class = task_class
+        self.mechanism.watch(job)
         if self._block(job, needs) or self._has_no_machine(job):
             self.jobs[job.number] = job
             return
@@ -148,8 +150,9 @@ class Book(GridState):
         return self._answer()
 
     def send_ahead(self, now: float) -> list[Instruction]:
-        """Send jobs ahead after some events, and call back those that should go elsewhere."""
+        """Map a batch, send jobs ahead, and call back those that should go elsewhere."""
         self.now = now
+        self.mechanism.settle()
         self.ahead.fill()
         return self._answer()
 
@@ -157,6 +160,12 @@ class Book(GridState):
         """Call back jobs behind one that takes much longer than expected."""
         self.now = now
         self.ahead.look()
+        return self._answer()
+
+    def expire(self, now: float) -> list[Instruction]:
+        """Discard jobs that wait and whose deadline has passed, as the mechanism says."""
+        self.now = now
+        self.mechanism.expire()
         return self._answer()
 
     def finished(

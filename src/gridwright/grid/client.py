@@ -156,6 +156,8 @@ class Client(Submitter):
             key: getattr(chosen, key)
             for key in ("task_class", "retries", "timeout", "priority", "machine")
         }
+        if chosen.deadline is not None:
+            options["deadline"] = chosen.deadline
         keys = [call.key or f"~{self._own}:{next(self._numbers)}" for call in calls]
         words = [
             [len(call.work), key, list(call.needs)] for call, key in zip(calls, keys, strict=True)

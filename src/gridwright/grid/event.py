@@ -19,6 +19,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "cancelled": ("why",),
     "changed": ("what", "task_class", "value"),
     "down": ("why",),
+    "failed": ("why",),
     "failure": ("period",),
     "finished": ("known",),
     "lost": ("why",),

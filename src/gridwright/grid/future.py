@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Condition, Event, Lock, Semaphore, Thread, get_ident, local
 from typing import Any
 
-from ..model import JobFailedError, JobLostError
+from ..model import DeadlineError, JobFailedError, JobLostError
 from .job import Stage
 from .journal_queries import Found
 from .worker import cut
@@ -250,6 +250,7 @@ class Raw:
 
 
 GIVEN_UP = re.compile(r"job \d+ was given up after ")
+DISCARDED = re.compile(r"job \d+ was discarded: ")
 MISLEADING = (StopIteration, StopAsyncIteration, CancelledError)
 """Exceptions that mean something else to Python when a future raises them."""
 
@@ -281,6 +282,8 @@ class RemoteError(JobFailedError):
                 return found
         if not self.pickled and GIVEN_UP.match(str(self)):
             return JobLostError(str(self))
+        if not self.pickled and DISCARDED.match(str(self)):
+            return DeadlineError(str(self))
         return JobFailedError(str(self))
 
 

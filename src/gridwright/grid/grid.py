@@ -21,6 +21,7 @@ from ..model import GridClosedError, InputError
 from ..policies import Policy
 from ..policies import find as find_policy
 from . import validation
+from .batch import BatchOptions, times_of
 from .event import Entry
 from .executors import Executor
 from .future import Answers, JobFuture, Raw, ended_future
@@ -34,7 +35,7 @@ from .progress import show_progress
 from .settings import Corrections, Settings, corrections_of, on_timeout_of
 from .slots import Slots, any_slot, hosts_of
 from .submitter import CHUNK, Call, Chosen, Sent, Submitter
-from .turn import Receipt, Submission, patiently
+from .turn import Receipt, Submission, end_the_rest, patiently
 
 LOGGER = logging.getLogger(__name__)
 UNNAMED = "1"
@@ -57,7 +58,7 @@ class Grid(OperatedGrid, Submitter):
     Parameters
     ----------
     policy
-        A push or pull policy: its name, its file, or a `Policy`.
+        A push, pull or batch policy: its name, its file, or a `Policy`.
     machines
         How many machines to use, or their names. By default two local processes, or all workers of
         a cluster.
@@ -93,6 +94,8 @@ class Grid(OperatedGrid, Submitter):
         Which beliefs follow measurements: ``True``, ``False``, or `Corrections`.
     resolution
         Seconds between measurements of CPU availability; 0: none.
+    batch
+        For batch policies: how long jobs take, and when they are discarded; see `BatchOptions`.
     durable
         Whether ``submit`` and ``map`` wait until the jobs are in the journal, so that they survive
         a kill of every process. Otherwise they return sooner, and a kill may lose them.
@@ -126,6 +129,7 @@ class Grid(OperatedGrid, Submitter):
         retries: int = 2,
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
+        batch: BatchOptions | Mapping[str, Any] | None = None,
         durable: bool = True,
         executor: Executor | str | None = None,
         address: str = "",
@@ -133,22 +137,25 @@ class Grid(OperatedGrid, Submitter):
         on = validation.renamed_place(on, executor, address, "Grid")
         chosen = find_policy(policy)
         names = validation.names_of(classes, "classes") or ([] if rates is None else [UNNAMED])
+        executor = validation.executor_of(on, machines, slots)
+        hosts = hosts_of(executor)
+        prior = validation.rates_of(rates, names, hosts)
+        learns = corrections_of(corrections)
+        times = times_of(chosen, batch, names, rates, hosts, learns=learns.rates)
         settings = Settings(
             timeout=timeout_factor,
             seconds=0.0 if isinstance(timeout, Mapping) else timeout,
             class_seconds=dict(timeout) if isinstance(timeout, Mapping) else {},
             on_timeout=on_timeout_of(on_timeout, chosen, "fail"),
-            corrections=corrections_of(corrections),
-            guessed=rates is None,
+            corrections=learns,
+            guessed=rates is None and times is None,
             resolution=resolution,
             retries=validation.checked_retries(retries),
+            times=times,
         )
-        executor = validation.executor_of(on, machines, slots)
-        prior = validation.rates_of(rates, names, hosts_of(executor))
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
         self._pid, self._durable = os.getpid(), durable
-        self._next = self._reserved = 0
         self._answers = Answers()
         self._named = names
         """The classes that were given: jobs of other functions belong to the first."""
@@ -169,7 +176,7 @@ class Grid(OperatedGrid, Submitter):
                 executor,
                 self.journal,
                 names,
-                prior,
+                prior if times is None else times.rates(),
                 np.ones(len(names)),
                 settings,
                 clock=time.monotonic,
@@ -274,7 +281,7 @@ class Grid(OperatedGrid, Submitter):
             self._closed = True
         if self._serving is not None:
             self._serving.cancel()
-        for last in (self.mapper.close(), _end_the_rest()):  # not here: a loop may run here
+        for last in (self.mapper.close(), end_the_rest()):  # not here: a loop may run here
             asyncio.run_coroutine_threadsafe(last, self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -339,6 +346,7 @@ class Grid(OperatedGrid, Submitter):
         if self._leaving:
             raise GridClosedError("the grid is shut down: it takes no more jobs")
         validation.check_machine(chosen.machine, self.mapper.executor)
+        validation.check_deadline(chosen.deadline, self.mapper.book.policy)
         if not any(call.key for call in calls):
             return self._hand_over(name, calls, chosen)
         with self._keying:  # one thread at a time looks for keys and adds them
@@ -490,11 +498,3 @@ class Grid(OperatedGrid, Submitter):
             return function()
 
         return self._wait_for(run())
-
-
-async def _end_the_rest() -> None:
-    """Cancel what was asked of the grid at the moment when it was closed."""
-    rest = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in rest:
-        task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)

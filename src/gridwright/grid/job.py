@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -44,12 +45,16 @@ class Options(NamedTuple):
     """The request of a client that submitted it, which may come twice."""
     host: str = ""
     """The only machine that may run it, if that machine has several slots."""
+    deadline: float | None = None
+    """Time units after its submission; a job that has not started by then may be discarded."""
 
     def as_json(self) -> dict[str, Any]:
         """Return what differs from the defaults."""
         return {name: value for name, value in self._asdict().items() if value != DEFAULTS[name]}
 
 
+PUNCTUALITIES = ("on time", "late", "discarded")
+"""How jobs with a deadline end, if they do not fail."""
 DEFAULTS = Options()._asdict()
 PLAIN = Options()
 """The options of a job without any."""
@@ -111,11 +116,37 @@ class Job:
     """The number of the only machine that may run it."""
     is_ahead: bool = False
     """Whether it was sent to its machine ahead of need."""
+    is_discarded: bool = False
+    """Whether it ended because its deadline had passed."""
     stays: bool = False
     """Whether it was called back, and is not sent ahead again."""
 
     def __post_init__(self) -> None:
         self.since = self.submitted
+
+    @property
+    def deadline(self) -> float:
+        """When it should have ended; infinite without a deadline."""
+        allowed = self.options.deadline
+        return math.inf if allowed is None else self.submitted + allowed
+
+    @property
+    def punctuality(self) -> str:
+        """How a job with a deadline has ended, as one of `PUNCTUALITIES`; else empty."""
+        if self.options.deadline is None or self.stage not in (Stage.finished, Stage.failed):
+            return ""
+        if self.is_discarded:
+            return "discarded"
+        if self.stage == Stage.failed:
+            return ""
+        return "late" if self.ended > self.deadline else "on time"
+
+    def why_discarded(self) -> str:
+        """Say why it was discarded."""
+        allowed = self.options.deadline
+        return f"job {self.number} was discarded: its deadline, {allowed:g} s after it was " + (
+            "submitted, had passed before it could start"
+        )
 
     def why_given_up(self) -> str:
         """Say how the attempts ended that used up its retries."""

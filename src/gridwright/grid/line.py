@@ -68,6 +68,16 @@ class Line:
         self._forget(job)
         return job
 
+    def take(self, job: Job) -> None:
+        """Remove a job, wherever it is in the queue."""
+        client = job.options.client
+        heap = self._heaps[client]
+        heap.remove(next(each for each in heap if each[3] is job))
+        heapify(heap)
+        self._taken[client] += 1
+        self._tidy(client)
+        self._forget(job)
+
     def drop(self, job: Job) -> None:
         """Note that a job of the queue has ended."""
         self._forget(job)

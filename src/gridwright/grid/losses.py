@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..model import JobLostError
+from ..model import DeadlineError, JobLostError
 from .event import Entry
 from .executors import MachineDown, Reading
 from .future import RemoteError
@@ -64,6 +64,12 @@ def note_losses(mapper: Mapper, turn: Turn) -> None:
         turn.note(Entry(now, "failed", number, job.attempt, names[machine]))
         turn.results.append((number, b"", str(error)))
         turn.done.append(partial(mapper.settle, number, b"", error))
+    discarded, book.discarded = book.discarded, []
+    for job in discarded:
+        late, number = DeadlineError(job.why_discarded()), job.number
+        turn.note(Entry(now, "failed", number, fields={"why": "its deadline had passed"}))
+        turn.results.append((number, b"", str(late)))
+        turn.done.append(partial(mapper.settle, number, b"", late))
     _note_fallen(mapper, turn)
     unblocked, book.unblocked = book.unblocked, []
     for job in unblocked:

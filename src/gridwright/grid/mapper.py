@@ -23,16 +23,7 @@ from ..policies import Policy
 from .beliefs import Beliefs
 from .book import Book
 from .event import Entry
-from .executors import (
-    Ended,
-    Event,
-    Executor,
-    MachineDown,
-    MachineUp,
-    Reading,
-    Returned,
-    Started,
-)
+from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, Returned, Started
 from .future import RemoteError
 from .job import CallBack, Cancel, Instruction, Job, Send, Stage
 from .journal import IN_MEMORY, Journal
@@ -90,9 +81,9 @@ class Mapper:
         self.executor, self.journal, self.classes = executor, journal, list(classes)
         self.settings = settings
         self.clock, self.zero, self.unit = clock, zero, unit
-        believed = (rates, arrivals, availability)
-        start, retries = self.now(), settings.retries
-        self.book = Book(policy, *believed, up=False, start=start, retries=retries)
+        believed, retries = (rates, arrivals, availability), settings.retries
+        start, times = self.now(), settings.times
+        self.book = Book(policy, *believed, up=False, start=start, retries=retries, times=times)
         guessed, hosts = settings.guessed, hosts_of(executor)
         self.beliefs = Beliefs(self.book, settings.corrections, guessed=guessed, hosts=hosts)
         self.futures: dict[int, Answer] = {}
@@ -105,6 +96,8 @@ class Mapper:
         self.late_answers = self.deaths = self.given_up = 0
         self.ended: Counter[Stage] = Counter()
         """How many jobs have ended, by their last stage."""
+        self.deadlines: Counter[str] = Counter()
+        """How many jobs with a deadline were on time, late or discarded."""
         self.stuck: set[int] = set()
         """Classes with waiting jobs that no machine can run now."""
         self.broken: str = ""
@@ -229,6 +222,8 @@ class Mapper:
         if name in self.classes:
             return self.beliefs.checked(self.classes.index(name), host)
         self.book.policy.arguments((len(self.classes) + 1, len(self.book.machines)))  # may refuse
+        if self.book.times is not None:
+            self.book.times.add_class(name, host)  # may refuse too
         self.classes.append(name)
         self.beliefs.add_class(np.ones(len(self.book.machines)), 1.0, host)
         return len(self.classes) - 1
@@ -326,11 +321,14 @@ class Mapper:
         for job in turn.changed:
             if job.stage.is_final:  # the journal has it: forget it
                 self.ended[job.stage] += 1
+                self.deadlines[job.punctuality] += 1
                 self.works.drop(job.number)
                 self.book.jobs.pop(job.number, None)
                 self.futures.pop(job.number, None)
         if self.book.stale:
             self._planning.start()
+        if self._loop is not None:
+            self.limits.watch_deadlines(self._loop)
         if self.book.ahead.levels and self._loop is not None:
             self.limits.look_ahead(self._loop)
 

@@ -1,4 +1,4 @@
-"""When the policy is asked: the rules of pull grids and of push grids.
+"""When the policy is asked: the rules of pull grids and of push grids (batches: `batch`).
 
 They are the rules of the simulator in plain Python. A test drives both through the same events.
 """
@@ -7,18 +7,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..policies import PULL, PUSH, Kind
-from .job import Decision
+from ..policies import BATCH, PULL, PUSH, Kind
+from .batch import Batch
+from .job import Decision, Job
 
 if TYPE_CHECKING:
     from .state import GridState
 
 
-class Pull:
-    """Jobs wait centrally, and the policy is asked for a job when a machine is free."""
+class Central:
+    """What the rules of pull and push grids have in common."""
 
     def __init__(self, book: GridState) -> None:
         self.book = book
+
+    def settle(self) -> None:
+        """Do nothing: the policy is asked at every event."""
+
+    def watch(self, job: Job) -> None:
+        """Do nothing: only batch policies know deadlines."""
+
+    def next_deadline(self) -> float:
+        """Return infinity: no job has a deadline."""
+        return float("inf")
+
+    def expire(self) -> None:
+        """Do nothing: no job has a deadline."""
+
+
+class Pull(Central):
+    """Jobs wait centrally, and the policy is asked for a job when a machine is free."""
+
+    def __init__(self, book: GridState) -> None:
+        super().__init__(book)
         self.idle: dict[int, None] = {j: None for j in range(len(book.machines)) if book.up[j]}
         """The idle machines, in the order in which they became idle."""
         self.in_turn = book.policy.options["idle"] in ("every", "rotate", "blocking")
@@ -136,11 +157,11 @@ class Pull:
         return True
 
 
-class Push:
+class Push(Central):
     """The policy is asked for a machine when a job arrives, and the job queues there."""
 
     def __init__(self, book: GridState) -> None:
-        self.book = book
+        super().__init__(book)
         self.held: set[int] = set()
         """Classes that the policy has held back since the offers began."""
         self.is_offering = False
@@ -216,4 +237,8 @@ class Push:
         self.placed(-1)
 
 
-MECHANISMS: dict[Kind, type[Pull] | type[Push]] = {PULL: Pull, PUSH: Push}
+MECHANISMS: dict[Kind, type[Pull] | type[Push] | type[Batch]] = {
+    PULL: Pull,
+    PUSH: Push,
+    BATCH: Batch,
+}

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ..model import GridClosedError, GridError, InputError, JobFailedError, JobLostError
+from ..model import (
+    DeadlineError,
+    GridClosedError,
+    GridError,
+    InputError,
+    JobFailedError,
+    JobLostError,
+)
 from .future import RemoteError
 from .ownership import home
 
@@ -63,7 +70,14 @@ async def receive(reader: asyncio.StreamReader, most: int = MOST_WORDS) -> Messa
 
 KINDS: dict[str, type[Exception]] = {
     each.__name__: each
-    for each in (GridClosedError, GridError, InputError, JobFailedError, JobLostError)
+    for each in (
+        DeadlineError,
+        GridClosedError,
+        GridError,
+        InputError,
+        JobFailedError,
+        JobLostError,
+    )
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..model import GridTimeoutError, InputError, did_you_mean
 from .event import Entry
 from .future import Answers
-from .job import Stage
+from .job import PUNCTUALITIES, Stage
 from .journal import Journal
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
@@ -102,6 +102,7 @@ class Operators:
             "broken": mapper.broken,
             "held_up": self.held_up(),
             "blocked": len(book.blocked),
+            "deadlines": {word: mapper.deadlines[word] for word in PUNCTUALITIES},
             "ended": {str(stage): mapper.ended[stage] for stage in Stage if stage.is_final},
         }
         return Status(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ..model import InputError
 from ..model.record import Count, NonNegative, OneOrList, Positive, Record
 from ..policies import Policy
 from ..policies.kind import ON_TIMEOUT
+
+if TYPE_CHECKING:
+    from .batch import ExecutionTimes
 
 OnTimeout = str | Callable[..., str]
 """One of the words, or the function of a policy that answers one."""
@@ -135,6 +138,8 @@ class Settings:
 
     With None, as in the published experiments, the machine of a job that timed out counts as down
     until it answers."""
+    times: ExecutionTimes | None = None
+    """What a batch policy believes of the execution times."""
 
     def __post_init__(self) -> None:
         if not callable(self.on_timeout) and self.on_timeout not in ON_TIMEOUT:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import Situation, groups_of
 from ..compiler.checks import readonly
-from ..policies import BATCH, CHAIN, PEER, Kind, Policy, View, check_central
+from ..model import InputError
+from ..policies import CHAIN, PEER, Kind, Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 from .line import Line
+
+if TYPE_CHECKING:
+    from .batch import ExecutionTimes
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +27,6 @@ SLOWEST = 1e-100
 """The lowest rate that is allowed; the highest is its inverse, so that sums stay finite."""
 
 LACKS: dict[Kind, str] = {
-    BATCH: "its jobs have no deadlines, and it does not know how their times are distributed",
     CHAIN: "it does not know which jobs will follow a job",
     PEER: "it has one scheduler, and jobs do not arrive at its machines",
 }
@@ -36,7 +39,7 @@ class GridState:
     ``rates`` [class, machine], ``arrivals`` and ``availability`` are what is assumed. Policies see
     the time since ``start``. ``retries`` is how often a job is tried again after its process died
     or it timed out; None means without limit, as in the published experiments: the machine of a job
-    that timed out then counts as down until it answers.
+    that timed out then counts as down until it answers. ``times`` is what batch policies believe.
     """
 
     def __init__(
@@ -50,12 +53,17 @@ class GridState:
         start: float = 0.0,
         seed: int = 1,
         retries: int | None = None,
+        times: ExecutionTimes | None = None,
     ) -> None:
         from .mechanism import MECHANISMS
 
-        words = f"; for an experiment with {policy.name} on real machines: gridwright run"
-        check_central(policy, "a grid runs", f": {LACKS.get(policy.kind, '')}{words}")
-        self.policy = policy
+        if policy.kind not in MECHANISMS:
+            raise InputError(
+                f"{policy.name} is a {policy.kind} policy; a grid runs push, pull and batch "
+                f"policies: {LACKS[policy.kind]}; for an experiment with {policy.name} on real "
+                "machines: gridwright run"
+            )
+        self.policy, self.times = policy, times
         self.decide: Callable[..., Any] = policy.decide
         """The policy's function, or a compiled version of it."""
         self.nominal: Floats = np.array(rates, dtype=float, order="C")
@@ -92,6 +100,8 @@ class GridState:
         until the driver takes them."""
         self.given_up: list[tuple[Job, int]] = []
         """Jobs without retries left, and their last machine, until the driver takes them."""
+        self.discarded: list[Job] = []
+        """Jobs that ended because their deadline had passed, until the driver takes them."""
         self.retried = 0
         """How often a job was tried again because its process died or it timed out."""
         self.held: dict[int, tuple[Job, int]] = {}
@@ -272,8 +282,15 @@ class GridState:
 
     def give(self, task_class: int, machine: int) -> None:
         """Give the first job of a class to a machine: to run now or next, or into its queue."""
-        job = self.waiting[task_class].popleft()
-        self._count(task_class)
+        self._give(self.waiting[task_class].popleft(), machine)
+
+    def give_job(self, job: Job, machine: int) -> None:
+        """Give any waiting job to a machine."""
+        self.waiting[job.task_class].take(job)
+        self._give(job, machine)
+
+    def _give(self, job: Job, machine: int) -> None:
+        self._count(job.task_class)
         self._assign(job, machine)
         may_run_next = not (job.stays or self.own[machine]) and self.ahead.has_room(machine)
         if self.running[machine] is None or may_run_next:
@@ -282,6 +299,12 @@ class GridState:
             job.stage = Stage.queued
             self.moved[job.number] = job
             self.own[machine].append(job)
+
+    def discard(self, job: Job) -> None:
+        """End a job that has not started, because its deadline has passed."""
+        self._take_back(job, Stage.failed)
+        job.is_discarded, job.heard = True, self.now
+        self.discarded.append(job)
 
     def start_own(self, machine: int) -> bool:
         """Start the first job of a machine's own queue, if it is free and has one."""

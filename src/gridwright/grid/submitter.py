@@ -40,6 +40,7 @@ class Chosen:
     priority: int = 0
     key: str = ""
     machine: str = ""
+    deadline: float | None = None
     client: str = ""
     request: str = ""
 
@@ -51,14 +52,17 @@ class Chosen:
             raise InputError(f"retries is {self.retries!r}; expected a whole number, 0 or more")
         if type(self.priority) is not int or not -PRIORITIES < self.priority < PRIORITIES:
             raise InputError(f"priority is {self.priority!r}; expected a whole number")
-        limit = self.timeout
-        if limit is not None and (not isinstance(limit, int | float) or not 0 < limit < math.inf):
-            raise InputError(f"timeout is {limit!r}; expected seconds, more than 0")
+        for name in ("timeout", "deadline"):
+            limit = getattr(self, name)
+            if limit is not None and (
+                not isinstance(limit, int | float) or not 0 < limit < math.inf
+            ):
+                raise InputError(f"{name} is {limit!r}; expected seconds, more than 0")
 
     def of_job(self) -> Options:
         """Return what the grid keeps with each job."""
         about = (self.machine, self.client, self.request)
-        return Options(self.priority, self.retries, self.timeout, *about)
+        return Options(self.priority, self.retries, self.timeout, *about, deadline=self.deadline)
 
 
 class Call(NamedTuple):
@@ -97,6 +101,7 @@ class Submitter(Executor):
         priority: int | None = None,
         key: str | None = None,
         machine: str | None = None,
+        deadline: float | None = None,
     ) -> Submitter:
         """Return this grid with options for the jobs that are submitted through it.
 
@@ -116,6 +121,9 @@ class Submitter(Executor):
             and the key of each job has a digest of its arguments too.
         machine
             The only machine that may run the jobs, on any of its slots, or the only slot.
+        deadline
+            Seconds after its submission by which a job should have ended, for batch policies. A
+            job that has not started by then raises `DeadlineError`.
 
         Examples
         --------
@@ -132,6 +140,7 @@ class Submitter(Executor):
             "priority": priority,
             "key": key,
             "machine": machine,
+            "deadline": deadline,
         }
         known = {name: value for name, value in given.items() if value is not None}
         return WithOptions(self._whole(), replace(self._chosen, **known))

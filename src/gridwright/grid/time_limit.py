@@ -44,6 +44,9 @@ class TimeLimits:
         """How many jobs have timed out so far."""
         self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
         self._looking: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._due = math.inf
+        """When that timer looks at deadlines."""
 
     def start(self, loop: asyncio.AbstractEventLoop, sent: Send, job: Job) -> None:
         """Start the timer of a job that was sent, if jobs have a time limit."""
@@ -67,8 +70,30 @@ class TimeLimits:
         if self._looking is None:
             self._looking = loop.call_later(LOOK_AHEAD, look)
 
+    def watch_deadlines(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Discard jobs when the next deadline has passed, if they still wait then."""
+        due, timer = self.mapper.book.mechanism.next_deadline(), self._deadline
+        if timer is not None and not timer.cancelled() and self._due <= due:
+            return
+        if timer is not None:
+            timer.cancel()
+        self._deadline, self._due = None, due
+        if due == math.inf:
+            return
+
+        def look() -> None:
+            self._deadline = None
+            if self.mapper.until(due) > 0:  # the run was paused meanwhile
+                self.watch_deadlines(loop)
+            else:
+                self.mapper.call(lambda now: self.mapper.book.expire(max(now, due)), None)
+
+        self._deadline = loop.call_later(self.mapper.until(due), look)
+
     def close(self) -> None:
         """Stop all timers."""
+        if self._deadline is not None:
+            self._deadline.cancel()
         if self._looking is not None:
             self._looking.cancel()
         for timer in self._timers.values():

@@ -288,6 +288,14 @@ async def patiently(write: Callable[[], None]) -> None:
         await asyncio.sleep(RETRY)
 
 
+async def end_the_rest() -> None:
+    """Cancel all other tasks of the event loop, and wait for their ends."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+
+
 SMALL = 1000
 """Size of a planning problem, about 20 microseconds each, that is solved within a turn."""
 

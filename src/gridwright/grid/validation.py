@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError, did_you_mean
+from ..policies import BATCH, Policy
 from . import command
 from .executors import Executor
 from .executors.local import LocalExecutor
@@ -181,6 +182,14 @@ def check_machine(name: str, executor: Executor) -> None:
     if name and name not in machines and not slots_on(executor, name):
         hint = did_you_mean(name, machines) or f"; there are {', '.join(machines)}"
         raise InputError(f"no machine {name!r}{hint}")
+
+
+def check_deadline(deadline: float | None, policy: Policy) -> None:
+    """Refuse a deadline where the policy would not know of it."""
+    if deadline is not None and policy.kind is not BATCH:
+        raise InputError(
+            f"deadline is for batch policies; this grid runs {policy.name}, a {policy.kind} policy"
+        )
 
 
 def checked_retries(retries: Any) -> int:

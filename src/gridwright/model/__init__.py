@@ -24,6 +24,7 @@ from .distribution import (
     Weibull,
 )
 from .error import (
+    DeadlineError,
     GridClosedError,
     GridError,
     GridTimeoutError,
@@ -44,6 +45,7 @@ __all__ = [
     "BatchRun",
     "Changes",
     "Customer",
+    "DeadlineError",
     "Deadlines",
     "Delays",
     "Deterministic",

@@ -40,6 +40,13 @@ class JobLostError(GridError):
     """
 
 
+class DeadlineError(GridError):
+    """The job was discarded because its deadline had passed before it could start.
+
+    Only batch policies discard jobs.
+    """
+
+
 class JobFailedError(GridError):
     """The job failed with an exception that cannot be raised here as itself.
 

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..model.batch_tables import Tables
+
 
 def record_type(**fields: str) -> np.dtype[np.void]:
     """Return the type of records with these fields, laid out as compiled code reads them."""
@@ -141,6 +143,37 @@ class BatchView(NamedTuple):
     memory: NDArray[np.float64]  # the policy's own scratch pad [class, machine], 0 at the start
     tally: NDArray[np.float64]  # what the policy counts for the result
     rng: Generator
+
+
+def batch_view(tables: Tables, *, limit: int, bins: int, places: int) -> BatchView:
+    """Build a view without random numbers, in which nothing has happened yet.
+
+    ``limit``: the most tasks that a machine holds; ``bins``: the longest pmf of when a machine has
+    done all of them; ``places``: the most tasks that wait.
+    """
+    classes, machines = tables.mean.shape
+    return BatchView(
+        now=0.0,
+        machines=records(machines, SLOT),
+        classes=records(classes, KIND),
+        queue=records((machines, limit), HELD),
+        mean=tables.mean,
+        mass=tables.mass,
+        cdf=tables.cdf,
+        bins=tables.bins,
+        after=tables.after,
+        width=tables.width,
+        chosen=records(places, CHOSEN),
+        chance=np.zeros((places, machines)),
+        done=np.zeros((machines, bins)),
+        given=np.zeros((machines, bins)),
+        room=np.zeros((2, bins)),
+        best=np.zeros((machines, MOST_TOP), np.int64),
+        order=np.zeros(MOST_TOP, np.int64),
+        memory=np.zeros((classes, machines)),
+        tally=np.zeros(TALLIES),
+        rng=None,  # type: ignore[arg-type]
+    )
 
 
 def assign(waiting: Any, view: BatchView, count: int, place: int, machine: int) -> int:

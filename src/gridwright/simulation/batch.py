@@ -10,12 +10,12 @@ import numpy as np
 from numpy.random import Generator
 
 from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, System, robustness
+from ..model.batch_tables import Pmfs, allowances, believed_pmfs, table_of, true_pmfs
 from ..model.system import Floats
 from ..policies import Policy
 from ..policies.view import CHOSEN, WAITING, records
 from .batch_loop import events_per_step, loop
 from .batch_state import ARRIVAL, State, make_state, make_view
-from .batch_tables import Pmfs, allowances, believed_pmfs, table_of, true_pmfs
 from .driver import SAMPLES, Conditions, Mechanism, doubled
 
 TASKS_PER_SLICE = 2_000

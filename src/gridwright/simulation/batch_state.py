@@ -9,20 +9,9 @@ from numpy.typing import NDArray
 
 from ..compiler.link import shared
 from ..model import System
-from ..policies.view import (
-    CHOSEN,
-    HELD,
-    KIND,
-    MOST_TOP,
-    SLOT,
-    TALLIES,
-    WAITING,
-    BatchView,
-    record_type,
-    records,
-)
+from ..model.batch_tables import Tables
+from ..policies.view import WAITING, BatchView, batch_view, record_type, records
 from ..statistics import BINS
-from .batch_tables import Tables
 from .driver import free_pool
 from .event_log import EVENT
 
@@ -129,28 +118,6 @@ def make_view(believed: Tables, allowance: NDArray[np.float64], limit: int) -> B
     Its random numbers come later: Numba takes long to look at a tuple that holds a generator.
     Pmfs of machines need room for a task that runs and for the longest time to a deadline.
     """
-    classes, machines = believed.mean.shape
     finite = allowance[np.isfinite(allowance)]
     most = int(believed.bins.max()) + int(finite.max(initial=0.0) / believed.width) + 2
-    return BatchView(
-        now=0.0,
-        machines=records(machines, SLOT),
-        classes=records(classes, KIND),
-        queue=records((machines, limit), HELD),
-        mean=believed.mean,
-        mass=believed.mass,
-        cdf=believed.cdf,
-        bins=believed.bins,
-        after=believed.after,
-        width=believed.width,
-        chosen=records(POOL, CHOSEN),
-        chance=np.zeros((POOL, machines)),
-        done=np.zeros((machines, most)),
-        given=np.zeros((machines, most)),
-        room=np.zeros((2, most)),
-        best=np.zeros((machines, MOST_TOP), np.int64),
-        order=np.zeros(MOST_TOP, np.int64),
-        memory=np.zeros((classes, machines)),
-        tally=np.zeros(TALLIES),
-        rng=None,  # type: ignore[arg-type]
-    )
+    return batch_view(believed, limit=limit, bins=most, places=POOL)

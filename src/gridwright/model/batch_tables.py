@@ -1,4 +1,4 @@
-"""The pmfs of a replication as tables: the true ones, and those that policies believe in."""
+"""The pmfs of a system as tables: the true ones, and those that policies believe in."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..model import Distribution, Floats, GridPmf, InputError, Pmf, System
-from ..model.pmf import moved
+from .distribution import Distribution, Pmf
+from .error import InputError
+from .pmf import GridPmf, moved
+from .system import Floats, System
 
 LARGEST = 50_000_000
 """Entries of a table at most: 400 MB."""
