@@ -1,15 +1,24 @@
 """Batch policies on a grid: the simulator's decisions, deadlines, and what is learnt."""
 
 import asyncio
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 
-from gridwright import System, simulate
-from gridwright.grid import Corrections, Journal, Mapper, Settings
+from gridwright import DeadlineError, InputError, System, simulate
+from gridwright.grid import Corrections, Grid, Journal, Mapper, Settings
 from gridwright.grid.batch import ENOUGH, ExecutionTimes, times_of
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.job import Options
@@ -18,6 +27,9 @@ from gridwright.grid.turn import Submission
 from gridwright.policies import find
 from gridwright.simulation import KINDS
 
+from .conftest import WAIT, events, journalled, where
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this
 OFF = Corrections(availability=False, arrivals=False, rates=False, overhead=False)
 GAMMA = {"kind": "gamma", "shape": 4}
 LIMIT, WIDTH, TASKS = 3, 0.0625, 150
@@ -194,3 +206,145 @@ def test_times_are_learnt_from_finished_jobs() -> None:
     half = known.tables(np.array([1.0, 0.5]))
     assert half.mean[0, 1] == pytest.approx(2 * found.mean[0, 1], rel=0.01)
     assert half.mean[0, 0] == found.mean[0, 0]
+
+
+# real processes
+
+
+RATES = [[1.0, 1.0], [50.0, 50.0]]
+NAMES = ["hold", "quick"]
+
+
+def hold(gate: Path) -> str:
+    """Run until there is a file."""
+    while not gate.exists():
+        time.sleep(0.01)
+    return "held"
+
+
+def quick(number: int) -> int:
+    return number * number
+
+
+def open_grid(path: Path, policy: str = "mm", limit: int = 1) -> Grid:
+    about = {"classes": NAMES, "rates": RATES, "batch": {"queue_limit": limit}}
+    return Grid(policy, ["one", "two"], journal=path, **about)
+
+
+@pytest.mark.usefixtures("no_process_stays_behind")
+def test_your_own_functions_with_deadlines(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with open_grid(tmp_path / "j.sqlite", "moc") as grid:
+        blockers = [grid.submit(hold, gate) for _ in range(2)]
+        for each in blockers:
+            where(grid, each.number)
+        early = grid.options(deadline=0.2).submit(quick, 3)
+        needs = grid.submit(quick, early)
+        later = grid.options(deadline=600).submit(quick, 5)
+        with pytest.raises(DeadlineError, match=f"job {early.number} was discarded: its deadline"):
+            early.result(WAIT)
+        with pytest.raises(DeadlineError):
+            needs.result(WAIT)
+        assert grid.status()["deadlines"] == {"on time": 0, "late": 0, "discarded": 1}
+        gate.touch()
+        assert later.result(WAIT) == 25
+        assert [each.result(WAIT) for each in blockers] == ["held"] * 2
+        assert list(grid.map(quick, range(30))) == [k * k for k in range(30)]
+        with pytest.raises(DeadlineError, match=r"0\.2 s after it was submitted"):
+            grid.result(early.number)
+        status = grid.status()
+    assert status["ended"] == {"finished": 33, "failed": 2, "cancelled": 0}
+    assert status["deadlines"] == {"on time": 1, "late": 0, "discarded": 1}
+    assert "1 discarded" in str(status)
+    whys = {e.job: e.detail for e in events(tmp_path / "j.sqlite") if e.kind == "failed"}
+    assert whys == {early.number: "its deadline had passed", needs.number: f"job {early.number}"}
+
+
+KILLED = f"""
+import sys
+import time
+from pathlib import Path
+from gridwright.grid import Grid
+
+NAMES, RATES = {NAMES}, {RATES}
+{"".join(inspect.getsource(each) for each in (hold, quick, open_grid))}
+gate = Path(sys.argv[2])
+grid = open_grid(Path(sys.argv[1]))
+early, passing, late = (grid.options(deadline=d) for d in (0.2, 60.0, 600.0))
+for _ in range(2):
+    grid.submit(hold, gate)
+first = early.submit(quick, 1)
+passing.submit(quick, 2)
+late.submit(quick, 3)
+assert first.exception(60) is not None
+print(first.number, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.usefixtures("no_process_stays_behind")
+def test_a_killed_grid_loses_no_job_and_no_deadline(tmp_path: Path) -> None:
+    path, gate, pipe = tmp_path / "j.sqlite", tmp_path / "gate", subprocess.PIPE
+    command = [sys.executable, "-c", KILLED, str(path), str(gate)]
+    about: Any = {"stdin": pipe, "stdout": pipe, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, **about) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline().strip() == "2"
+        os.killpg(other.pid, signal.SIGKILL)
+    kept = journalled(path)
+    assert [kept[k].job.stage for k in (0, 1, 2)] == ["sent", "sent", "failed"]
+    assert {kept[k].job.stage for k in (3, 4)} <= {"waiting", "queued"}
+    assert [kept[k].job.options.deadline for k in (3, 4)] == [60.0, 600.0]
+    journal = Journal(path)
+    journal.describe(origin=journal.about["origin"] - 60)  # as if no grid had run for a minute
+    journal.close()
+    gate.touch()
+    with open_grid(path) as grid:
+        assert set(grid.unfinished) == {0, 1, 3, 4}
+        with pytest.raises(DeadlineError, match="job 3 was discarded: its deadline, 60 s after"):
+            grid.unfinished[3].result(WAIT)
+        assert grid.unfinished[4].result(WAIT) == 9
+        assert [grid.unfinished[k].result(WAIT) for k in (0, 1)] == ["held"] * 2
+        with pytest.raises(DeadlineError, match=r"job 2 was discarded: its deadline, 0\.2 s"):
+            grid.result(2)
+    ends = Counter(e.job for e in events(path) if e.kind in ("finished", "failed"))
+    assert ends == dict.fromkeys(range(5), 1)
+
+
+TOLD = {"classes": ["a"], "rates": [[1.0, 1.0]]}
+
+
+@pytest.mark.parametrize(
+    ("policy", "about", "words"),
+    [
+        ("mm", {}, "mm is a batch policy, which must know how long jobs take; give classes, and"),
+        ("mm", {"classes": ["a"]}, "mm is a batch policy, which must know how long jobs take"),
+        ("mm", TOLD | {"batch": {"pmf": {"samples": 9}}}, "samples is for simulations; give a"),
+        ("mm", TOLD | {"batch": {"discard": "no"}}, "discard is 'no'"),
+        ("mm", TOLD | {"batch": {"queue_limit": 0}}, "queue_limit is 0"),
+        ("mm", TOLD | {"batch": {"queues": 2}}, "queues"),
+        ("mm", TOLD | {"batch": 3}, "batch is 3; expected a table"),
+        ("mm", TOLD | {"batch": {"pmf": {"times": [[GAMMA]]}}}, r"\[pmf\] times"),
+        ("fcfs", {"batch": {}}, "batch is for batch policies; fcfs is a pull one"),
+        ("lpas_dec", {}, "a grid runs push, pull and batch policies: it has one scheduler"),
+    ],
+)
+def test_wrong_input(policy: str, about: dict[str, Any], words: str, tmp_path: Path) -> None:
+    executor = FakeExecutor(["one", "two"], lambda *_: 0.0)
+    with pytest.raises(InputError, match=words) as wrong:
+        Grid(policy, on=executor, journal=tmp_path / "j.sqlite", **about)
+    assert "\n" not in str(wrong.value)
+
+
+def test_wrong_submissions(tmp_path: Path) -> None:
+    executor = FakeExecutor(["one", "two"], lambda *_: 0.0)
+    with Grid("fcfs", on=executor, journal=tmp_path / "fcfs.sqlite") as grid:
+        with pytest.raises(InputError, match="deadline is for batch policies; this grid runs fcfs"):
+            grid.options(deadline=5).submit(abs, 1)
+        for wrong in (-1, 0, float("inf"), float("nan"), "soon", True):
+            with pytest.raises(InputError, match=r"deadline is .*; expected seconds, more than 0"):
+                grid.options(deadline=wrong)  # type: ignore[arg-type]
+    with Grid("mm", on=executor, journal=tmp_path / "mm.sqlite", **TOLD) as grid:
+        with pytest.raises(InputError, match="how long jobs of class 'b' take; classes are a"):
+            grid.options(task_class="b").submit(abs, 1)
+        grid.close()

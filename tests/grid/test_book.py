@@ -11,6 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gridwright import InputError, load, simulate
 from gridwright.grid import Book, Cancel, Send, Stage
+from gridwright.grid.batch import times_of
+from gridwright.grid.job import Options
 from gridwright.policies import find
 from gridwright.simulation import KINDS
 
@@ -72,15 +74,19 @@ def test_the_two_worlds_are_one(policy: str) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("moc", "its jobs have no deadlines"),
         ("chain_mct", "it does not know which jobs will follow a job"),
         ("lpas_dec", "it has one scheduler"),
     ],
 )
 def test_a_policy_of_another_kind_is_refused(name: str, why: str) -> None:
-    words = f"a grid runs push and pull policies: {why}.*{name} on real machines: gridwright run"
+    words = f"runs push, pull and batch policies: {why}.*{name} on real machines: gridwright run"
     with pytest.raises(InputError, match=words):
         Book(find(name), [[1.0]], [1.0])
+
+
+def test_a_batch_policy_needs_execution_times() -> None:
+    with pytest.raises(InputError, match="moc is a batch policy, which must know how long jobs"):
+        Book(find("moc"), [[1.0]], [1.0])
 
 
 def test_a_job_is_taken_in_once() -> None:
@@ -93,17 +99,25 @@ def test_a_job_is_taken_in_once() -> None:
 ACTIONS = ("resubmit", "duplicate", "wait", "fail")
 HOW = ("start", "end", "error", "copy", *ACTIONS)
 RATES = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0]])
+BATCHES = ("mm", "moc", "mmu")
 
 
 class Turmoil(RuleBasedStateMachine):
     """Anything may happen at any time."""
 
     @initialize(
-        policy=st.sampled_from(["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas"]),
+        policy=st.sampled_from(
+            ["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas", *BATCHES]
+        ),
         retries=st.sampled_from([None, 0, 2]),
+        discard=st.sampled_from(["never", "batch", "both"]),
     )
-    def begin(self, policy: str, retries: int | None) -> None:
-        self.book = Book(find(policy), RATES, [1.0, 1.0], retries=retries)
+    def begin(self, policy: str, retries: int | None, discard: str) -> None:
+        self.is_batch, self.discard = policy in BATCHES, discard
+        options = {"queue_limit": 2, "discard": discard} if self.is_batch else None
+        times = times_of(find(policy), options, ["a", "b"], RATES, ["x", "y", "z"])
+        self.book = Book(find(policy), RATES, [1.0, 1.0], retries=retries, times=times)
+        self.discarded: set[int] = set()
         self.stopped: set[Send] = set()  # attempts that the executor was told to stop
         self.given_up: set[int] = set()
         self.now = 0.0
@@ -112,18 +126,31 @@ class Turmoil(RuleBasedStateMachine):
         self.final: dict[int, Stage] = {}
 
     def hear(self, said: list[Any] | None) -> None:
-        self.now += 0.25
-        for word in said or []:
+        said = [*(said or []), *self.book.send_ahead(self.now)]
+        for word in said:
             if isinstance(word, Send):
                 self.answers.add(word)
+                if self.is_batch and self.discard == "both":
+                    assert self.book.jobs[word.job].deadline > self.now, "none starts too late"
             else:
                 assert isinstance(word, Cancel)
                 self.stopped.add(Send(*word))
+        self.now += 0.25
 
-    @rule(task_class=st.integers(0, 1))
-    def submit(self, task_class: int) -> None:
-        self.hear(self.book.submit(self.now, self.count, task_class))
+    @rule(
+        task_class=st.integers(0, 1),
+        deadline=st.sampled_from([None, 0.5, 2.0]),
+        priority=st.sampled_from([0, 0, 0, 1]),
+    )
+    def submit(self, task_class: int, deadline: float | None, priority: int) -> None:
+        options = Options(priority, deadline=deadline) if self.is_batch else Options()
+        self.hear(self.book.submit(self.now, self.count, task_class, options))
         self.count += 1
+
+    @rule()
+    def wait(self) -> None:
+        self.now += 1.0
+        self.hear(self.book.expire(self.now))
 
     @rule(which=st.integers(0, 1000), how=st.sampled_from(HOW))
     def answer(self, which: int, how: str) -> None:
@@ -178,7 +205,7 @@ class Turmoil(RuleBasedStateMachine):
         book = self.book
         places: list[int] = []
         for i, queue in enumerate(book.waiting):
-            order = [(job.since, job.number) for job in queue]
+            order = [(-job.options.priority, job.since, job.number) for job in queue]
             assert order == sorted(order), "queue order is kept"
             assert all(job.stage == Stage.waiting and job.task_class == i for job in queue)
             assert book.classes[i].waiting == len(queue)
@@ -206,11 +233,26 @@ class Turmoil(RuleBasedStateMachine):
                 self.final[number] = job.stage
         assert len(book.jobs) == self.count
         self.check_retries()
+        self.check_deadlines()
         for decision in book.decisions:
             assert decision.time <= self.now
             assert decision.choice < 0 or decision.choice in decision.candidates
         book.decisions.clear()
         assert not book.pending
+
+    def check_deadlines(self) -> None:
+        book = self.book
+        for job in book.discarded:
+            assert job.stage == Stage.failed
+            assert job.deadline <= self.now
+            assert job.number not in self.discarded, "it ends once"
+            self.discarded.add(job.number)
+        book.discarded.clear()
+        assert not self.discarded or self.discard != "never"
+        if self.is_batch:
+            held = [len(own) + (book.running[j] is not None) for j, own in enumerate(book.own)]
+            assert max(held) <= 2, "queues have a limit"
+            assert book.refusals == 0
 
     def check_retries(self) -> None:
         book = self.book

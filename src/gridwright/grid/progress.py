@@ -59,6 +59,10 @@ class Status(dict[str, Any]):
         troubles = {"deaths": "processes died", "timed_out": "time-outs", "retried": "retries"}
         troubles["given_up"] = "given up"
         words += [f"{self[name]} {what}" for name, what in troubles.items() if self.get(name)]
+        deadlines = self.get("deadlines", {})  # a grid of an earlier version does not say
+        if any(deadlines.values()):
+            each = ", ".join(f"{number} {word}" for word, number in deadlines.items())
+            words += [f"of those with a deadline: {each}"]
         words += [f"stopped: {self['broken']}"] if self["broken"] else []
         words += [self["held_up"]] if self["held_up"] else []
         return "\n".join(words)

@@ -54,9 +54,7 @@ class Chosen:
             raise InputError(f"priority is {self.priority!r}; expected a whole number")
         for name in ("timeout", "deadline"):
             limit = getattr(self, name)
-            if limit is not None and (
-                not isinstance(limit, int | float) or not 0 < limit < math.inf
-            ):
+            if limit is not None and (type(limit) not in (int, float) or not 0 < limit < math.inf):
                 raise InputError(f"{name} is {limit!r}; expected seconds, more than 0")
 
     def of_job(self) -> Options:
