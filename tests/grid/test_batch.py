@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gridwright import DeadlineError, InputError, System, simulate
-from gridwright.grid import Corrections, Grid, Journal, Mapper, Settings
+from gridwright.grid import Corrections, Grid, Journal, Mapper, Settings, connect, service
 from gridwright.grid.batch import ENOUGH, ExecutionTimes, times_of
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.job import Options
@@ -172,7 +172,7 @@ def test_waiting_jobs_are_discarded_when_their_deadline_passes() -> None:
     """Nothing else happens then: the only machine is busy for long."""
     known = times_of(find("mm"), {"queue_limit": 1}, ["a"], [[1.0]], ["one"], learns=False)
     jobs = [(0.0, 0, 0), (1.0, 1, 0), (2.0, 2, 0)]
-    about = {"machines": ["one"], "classes": ["a"], "deadlines": [5.0]}
+    about: Any = {"machines": ["one"], "classes": ["a"], "deadlines": [5.0]}
     mapper, journal = in_virtual_time("mm", known, lambda *_: 100.0, jobs, until=50.0, **about)
     found = [(e.time, e.job, e.detail) for e in journal.events("failed")]
     assert found == [(6.0, 1, "its deadline had passed"), (7.0, 2, "its deadline had passed")]
@@ -226,9 +226,9 @@ def quick(number: int) -> int:
     return number * number
 
 
-def open_grid(path: Path, policy: str = "mm", limit: int = 1) -> Grid:
-    about = {"classes": NAMES, "rates": RATES, "batch": {"queue_limit": limit}}
-    return Grid(policy, ["one", "two"], journal=path, **about)
+def open_grid(path: Path, policy: str = "mm") -> Grid:
+    machines, batch = ["one", "two"], {"queue_limit": 1}
+    return Grid(policy, machines, journal=path, classes=NAMES, rates=RATES, batch=batch)
 
 
 @pytest.mark.usefixtures("no_process_stays_behind")
@@ -311,7 +311,7 @@ def test_a_killed_grid_loses_no_job_and_no_deadline(tmp_path: Path) -> None:
     assert ends == dict.fromkeys(range(5), 1)
 
 
-TOLD = {"classes": ["a"], "rates": [[1.0, 1.0]]}
+TOLD: dict[str, Any] = {"classes": ["a"], "rates": [[1.0, 1.0]]}
 
 
 @pytest.mark.parametrize(
@@ -348,3 +348,25 @@ def test_wrong_submissions(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="how long jobs of class 'b' take; classes are a"):
             grid.options(task_class="b").submit(abs, 1)
         grid.close()
+
+
+@pytest.mark.usefixtures("no_process_stays_behind")
+def test_a_client_gives_deadlines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
+    gate = tmp_path / "gate"
+    about: Any = {"classes": NAMES, "rates": [[1.0], [50.0]], "batch": {"queue_limit": 1}}
+    farm = service.ServedGrid("mm", ["one"], journal=tmp_path / "j.sqlite", **about)
+    served = service.serve(farm, "farm")
+    try:
+        with connect("farm") as grid:
+            first = grid.submit(hold, gate)
+            late = grid.options(deadline=0.2).submit(quick, 1)
+            with pytest.raises(DeadlineError, match="was discarded: its deadline"):
+                late.result(WAIT)
+            gate.touch()
+            assert first.result(WAIT) == "held"
+            with pytest.raises(DeadlineError):
+                grid.result(late.number)
+    finally:
+        served.close()
+        farm.close()

@@ -108,6 +108,9 @@ def submit(
     ] = None,
     priority: Annotated[int, option("Jobs of a higher priority start first.")] = 0,
     timeout: Annotated[float | None, option("Seconds that an attempt may take.")] = None,
+    deadline: Annotated[
+        float | None, option("Seconds by which it should have ended, for batch policies.")
+    ] = None,
     retries: Annotated[int | None, option("How often it is tried again.")] = None,
     machine: Annotated[str | None, option("The only machine that may run it.")] = None,
     cwd: Annotated[Path | None, option("Folder to run it in; by default this one.")] = None,
@@ -132,6 +135,7 @@ def submit(
             priority=priority,
             key=key,
             machine=machine,
+            deadline=deadline,
         )
         future = chosen.run_line(line, cwd=cwd or Path.cwd(), env=variables)
         if not wait:

@@ -1,6 +1,7 @@
 """The live grid: real jobs on real machines, placed by the policies of the simulator."""
 
 from ..model import JobFailedError
+from .batch import BatchOptions
 from .book import Book
 from .client import Client, connect
 from .future import JobFuture
@@ -23,6 +24,7 @@ from .remote import (
 from .settings import Corrections, Settings, corrections_of, on_timeout_of
 
 __all__ = [
+    "BatchOptions",
     "Book",
     "Cancel",
     "Client",
