@@ -15,6 +15,7 @@ from gridwright.grid import (
     event_page,
     interruptions,
     job_page,
+    latest_events,
     machine_states,
     queues,
     request,
@@ -179,3 +180,24 @@ def test_when_machines_failed_and_when_operators_stepped_in(journal: Journal) ->
     assert found.taken == {"m0": [(8, 10), (12, never)], "m1": [(14, never)], "m2": []}
     assert found.paused == {"m0": [(1, 3)], "m1": [(5, never)]}
     assert found.slowed == {"m0": [(2, 4)]}
+
+
+def test_the_latest_events_always_have_what_operators_did(journal: Journal) -> None:
+    told = [Entry(40.0, "killed", machine="m0"), Entry(39.5, "down", machine="m0")]
+    told += [Entry(41.0, "failure", machine="m1", fields={"period": 2.0})]
+    told += [Entry(42.0, "failure", machine="m2"), Entry(42.5, "lost", 3, 1, "m2")]
+    told += [Entry(50.0 + k, "plan", fields={"number": k}) for k in range(20)]
+    told += [Entry(60.5, "run paused")]
+    journal.write(told)
+
+    def kinds(about: str = "", limit: int = 500) -> list[str]:
+        return [each.kind for each in latest_events(journal, about, limit)]
+
+    assert kinds(limit=3) == ["plan", "plan", "run paused", "failure", "killed"]
+    times = [each.time for each in latest_events(journal)]
+    assert times == sorted(times, reverse=True)
+    assert kinds("operators") == ["run paused", "failure", "killed"]
+    assert kinds("jobs")[0] == "lost"
+    assert kinds("machines")[:4] == ["failure", "failure", "killed", "down"]
+    with pytest.raises(InputError, match="expected one of jobs, machines, operators"):
+        latest_events(journal, "plans")

@@ -9,7 +9,16 @@ from .grid import Grid
 from .history import export, find_journal
 from .job import Cancel, Send, Stage
 from .journal import Journal
-from .journal_queries import JobPage, Queues, Statistics, event_page, job_page, queues, statistics
+from .journal_queries import (
+    JobPage,
+    Queues,
+    Statistics,
+    event_page,
+    job_page,
+    latest_events,
+    queues,
+    statistics,
+)
 from .mapper import Mapper
 from .progress import here
 from .remote import (
@@ -51,6 +60,7 @@ __all__ = [
     "here",
     "interruptions",
     "job_page",
+    "latest_events",
     "machine_states",
     "on_timeout_of",
     "queues",

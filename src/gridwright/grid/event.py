@@ -11,6 +11,11 @@ USUAL = ("submitted", "sent", "started", "finished")
 """Kinds of events that every job has."""
 UNUSUAL = f"kind NOT IN {USUAL}"
 """The SQL condition for all other events, which have an index of their own."""
+BY_OPERATORS = (
+    *("paused", "resumed", "killed", "started again", "availability imposed", "prediction"),
+    *("run paused", "run resumed"),
+)
+"""Kinds of events that operators cause; a failure that one causes has the field ``period``."""
 FIELDS: dict[str, tuple[str, ...]] = {
     "arrivals": ("rates",),
     "availability": ("measured", "predicted"),

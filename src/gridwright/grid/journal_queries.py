@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
-from .event import NO_FIELDS, UNUSUAL, Entry
+from .event import BY_OPERATORS, NO_FIELDS, UNUSUAL, Entry
 from .job import Stage
 from .journal import Journal
 
@@ -86,6 +86,33 @@ def event_page(
         f"WHERE {UNUSUAL} AND kind > '' {rest} ORDER BY +rowid DESC LIMIT ? OFFSET ?",
         [min(max(limit, 0), LARGEST_PAGE), max(offset, 0)],
     )
+
+
+ABOUT = {
+    "": "true",
+    "jobs": "job IS NOT NULL",
+    "machines": "machine IS NOT NULL AND job IS NULL",
+    "operators": f"(kind IN {BY_OPERATORS} OR kind = 'failure' AND fields LIKE '%\"period\"%')",
+}
+"""The SQL conditions for events about something."""
+
+
+def latest_events(journal: Journal, about: str = "", limit: int = 500) -> list[Entry]:
+    """Return the latest events about jobs, machines or operators, or all; the latest time first.
+
+    Events that every job has and measurements of CPU availability are left out. The latest actions
+    of operators are always there, even if many other events came after them.
+    """
+    if about not in ABOUT:
+        raise InputError(f"about is {about!r}; expected one of {', '.join(filter(None, ABOUT))}")
+    usual = f"{UNUSUAL} AND kind > '' AND kind <> 'availability'"
+    chosen = " UNION ".join(
+        f"SELECT * FROM (SELECT rowid FROM event WHERE {usual} AND {ABOUT[each]} "
+        "ORDER BY +rowid DESC LIMIT ?1)"
+        for each in ([about] if about else ["", "operators"])
+    )
+    words = f"WHERE rowid IN ({chosen}) ORDER BY time DESC, rowid DESC"
+    return journal.entries(words, [min(max(limit, 0), LARGEST_PAGE)])
 
 
 def queues(journal: Journal, points: int = 120) -> Queues:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..grid import Interruptions, MachineState, Queues, event_page, interruptions, queues
+from ..grid import Interruptions, MachineState, Queues, interruptions, latest_events, queues
 from ..grid.event import UNUSUAL
 from ..grid.journal import Journal
 from ..grid.timeline import Attempt, attempts
@@ -18,8 +18,6 @@ WINDOW = 120.0
 """Seconds that the strip of the last minutes shows at most."""
 MOST_EVENTS = 6000
 """Events that are read for the strip, so that busy runs with many machines have a shorter one."""
-MOST_LISTED = 12
-"""Events that are listed."""
 FAILED, TAKEN, PAUSED, SLOWED = -1, -2, -3, -4
 """Kinds of spans that are not jobs, in the order of `Interruptions`."""
 
@@ -89,6 +87,8 @@ class Watcher:
     def __init__(self) -> None:
         self.system: System | None = None
         self.unit = 1.0
+        self.about = ""
+        """What the events are about that are listed: jobs, machines, operators, or all."""
 
     def look(self, journal: Journal) -> Dashboard:
         """Read how a run stands."""
@@ -105,8 +105,11 @@ class Watcher:
         spans += interrupted_spans(interruptions(journal), names, since, now)
         learnt = self._learnt(journal)
         tiles = tiles_of(states, ran, since, now, self.system, learnt)
-        said = [sentence(each) for each in event_page(journal, limit=MOST_LISTED, readings=False)]
-        return Dashboard(tiles, since, now, spans, queues(journal), said)
+        return Dashboard(tiles, since, now, spans, queues(journal), self.list_events(journal))
+
+    def list_events(self, journal: Journal) -> list[str]:
+        """Return the latest events that are wanted, as sentences, the latest first."""
+        return [sentence(each) for each in latest_events(journal, self.about)]
 
     def _learnt(self, journal: Journal) -> Floats | None:
         """Return the rates [class, machine] that the grid assumes, if it has learnt any."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from ...grid import event_page, job_page, queues, request
+from ...grid import event_page, job_page, latest_events, queues, request
 from ...grid.journal import Journal
 from ...grid.journal_queries import statistics
 from ...testbed import Overview, Run, job_lengths
@@ -30,6 +30,7 @@ from .parts import (
 )
 
 Verb = Literal["start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict"]
+About = Literal["jobs", "machines", "operators"]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=0, le=1000)]
@@ -168,10 +169,19 @@ def run_routes(services: Services) -> APIRouter:
 
     @routes.get("/runs/{number}/events", responses=MISSING)
     def events(
-        number: Number, offset: Offset = 0, limit: Limit = 50, readings: bool = True
+        number: Number,
+        offset: Offset = 0,
+        limit: Limit = 50,
+        readings: bool = True,
+        about: About | None = None,
     ) -> list[dict[str, Any]]:
-        """Return what happened in a run, the latest first."""
+        """Return what happened in a run, the latest first.
+
+        With about, only events about jobs, machines or operators, by time, from the first.
+        """
         with opened(number) as journal:
+            if about is not None:
+                return [plain(each.as_json()) for each in latest_events(journal, about, limit)]
             found = event_page(journal, offset=offset, limit=limit, readings=readings)
             return [plain(each.as_json()) for each in found]
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 from nicegui import events, ui
@@ -64,9 +63,10 @@ class Live:
                 self.chart = make_chart(line_chart([], "time units", "jobs")).classes("h-64")
                 self._offer(QUEUES, "queues", self.chart)
             with ui.card().classes("min-w-0"):
-                heading("Events, the latest first")
-                self.events = ui.html("", sanitize=False).classes("h-80 w-full overflow-auto")
-                self.events.props('role=log aria-label="Events" tabindex=0')
+                heading("Events, the latest first (at time units since the run began)")
+                self.about = ui.toggle(ABOUT, value="").props("dense no-caps")
+                self.about.props('aria-label="Events about"').on_value_change(self._list_events)
+                self.events = EventList()
         with ui.card().classes("w-full"):
             heading(LAST)
             self.gantt = Gantt("Gantt chart of the last minutes")
@@ -116,12 +116,18 @@ class Live:
 
     def _show(self, seen: Dashboard, *, can_operate: bool) -> None:
         self.machines.show(seen.tiles, can_operate=can_operate)
-        lines = "".join(f"<li>{escape(each)}</li>" for each in seen.events)
-        self.events.content = f"<ul>{lines or '<li>Nothing unusual yet.</li>'}</ul>"
+        self.events.show(seen.events)
         names = [each.name for each in seen.tiles]
         self.gantt.show(names, list(seen.queues.in_system), seen.spans, seen.since, seen.now)
         self.found = seen.queues
         self._draw_queues()
+
+    async def _list_events(self) -> None:
+        """List the events that are wanted, without waiting for the next update."""
+        self.watcher.about = self.about.value
+        lines = await read_journal(self.number, self.watcher.list_events)
+        if lines is not None and self.watcher.about == self.about.value:
+            self.events.show(lines)
 
     def _draw_queues(self) -> None:
         if self.found is not None:
@@ -150,6 +156,60 @@ class Live:
 
 
 QUEUES, LAST = "Queues: jobs by class", "The last two minutes"
+
+
+ABOUT = {"": "all", "jobs": "jobs", "machines": "machines", "operators": "operators"}
+
+
+class EventList(ui.element, component="event_list.js"):
+    """A list of sentences that scrolls; only those that are new are sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        ui.add_css(EVENTS_STYLE)
+        self._lines: list[str] = []
+        self._props["lines"] = []
+        self.classes("w-full")
+
+    def show(self, lines: list[str]) -> None:
+        """Show sentences, the latest first."""
+        before, self._lines = self._lines, lines
+        if lines == before:
+            return
+        change = changed_lines(before, lines)
+        if change is None:
+            self._props["lines"] = list(lines)
+            self.update()
+        else:
+            self._props["lines"][:] = lines  # for a browser that connects again
+            self.run_method("change", *change)
+
+
+EVENTS_STYLE = """
+.gw-events { height: 20rem; overflow: auto; margin: 0; padding-left: .2rem; list-style: none;
+  font-variant-numeric: tabular-nums; }
+"""
+
+
+def changed_lines(before: list[str], after: list[str]) -> tuple[list[str], list[int]] | None:
+    """Return the lines that are new at the top, and the numbers of those that have gone.
+
+    None if the change is of another kind.
+
+    >>> changed_lines(["b", "a", "z"], ["d", "c", "b", "z"])
+    (['d', 'c'], [1])
+    >>> changed_lines(["b", "a"], ["b", "new", "a"])
+    """
+    if not before or before[0] not in after:
+        return None
+    new = after.index(before[0])
+    gone, at = [], new
+    for number, line in enumerate(before):
+        if at < len(after) and after[at] == line:
+            at += 1
+        else:
+            gone.append(number)
+    return (after[:new], gone) if at == len(after) else None
 
 
 def at_a_glance(found: Overview) -> str:
