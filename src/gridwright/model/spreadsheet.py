@@ -14,6 +14,7 @@ from typing import Any, TextIO, TypeVar
 from .error import InputError, file_errors
 
 T = TypeVar("T")
+_FIRST = ("=", "+", "-", "@", "\t", "\r", "'")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
@@ -58,7 +59,9 @@ def write_table(file: TextIO, rows: Iterable[Iterable[Any]], end: str = "\r\n") 
     >>> file.getvalue()
     "'=1+1,-1.5,-1.5,a=b\n"
     """
-    csv.writer(file, lineterminator=end).writerows([_quoted(cell) for cell in row] for row in rows)
+    csv.writer(file, lineterminator=end).writerows(
+        [_quoted(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
 
 
 def unquoted(row: Sequence[str]) -> list[str]:
@@ -70,10 +73,10 @@ def unquoted(row: Sequence[str]) -> list[str]:
     return [cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell for cell in row]
 
 
-def _quoted(cell: Any) -> Any:
-    if not isinstance(cell, str) or not _FORMULA.match(cell) or _is_number(cell):
+def _quoted(cell: str) -> str:
+    if not cell.startswith(_FIRST):  # most cells, quickly
         return cell
-    return f"'{cell}"
+    return f"'{cell}" if _FORMULA.match(cell) and not _is_number(cell) else cell
 
 
 def _is_number(cell: str) -> bool:

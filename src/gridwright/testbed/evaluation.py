@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..grid.history import TIME_TITLES, TIMES, Rows, event_tables, known, write_
 from ..grid.job import Stage
 from ..grid.journal_queries import Figures
 from ..model import Floats, InputError
+from ..model.error import file_errors
 from ..simulation import replicate
 from .experiment import Experiment
 from .runs import Run
@@ -216,54 +218,57 @@ def export(run: Run, folder: Path) -> list[Path]:
     run.journal.check()
     name = run.experiment.name or run.system.name or f"run-{run.number}"
     name = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
-    found = run.statistics()
-    tables = {
-        **_tables(run, found),
-        f"{name}_classesStats.txt": _classes(run, found),
-        f"{name}_jobs.txt": _jobs(run),
-        f"{name}_mue.txt": _rates(run),
-        f"{name}_systemStats.txt": _system(run, found),
-    }
-    return write_tables(folder, tables)
+    paths = write_tables(folder, _tables(run, run.statistics()))
+    copies = {"classes.csv": "classesStats", "jobs.csv": "jobs", "rates.csv": "mue"}
+    for source, title in {**copies, "system.csv": "systemStats"}.items():
+        copy = folder / f"{name}_{title}.txt"
+        with file_errors(copy, "written"):
+            copyfile(folder / source, copy)  # a long table is made once
+        paths.append(copy)
+    return paths
 
 
 def _tables(run: Run, found: Statistics) -> dict[str, Rows]:
-    journal = run.journal
-    generations = [
-        [kept.job.number, kept.task_class, planned, kept.job.submitted, work]
-        for kept, planned, work in zip(
-            journal.jobs(contents=False), run.jobs.times, run.jobs.works, strict=False
-        )
-    ]
     return {
         "jobs.csv": _jobs(run),
-        "generations.csv": [["job", "class", "planned", "submitted", "work"], *generations],
-        **event_tables(journal),
+        "generations.csv": _generations(run),
+        **event_tables(run.journal),
         "classes.csv": _classes(run, found),
         "rates.csv": _rates(run),
         "system.csv": _system(run, found),
     }
 
 
-def _jobs(run: Run) -> list[list[Any]]:
-    rows: list[list[Any]] = [
-        [
-            *("job", "class", "machine", "stage", "attempts", "lost", "timed out", "deaths"),
-            *(*TIME_TITLES, "response", "submitted at", "work", "error"),
-        ]
-    ]
-    stretches = _stretches(run)
-    for kept, work in zip(run.journal.jobs(contents=False), run.jobs.works, strict=False):
-        job = kept.job
-        origin = next(origin for since, origin in stretches if since <= job.submitted)
-        seconds = origin + job.submitted * run.about["unit"]
-        at = datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
-        stage = str(job.stage) if job.stage.is_final else "unfinished"
-        head = [job.number, kept.task_class, kept.machine, stage, job.attempt, job.lost]
-        times = [known(getattr(job, name)) for name in TIMES]
-        response = known(job.ended - job.submitted if job.stage == "finished" else float("nan"))
-        rows.append([*head, job.timed_out, job.deaths, *times, response, at, work, kept.error])
-    return rows
+def _generations(run: Run) -> Iterator[Sequence[Any]]:
+    yield "job", "class", "planned", "submitted", "work"
+    known = run.journal.table("job", "number", "class", "submitted")
+    drawn = zip(run.jobs.times.tolist(), run.jobs.works.tolist(), strict=True)
+    for (number, name, submitted), (planned, work) in zip(known, drawn, strict=False):
+        yield number, name, planned, submitted, work
+
+
+JOB = ("number", "class", "machine", "stage", "attempt", "lost", "timed_out", "deaths", *TIMES)
+
+
+def _jobs(run: Run) -> Iterator[Sequence[Any]]:
+    """Return the table of the jobs, row by row: there may be very many."""
+    yield (
+        *("job", "class", "machine", "stage", "attempts", "lost", "timed out", "deaths"),
+        *(*TIME_TITLES, "response", "submitted at", "work", "error"),
+    )
+    stretches, unit = _stretches(run), float(run.about["unit"])
+    final = {str(each) for each in Stage if each.is_final}
+    came, ended = JOB.index("submitted"), JOB.index("ended")
+    known = run.journal.table("job", *JOB, "error")
+    for row, work in zip(known, run.jobs.works.tolist(), strict=False):
+        *cells, error = ["" if cell is None else cell for cell in row]
+        submitted, stage = row[came], row[3]
+        cells[3] = stage if stage in final else "unfinished"
+        origin = next(origin for since, origin in stretches if since <= submitted)
+        at = datetime.fromtimestamp(origin + submitted * unit).isoformat(" ", "milliseconds")
+        is_done = stage == Stage.finished and row[ended] is not None
+        response = row[ended] - submitted if is_done else ""
+        yield (*cells, response, at, work, error)
 
 
 def _classes(run: Run, found: Statistics) -> list[list[Any]]:

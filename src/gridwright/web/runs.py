@@ -250,8 +250,8 @@ def machines_of(journal: Journal) -> list[MachineState]:
 
 def zipped(run: Run) -> bytes:
     """Return the tables of a run as one file."""
-    page = io.BytesIO()
-    with TemporaryDirectory() as folder, zipfile.ZipFile(page, "w", zipfile.ZIP_DEFLATED) as out:
+    page, kind = io.BytesIO(), zipfile.ZIP_DEFLATED
+    with TemporaryDirectory() as folder, zipfile.ZipFile(page, "w", kind, compresslevel=1) as out:
         for path in export(run, Path(folder)):
             out.write(path, f"run-{run.number}/{path.name}")
     return page.getvalue()
