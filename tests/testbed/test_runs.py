@@ -13,6 +13,7 @@ import pytest
 from gridwright import InputError
 from gridwright.grid import Journal, Mapper
 from gridwright.testbed import Experiment, Run, conduct, export, gap, report, runs, twin
+from gridwright.testbed.twin import TWINS
 from gridwright.testbed.workload import Fault, JobList
 
 pytestmark = pytest.mark.slow
@@ -63,7 +64,11 @@ def test_a_run_its_twin_and_its_tables(tmp_path: Path) -> None:
         assert (rates[there] <= 1.001 * run.system.effective[there]).all(), "a sleep is never short"
         model = twin(run).overall
         assert model.arrived == figures.arrived
-        parts = gap(run)
+        told: list[float] = []
+        parts = gap(run, progress=told.append)
+        assert told == sorted(told)
+        assert told[-1] == 1
+        assert len(told) > 5 * TWINS, "each twin tells how far it is"
         assert parts.run == figures.response
         assert sum(parts.shares.values()) == pytest.approx(parts.run - parts.twin)
         files = export(run, tmp_path / "tables")

@@ -228,7 +228,7 @@ SMALL = {"arrivals": [2, 3], "rates": [[8, 3], [4, 10]]}
 
 
 @pytest.mark.slow
-def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
+def test_a_run_is_started_watched_stopped_and_resumed(api: Any, tmp_path: Path) -> None:
     assert api.get("/runs") == []
     assert "MGST-1" in api.get("/experiments")
     assert api.get("/experiments/MGST-5")["system"]["machines"] == 21
@@ -280,6 +280,10 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any) -> None:
     assert "run-1/jobs.csv" in names
     report = other.get("/runs/1/report")
     assert set(report["gap"]["shares"]) >= {"arrivals", "execution", "overhead", "failures"}
+    kept = tmp_path / "home" / "runs" / "1.twin.json"
+    assert json.loads(kept.read_text())["report"] == report
+    kept.write_text(kept.read_text().replace(f'"until": {report["until"]}', '"until": "kept"', 1))
+    assert type(api)().get("/runs/1/report")["until"] == "kept", "a server started again reads it"
     assert "only stopped runs can be resumed" in other.post("/runs/1/resume", status=422)["detail"]
     other.get("/runs/2", 404)
 

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from gridwright.grid import Interruptions
+from gridwright.grid.event import Entry
 from gridwright.grid.timeline import Attempt
 from gridwright.testbed import Run
 from gridwright.web.dashboard import FAILED, Span
 from gridwright.web.pages.run_charts import compared_chart, waterfall_chart
 from gridwright.web.run_figures import (
+    READ,
     compared,
     figures_of,
     interval,
@@ -20,6 +22,7 @@ from gridwright.web.run_figures import (
     utilisation,
     waterfall,
 )
+from gridwright.web.tasks import keep_report, kept_report, mark_of
 
 from .long_run import write_long_run
 
@@ -35,7 +38,15 @@ REPORT: dict[str, Any] = {
 def test_a_long_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
     with Run.find(write_long_run(2000)) as run:
-        found = figures_of(run)
+        parts: list[str] = []
+        found = figures_of(run, parts.append)
+        assert parts == list(READ[:5])
+        keep_report(run.number, {"until": 1}, ["another version", 1, 2.0])
+        assert kept_report(run.number) is None, "it is about another state of the run"
+        keep_report(run.number, {"until": 1}, mark_of(run.number))
+        assert kept_report(run.number) == {"until": 1}
+        run.journal.write([Entry(run.until + 1, "paused", machine="1")])
+        assert kept_report(run.number) is None, "the run has gone on"
     assert len(found.timeline.rows) == 2000
     assert 1900 < len(found.spans) <= 2000, "the last jobs end after the run"
     assert not found.coarse

@@ -20,7 +20,7 @@ from ..model.error import file_errors
 from ..simulation import replicate
 from .experiment import Experiment
 from .runs import Run
-from .twin import Gap, gap, twin
+from .twin import TWINS, Gap, gap, twin
 
 LONG = 20_000.0
 """Time units of the run whose mean is the long-run mean."""
@@ -126,7 +126,7 @@ def report(
     run.journal.check()
     if run.until == 0:
         raise InputError(f"{run.name} has not begun: there is nothing to compare")
-    plain = twin(run)
+    plain = twin(run, progress=lambda done: progress(done / TWINS))
     return Report(
         run,
         run.statistics(),

@@ -125,6 +125,7 @@ class Run:
         self.close()
         for ending in ("", "-wal", "-shm", "-lock"):
             Path(f"{self.path}{ending}").unlink(missing_ok=True)
+        self.path.with_suffix(".twin.json").unlink(missing_ok=True)  # the page keeps it there
 
     def __enter__(self) -> Self:
         return self

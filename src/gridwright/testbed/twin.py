@@ -57,6 +57,10 @@ SHAKEN = 8
 """Twins that show the effect of small timing changes."""
 MOMENT = 0.001
 """Standard deviation of these changes, in time units."""
+TWINS = 1 + len(CAUSES) + SHAKEN
+"""How many twins a comparison simulates: a plain one, one for each cause, and shaken ones."""
+LEAST_TOLD = 0.01
+"""The share of a twin after which its progress is told again."""
 
 
 class Gap(NamedTuple):
@@ -93,8 +97,11 @@ def virtually(
     faults: tuple[Fault, ...] | None = None,
     causes: Causes | None = None,
     until: float | None = None,
+    progress: Callable[[float], None] = lambda done: None,
 ) -> Statistics:
     """Conduct an experiment in virtual time, as in the model except for some causes.
+
+    ``progress`` is called with the share of the jobs that have started.
 
     >>> experiment = Experiment(system="MGST.HiHi:1", policy="gcmu", duration=50)
     >>> 0.2 < virtually(experiment).overall.response < 0.4
@@ -116,14 +123,19 @@ def virtually(
     if causes.failures is not None:
         faults, detection = causes.failures, experiment.detection
     works, kinds = jobs.works, jobs.task_classes
+    length = experiment.duration if until is None else until
+    told, number = 0.0, max(int((jobs.times < length).sum()), 1)
 
     def duration(job: int, machine: int, attempt: int) -> float:
+        nonlocal told
+        if (share := job / number) >= told:
+            told = share + LEAST_TOLD
+            progress(min(share, 1.0))
         kind = kinds[job]
         time = works[job] / effective[kind, machine]
         return float(time if ratio is None else time * ratio[kind, machine])
 
     executor = FakeExecutor(experiment.machine_names(), duration, *causes.overhead[:2])
-    length = experiment.duration if until is None else until
     # Virtual time has a time unit of one second.
     chosen = experiment.replace(time_unit=1.0, duration=length, detection=detection, resolution=0.0)
     with closing(Journal(IN_MEMORY)) as journal:
@@ -211,9 +223,11 @@ def _looped(
         return statistics(journal, length)
 
 
-def twin(run: Run, causes: Causes | None = None) -> Statistics:
+def twin(
+    run: Run, causes: Causes | None = None, progress: Callable[[float], None] = lambda done: None
+) -> Statistics:
     """Return the statistics of a run's jobs and failures in the model, until the same time."""
-    return virtually(run.experiment, run.jobs, run.faults, causes, run.until)
+    return virtually(run.experiment, run.jobs, run.faults, causes, run.until, progress)
 
 
 def gap(
@@ -224,29 +238,32 @@ def gap(
     ``plain`` is the twin, if it is known. ``progress`` is called with the share that is done.
     """
     found, steps, so_far = causes_of(run), {}, Causes()
-    alike = (twin(run) if plain is None else plain).overall.response
-    causes = [each for each in CAUSES if each != "operators" or found.operators]
-    number = 1 + len(causes) + SHAKEN
-    progress(1 / number)
-    for k, cause in enumerate(causes, start=2):
-        so_far = replace(so_far, **{cause: getattr(found, cause)})
-        steps[cause] = twin(run, so_far).overall.response
-        progress(k / number)
+
+    def part(number: int) -> Callable[[float], None]:
+        return lambda done: progress((number + done) / TWINS)
+
+    alike = (twin(run, progress=part(0)) if plain is None else plain).overall.response
+    for k, cause in enumerate(CAUSES, start=1):
+        if cause != "operators" or found.operators:
+            so_far = replace(so_far, **{cause: getattr(found, cause)})
+            steps[cause] = twin(run, so_far, part(k)).overall.response
+        part(k)(1.0)
     shaken = [alike]
     for seed in range(SHAKEN):
-        shaken.append(_shaken(run, seed))
-        progress((2 + len(causes) + seed) / number)
+        k = TWINS - SHAKEN + seed
+        shaken.append(_shaken(run, seed, part(k)))
+        part(k)(1.0)
     return Gap(run.statistics().overall.response, alike, steps, min(shaken), max(shaken))
 
 
-def _shaken(run: Run, seed: int) -> float:
+def _shaken(run: Run, seed: int, progress: Callable[[float], None]) -> float:
     """Return the mean response of a twin with small timing changes."""
     rng = np.random.default_rng(seed)
     if run.experiment.chosen_policy().kind in LOOPS:
         noise = partial(_later, rng)
         return _looped(run.experiment, Causes(), run.until, noise).overall.response
     times = np.sort(np.abs(run.jobs.times + rng.normal(0, MOMENT, len(run.jobs))))
-    return twin(run, Causes(arrivals=run.jobs.at(times))).overall.response
+    return twin(run, Causes(arrivals=run.jobs.at(times)), progress).overall.response
 
 
 def _later(rng: np.random.Generator) -> float:

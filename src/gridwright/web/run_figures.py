@@ -1,6 +1,6 @@
 """The figures of a run's statistics, as numbers: what is drawn, and what is downloaded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -60,20 +60,31 @@ class RunFigures(NamedTuple):
     """The same, counted."""
 
 
-def figures_of(run: Run) -> RunFigures:
-    """Read the figures of a run, which may be long."""
+READ = ("attempts", "queues", "responses", "utilisation", "timeline", "classes", "rates")
+"""The parts of reading a run, in their order; the last two are those of its tables."""
+
+
+def figures_of(run: Run, note: Callable[[str], None] = lambda part: None) -> RunFigures:
+    """Read the figures of a run, which may be long; ``note`` is called with each part."""
+    note("attempts")
     journal, until = run.journal, run.until
     machines, classes = list(run.about["machines"]), list(run.system.classes)
     ran = attempts(journal)
+    note("queues")
     grows = is_growing(run)
+    note("responses")
+    responses = _responses(run, grows)
+    note("utilisation")
     seen = interruptions(journal)
+    shares = utilisation(machines, ran, seen, until)
+    note("timeline")
     spans = spans_of(ran, machines, classes, 0.0, until)
     spans += interrupted_spans(seen, machines, 0.0, until)
     coarse = len(spans) > MOST_SPANS
     actions = operators_of(run)
     return RunFigures(
-        _responses(run, grows),
-        utilisation(machines, ran, seen, until),
+        responses,
+        shares,
         Figure(
             "timeline",
             ["machine", "job", "class", "start", "end", "result"],

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-from .. import reproduction
+from .. import __version__, reproduction
 from ..experiments import Store
 from ..model import InputError
 from ..testbed import Calibrations, calibrate
 from .queue import Queue, Task
+from .runs import open_journal, path_of
 
 MOST_MACHINES = 100
 """Machines of one calibration."""
@@ -118,7 +119,8 @@ class ReportTask(Task):
         return "other reports are being made; try again in a moment" if busy else ""
 
     def work(self) -> None:
-        """Make the report in a process, and note how far it is."""
+        """Make the report in a process, note how far it is, and keep it beside the run."""
+        begun = mark_of(self.run_number)
         command = [sys.executable, "-m", "gridwright.web.report_process", str(self.run_number)]
         pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         said = ["the report ended without a message"]
@@ -139,6 +141,7 @@ class ReportTask(Task):
         if process.returncode:
             raise InputError(said[-1])
         self.report = json.loads("".join(printed))
+        keep_report(self.run_number, self.report, begun)
 
     def _listen(self, lines: Iterable[str], said: list[str]) -> None:
         """Note the share that is done; keep every line that is no number."""
@@ -161,8 +164,35 @@ class ReportTask(Task):
         )
 
 
+def mark_of(number: int) -> list[Any]:
+    """Return what changes whenever a run goes on, or another version makes its report."""
+    with open_journal(number) as journal:
+        return [__version__, *journal.select("max(rowid), max(time) FROM event")[0]]
+
+
+def keep_report(number: int, report: dict[str, Any], mark: list[Any]) -> None:
+    """Keep the report beside the run, unless it has gone on or the disk is full."""
+    path = path_of(number, "twin.json")
+    with suppress(OSError, InputError):
+        if mark == mark_of(number):
+            new = path.with_suffix(".new")
+            new.write_text(json.dumps({"mark": mark, "report": report}), "utf-8")
+            new.replace(path)
+
+
+def kept_report(number: int) -> dict[str, Any] | None:
+    """Return the report that was kept beside a run; None if the run has gone on since."""
+    with suppress(OSError, ValueError, KeyError, TypeError, InputError):
+        found = json.loads(path_of(number, "twin.json").read_text("utf-8"))
+        if found["mark"] == mark_of(number) and isinstance(found["report"], dict):
+            return dict(found["report"])
+    return None
+
+
 def report_of(queue: Queue, number: int) -> dict[str, Any]:
-    """Make the report on a run, and wait for it."""
+    """Return the report on a run that was kept, or make it, and wait for it."""
+    if (kept := kept_report(number)) is not None:
+        return kept
     task = queue.start(ReportTask(number))
     task.ended.wait()
     if task.report is None:

@@ -1,5 +1,6 @@
 """Statistics of runs: charts first, then tables; and runs beside their simulated twins."""
 
+from collections.abc import Callable
 from datetime import datetime
 from html import escape
 from typing import Any
@@ -12,10 +13,10 @@ from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
 from ..documents import plain
-from ..run_figures import Figure, Rows, RunFigures, compared, figures_of, waterfall
+from ..run_figures import READ, Figure, Rows, RunFigures, compared, figures_of, waterfall
 from ..runs import path_of
 from ..services import Services
-from ..tasks import ReportTask
+from ..tasks import ReportTask, kept_report
 from .charts import make_chart
 from .frame import errors_shown, figure, frame, heading, html_table, read_journal, run_number, tell
 from .gantt import Gantt
@@ -93,18 +94,27 @@ def one_page(services: Services, number: str) -> None:
 
 def _one_run(services: Services, number: int) -> None:
     """Read a run's journal, and show it."""
+    parts: list[str] = []
     with ui.column().classes("w-full gap-4") as place:
-        ui.label(f"Run {number} is being read.")
+        words = ui.label(f"Run {number} is being read.").props("role=status")
+        bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of reading"')
+
+    def look() -> None:
+        if parts:
+            k = READ.index(parts[-1])
+            words.text = f"Run {number} is being read: {parts[-1]}, part {k + 1} of {len(READ)}"
+            bar.value = k / len(READ)
 
     async def read() -> None:
         found = await background.io_bound(services.runs.find, number)
         try:
-            read = await background.io_bound(_read, number)
+            read = await background.io_bound(_read, number, parts.append)
         except InputError as error:
             read = None
             wrong = str(error)
         else:
             wrong = ""
+        looking.cancel()
         place.clear()
         with place:
             if found is not None:
@@ -112,12 +122,13 @@ def _one_run(services: Services, number: int) -> None:
             if read is None:
                 ui.label(wrong)
                 return
-            figures, tables = read
+            figures, tables, kept = read
             _show_figures(number, figures)
-            show_gap(services, number, figures)
+            show_gap(services, number, figures, kept)
             for title, heads, rows, data in tables:
                 table_card(title, number, heads, rows, data)
 
+    looking = ui.timer(0.3, look)
     ui.timer(0.01, read, once=True)
 
 
@@ -136,10 +147,16 @@ def _head(found: Overview) -> None:
         ui.link("Watch", f"/run/{found.run}")
 
 
-def _read(number: int) -> tuple[RunFigures, list[Table]]:
-    """Read figures and tables from a journal, which may be long."""
+def _read(
+    number: int, note: Callable[[str], None]
+) -> tuple[RunFigures, list[Table], dict[str, Any] | None]:
+    """Read figures and tables from a journal, which may be long, and the twin if it was kept."""
     with Run.find(number) as run:
-        return figures_of(run), [_classes(run), _rates(run)]
+        figures = figures_of(run, note)
+        note("classes")
+        classes = _classes(run)
+        note("rates")
+        return figures, [classes, _rates(run)], kept_report(number)
 
 
 BATCHES = "Lines are 95 % intervals from batches of successive jobs; few jobs have none."
@@ -214,18 +231,25 @@ def _rates(run: Run) -> Table:
     return "Execution rates: desired / actual", ["class", *names], shown, data
 
 
-def show_gap(services: Services, number: int, figures: RunFigures) -> None:
+def show_gap(
+    services: Services, number: int, figures: RunFigures, kept: dict[str, Any] | None
+) -> None:
     """Make a button that compares a run with its twin, which takes a while, and show how far it is.
 
-    A comparison that was begun or made before a reload is shown.
+    A comparison that was begun before a reload is shown, and one that was kept beside the run.
     """
     queue = services.queue
     begun = [each for each in queue.all(ReportTask) if each.run_number == number]
     watched: list[ReportTask] = [each for each in begun[:1] if not each.is_over or each.report]
+    if kept is not None:
+        watched.clear()
     with ui.card().classes("w-full"):
         heading("Beside its simulated twin")
         with ui.column().classes("w-full") as place:
-            ui.label("The same jobs and failures in virtual time: this takes a moment.")
+            if kept is None:
+                ui.label("The same jobs and failures in virtual time: this takes a moment.")
+            else:
+                _show(number, kept, figures)
         words = ui.label().classes("gw-steady").props("role=status")
         bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of the twin"')
 
@@ -249,11 +273,13 @@ def show_gap(services: Services, number: int, figures: RunFigures) -> None:
             if task.report is None:
                 tell(task.error or f"the report on run {number} was stopped")
                 return
+            button.set_visibility(kept_report(number) is None)  # else it is as new as it can be
             place.clear()
             with place:
                 _show(number, plain(task.report), figures)
 
         button = ui.button("Set beside its twin", on_click=compare)
+        button.set_visibility(kept is None)
         look()
         ui.timer(0.3, look)
 
@@ -267,8 +293,8 @@ def _show(number: int, found: dict[str, Any], figures: RunFigures) -> None:
     low, high = figure(gap["low"]), figure(gap["high"])
     steady = f"Small timing changes do not affect the twin ({low})."
     ui.label(
-        f"Mean response {responses[0]} time units, {100 * gap['relative']:+.1f} % compared with "
-        f"{responses[1]} of the twin. "
+        f"Until {found['until']:.1f} time units: mean response {responses[0]} time units, "
+        f"{100 * gap['relative']:+.1f} % compared with {responses[1]} of the twin. "
         + (steady if low == high else f"With small timing changes the twin has {low} to {high}.")
     )
     beside, steps = compared(found), waterfall(found, figures.operated)
