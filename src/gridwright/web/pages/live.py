@@ -181,7 +181,8 @@ class EventList(ui.element, component="event_list.js"):
             self._props["lines"] = list(lines)
             self.update()
         else:
-            self._props["lines"][:] = lines  # for a browser that connects again
+            with self._props.suspend_updates():  # they would be sent whole
+                self._props["lines"] = list(lines)
             self.run_method("change", *change)
 
 

@@ -67,7 +67,8 @@ class MachineTiles(ui.element, component="machine_tiles.js"):
             number: row for number, row in enumerate(rows) if before[number] != tiles[number]
         }
         if changed:
-            self._props["tiles"][:] = rows  # for a browser that connects again
+            with self._props.suspend_updates():  # they would be sent whole
+                self._props["tiles"] = rows
             self.run_method("change", changed)
 
     def choose(self, *states: str) -> None:
