@@ -326,7 +326,7 @@ TOLD: dict[str, Any] = {"classes": ["a"], "rates": [[1.0, 1.0]]}
         ("mm", TOLD | {"batch": 3}, "batch is 3; expected a table"),
         ("mm", TOLD | {"batch": {"pmf": {"times": [[GAMMA]]}}}, r"\[pmf\] times"),
         ("fcfs", {"batch": {}}, "batch is for batch policies; fcfs is a pull one"),
-        ("lpas_dec", {}, "a grid runs push, pull and batch policies: it has one scheduler"),
+        ("lpas_dec", {}, "a grid runs push, pull, batch and chain policies: it has"),
     ],
 )
 def test_wrong_input(policy: str, about: dict[str, Any], words: str, tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_wrong_input(policy: str, about: dict[str, Any], words: str, tmp_path: P
 def test_wrong_submissions(tmp_path: Path) -> None:
     executor = FakeExecutor(["one", "two"], lambda *_: 0.0)
     with Grid("fcfs", on=executor, journal=tmp_path / "fcfs.sqlite") as grid:
-        with pytest.raises(InputError, match="deadline is for batch policies; this grid runs fcfs"):
+        with pytest.raises(InputError, match="deadline is for batch and chain policies; this"):
             grid.options(deadline=5).submit(abs, 1)
         for wrong in (-1, 0, float("inf"), float("nan"), "soon", True):
             with pytest.raises(InputError, match=r"deadline is .*; expected seconds, more than 0"):

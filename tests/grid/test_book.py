@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from gridwright import InputError, load, simulate
 from gridwright.grid import Book, Cancel, Send, Stage
 from gridwright.grid.batch import times_of
+from gridwright.grid.chain import chains_of
 from gridwright.grid.job import Options
 from gridwright.policies import find
 from gridwright.simulation import KINDS
@@ -71,22 +72,19 @@ def test_the_two_worlds_are_one(policy: str) -> None:
     assert book.refusals == run.refusals
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("chain_mct", "it does not know which jobs will follow a job"),
-        ("lpas_dec", "it has one scheduler"),
-    ],
-)
-def test_a_policy_of_another_kind_is_refused(name: str, why: str) -> None:
-    words = f"runs push, pull and batch policies: {why}.*{name} on real machines: gridwright run"
+def test_a_policy_of_another_kind_is_refused() -> None:
+    words = "batch and chain policies: it has one scheduler.*lpas_dec on real machines: gridwright"
     with pytest.raises(InputError, match=words):
+        Book(find("lpas_dec"), [[1.0]], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("moc", "a batch policy, which must"), ("chain_rr", "a chain policy, which must")],
+)
+def test_a_policy_needs_what_it_must_know(name: str, what: str) -> None:
+    with pytest.raises(InputError, match=f"{name} is {what} know"):
         Book(find(name), [[1.0]], [1.0])
-
-
-def test_a_batch_policy_needs_execution_times() -> None:
-    with pytest.raises(InputError, match="moc is a batch policy, which must know how long jobs"):
-        Book(find("moc"), [[1.0]], [1.0])
 
 
 def test_a_job_is_taken_in_once() -> None:
@@ -100,6 +98,12 @@ ACTIONS = ("resubmit", "duplicate", "wait", "fail")
 HOW = ("start", "end", "error", "copy", *ACTIONS)
 RATES = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0]])
 BATCHES = ("mm", "moc", "mmu")
+CHAINS = ("chain_fcfs", "chain_mct", "chain_rr")
+SINGLE: list[dict[str, Any]] = [
+    {"name": "a", "rate": 1, "times": [[0.25, 1, 0.5]], "latency": 9},
+    {"name": "b", "rate": 1, "times": [[1, 1 / 3, float("inf")]], "latency": 9},
+]
+"""Chains of one stage, with these rates."""
 
 
 class Turmoil(RuleBasedStateMachine):
@@ -107,7 +111,7 @@ class Turmoil(RuleBasedStateMachine):
 
     @initialize(
         policy=st.sampled_from(
-            ["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas", *BATCHES]
+            ["fcfs", "gcmu", "lpas_dg", "pas_dg", "mct", "pas", "lpas", *BATCHES, *CHAINS]
         ),
         retries=st.sampled_from([None, 0, 2]),
         discard=st.sampled_from(["never", "batch", "both"]),
@@ -115,8 +119,11 @@ class Turmoil(RuleBasedStateMachine):
     def begin(self, policy: str, retries: int | None, discard: str) -> None:
         self.is_batch, self.discard = policy in BATCHES, discard
         options = {"queue_limit": 2, "discard": discard} if self.is_batch else None
-        times = times_of(find(policy), options, ["a", "b"], RATES, ["x", "y", "z"])
-        self.book = Book(find(policy), RATES, [1.0, 1.0], retries=retries, times=times)
+        nodes = ["x", "y", "z"]
+        known: Any = times_of(find(policy), options, ["a", "b"], RATES, nodes)
+        if policy in CHAINS:
+            known = chains_of(find(policy), {"templates": SINGLE}, nodes)
+        self.book = Book(find(policy), RATES, [1.0, 1.0], retries=retries, times=known)
         self.discarded: set[int] = set()
         self.stopped: set[Send] = set()  # attempts that the executor was told to stop
         self.given_up: set[int] = set()

@@ -378,7 +378,7 @@ def test_wrong_use(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     with pytest.raises(InputError, match="machines is 0"):
         Grid("fcfs", machines=0, journal=path)
-    with pytest.raises(InputError, match="a grid runs push and pull policies"):
+    with pytest.raises(InputError, match="a grid runs push, pull, batch and chain policies"):
         Grid("mct_dec", machines=2, journal=path)
     with pytest.raises(InputError, match="on_timeout is 'pray'"):
         Grid("fcfs", journal=path, on_timeout="pray")

@@ -3,6 +3,7 @@
 from ..model import JobFailedError
 from .batch import BatchOptions
 from .book import Book
+from .chain import ChainOptions
 from .client import Client, connect
 from .future import JobFuture
 from .grid import Grid
@@ -36,6 +37,7 @@ __all__ = [
     "BatchOptions",
     "Book",
     "Cancel",
+    "ChainOptions",
     "Client",
     "Corrections",
     "Grid",

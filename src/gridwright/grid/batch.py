@@ -232,7 +232,7 @@ class Batch:
     """Jobs wait centrally; at a mapping event the policy assigns them to the machines' queues."""
 
     def __init__(self, book: GridState) -> None:
-        if book.times is None:
+        if not isinstance(book.times, ExecutionTimes):
             raise InputError(
                 f"{book.policy.name} is a batch policy, which must know how long jobs take"
             )
@@ -296,6 +296,9 @@ class Batch:
         """Map if something has happened."""
         if self.is_due:
             self.map()
+
+    def entered(self, job: Job) -> None:
+        """Do nothing: a mapping event looks at all jobs that wait."""
 
     def watch(self, job: Job) -> None:
         """Keep the deadline of a job, if it may be discarded."""

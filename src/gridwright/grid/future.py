@@ -249,7 +249,8 @@ class Raw:
         self.answers.cancelled(self.future)
 
 
-GIVEN_UP = re.compile(r"job \d+ was given up after ")
+GIVEN_UP = re.compile(r"job \d+ (\(stage \d+ of its chain\) )?was given up after ")
+STAGE = re.compile(r"stage \d+ of its chain failed: job \d+")
 DISCARDED = re.compile(r"job \d+ was discarded: ")
 MISLEADING = (StopIteration, StopAsyncIteration, CancelledError)
 """Exceptions that mean something else to Python when a future raises them."""
@@ -279,6 +280,8 @@ class RemoteError(JobFailedError):
             found = pickle.loads(self.pickled)
             if isinstance(found, Exception) and not isinstance(found, MISLEADING):
                 found.__cause__ = RemoteTraceback(str(self))
+                if named := STAGE.match(str(self)):
+                    found.add_note(named[0])
                 return found
         if not self.pickled and GIVEN_UP.match(str(self)):
             return JobLostError(str(self))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Condition, Lock, Thread, get_ident
@@ -17,11 +18,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..model import GridClosedError, InputError
+from ..model import GridClosedError, InputError, Template
 from ..policies import Policy
 from ..policies import find as find_policy
 from . import validation
-from .batch import BatchOptions, times_of
+from .batch import BatchOptions
+from .chain import ChainOptions, KnownChains
 from .event import Entry
 from .executors import Executor
 from .future import Answers, JobFuture, Raw, ended_future
@@ -58,7 +60,7 @@ class Grid(OperatedGrid, Submitter):
     Parameters
     ----------
     policy
-        A push, pull or batch policy: its name, its file, or a `Policy`.
+        A push, pull, batch or chain policy: its name, its file, or a `Policy`.
     machines
         How many machines to use, or their names. By default two local processes, or all workers of
         a cluster.
@@ -96,6 +98,8 @@ class Grid(OperatedGrid, Submitter):
         Seconds between measurements of CPU availability; 0: none.
     batch
         For batch policies: how long jobs take, and when they are discarded; see `BatchOptions`.
+    chains
+        For chain policies: the templates of chains; see `ChainOptions`.
     durable
         Whether ``submit`` and ``map`` wait until the jobs are in the journal, so that they survive
         a kill of every process. Otherwise they return sooner, and a kill may lose them.
@@ -130,6 +134,7 @@ class Grid(OperatedGrid, Submitter):
         corrections: Corrections | bool = True,
         resolution: float = 0.0,
         batch: BatchOptions | Mapping[str, Any] | None = None,
+        chains: ChainOptions | Mapping[str, Any] | None = None,
         durable: bool = True,
         executor: Executor | str | None = None,
         address: str = "",
@@ -141,17 +146,18 @@ class Grid(OperatedGrid, Submitter):
         hosts = hosts_of(executor)
         prior = validation.rates_of(rates, names, hosts)
         learns = corrections_of(corrections)
-        times = times_of(chosen, batch, names, rates, hosts, learns=learns.rates)
+        known = validation.knowledge_of(chosen, batch, chains, names, rates, hosts, learns)
+        names = names if known is None else list(known.classes)
         settings = Settings(
             timeout=timeout_factor,
             seconds=0.0 if isinstance(timeout, Mapping) else timeout,
             class_seconds=dict(timeout) if isinstance(timeout, Mapping) else {},
             on_timeout=on_timeout_of(on_timeout, chosen, "fail"),
             corrections=learns,
-            guessed=rates is None and times is None,
+            guessed=rates is None and known is None,
             resolution=resolution,
             retries=validation.checked_retries(retries),
-            times=times,
+            times=known,
         )
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
         self.journal = Journal(Path(journal or home() / "grids" / f"{stamp}.sqlite"))
@@ -176,7 +182,7 @@ class Grid(OperatedGrid, Submitter):
                 executor,
                 self.journal,
                 names,
-                prior if times is None else times.rates(),
+                prior if known is None else known.rates(),
                 np.ones(len(names)),
                 settings,
                 clock=time.monotonic,
@@ -239,7 +245,8 @@ class Grid(OperatedGrid, Submitter):
 
     def _take_back(self, number: int) -> bool:
         entry = Entry(self.mapper.now(), "cancelled", number)
-        return self._tell(lambda now: self.mapper.withdraw(now, number), entry)
+        change = partial(self.mapper.call, lambda now: self.mapper.withdraw(now, number), entry)
+        return bool(self._in_loop(change).result())
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more jobs, and close the grid when all jobs have ended.
@@ -337,6 +344,10 @@ class Grid(OperatedGrid, Submitter):
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
+    def _template(self, name: str, stages: int) -> Template | None:
+        known = self.mapper.book.times
+        return known.template(name, stages) if isinstance(known, KnownChains) else None
+
     def _owns(self, future: JobFuture) -> bool:
         return future.is_of(self._answers)
 
@@ -346,7 +357,7 @@ class Grid(OperatedGrid, Submitter):
         if self._leaving:
             raise GridClosedError("the grid is shut down: it takes no more jobs")
         validation.check_machine(chosen.machine, self.mapper.executor)
-        validation.check_deadline(chosen.deadline, self.mapper.book.policy)
+        validation.check_kind(chosen.deadline, chosen.stage, self.mapper.book.policy)
         if not any(call.key for call in calls):
             return self._hand_over(name, calls, chosen)
         with self._keying:  # one thread at a time looks for keys and adds them
@@ -456,23 +467,12 @@ class Grid(OperatedGrid, Submitter):
 
     def _cancel_waiting(self) -> None:
         """Cancel the jobs that no machine runs yet, some in every turn."""
-        mapper, rest = self.mapper, iter(list(self._pending))
+        rest = iter(list(self._pending))
         while numbers := list(islice(rest, CHUNK)):
-            found: list[int] = []
-
-            def withdraw(now: float, some: list[int] = numbers, found: list[int] = found) -> Any:
-                found += filter(mapper.is_waiting, some)
-                said = [each for number in found for each in mapper.withdraw(now, number) or ()]
-                return said if found else None
-
-            words = "they waited when the grid was shut down"
-            self._tell(withdraw, Entry(mapper.now(), "cancelled", fields={"why": words}))
-            for number in found:
+            asked = self._in_loop(partial(self.operators.withdraw, numbers))
+            for number in asked.result():
                 if (future := self._pending.get(number)) is not None:
                     self._answers.cancelled(future)
-
-    def _tell(self, what: Callable[[float], Any], entry: Entry) -> bool:
-        return self._in_loop(lambda: self.mapper.call(what, entry)).result()
 
     def _check_open(self) -> None:
         if self._closed:

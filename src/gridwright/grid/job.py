@@ -47,6 +47,10 @@ class Options(NamedTuple):
     """The only machine that may run it, if that machine has several slots."""
     deadline: float | None = None
     """Time units after its submission; a job that has not started by then may be discarded."""
+    chain: int | None = None
+    """The number of the first job of its chain; −1 for the first job itself."""
+    stage: int = 0
+    """Which stage of its chain it is, from 1 on; 0 if it is of no chain."""
 
     def as_json(self) -> dict[str, Any]:
         """Return what differs from the defaults."""
@@ -116,6 +120,8 @@ class Job:
     """The number of the only machine that may run it."""
     is_ahead: bool = False
     """Whether it was sent to its machine ahead of need."""
+    place: float = float("nan")
+    """Its place among the stages of chains, which it keeps if it is tried again."""
     is_discarded: bool = False
     """Whether it ended because its deadline had passed."""
     stays: bool = False
@@ -153,7 +159,13 @@ class Job:
         causes = Counter(self.causes)
         words = [f"{why} ({n} times)" if n > 1 else why for why, n in causes.items()]
         times = f"{len(self.causes)} attempts" if len(self.causes) > 1 else "1 attempt"
-        return f"job {self.number} was given up after {times}: {', '.join(words)}"
+        where = f" (stage {self.options.stage} of its chain)" if self.options.stage else ""
+        return f"job {self.number}{where} was given up after {times}: {', '.join(words)}"
+
+    def named_stage(self, error: str) -> str:
+        """Return the traceback of a job; that of a stage begins with a line that names it."""
+        stage = self.options.stage
+        return f"stage {stage} of its chain failed: job {self.number}\n{error}" if stage else error
 
 
 class Send(NamedTuple):

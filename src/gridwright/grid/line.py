@@ -70,13 +70,15 @@ class Line:
 
     def take(self, job: Job) -> None:
         """Remove a job, wherever it is in the queue."""
-        client = job.options.client
-        heap = self._heaps[client]
-        heap.remove(next(each for each in heap if each[3] is job))
-        heapify(heap)
-        self._taken[client] += 1
-        self._tidy(client)
-        self._forget(job)
+        for client, heap in self._heaps.items():
+            found = next((k for k, each in enumerate(heap) if each[3] is job), -1)
+            if found >= 0:
+                del heap[found]
+                heapify(heap)
+                self._taken[client] += 1
+                self._tidy(client)
+                self._forget(job)
+                return
 
     def drop(self, job: Job) -> None:
         """Note that a job of the queue has ended."""

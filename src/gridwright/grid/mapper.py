@@ -397,10 +397,10 @@ class Mapper:
 
     def _ended(self, word: Ended, turn: Turn, now: float) -> None:
         machine, number, attempt, at, result, error = word
-        name, error = self.executor.machines[machine], cut(error)
+        name, job = self.executor.machines[machine], self.book.jobs.get(number)
+        error = cut(job.named_stage(error) if error and job is not None else error)
         ended = self.at(at) if math.isfinite(at) else now
         self.limits.stop(number, attempt)
-        job = self.book.jobs.get(number)
         said = self.book.finished(now, number, attempt, ended=ended, failed=bool(error))
         if said is None or job is None:
             self.late_answers += 1

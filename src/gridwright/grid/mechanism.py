@@ -1,4 +1,4 @@
-"""When the policy is asked: the rules of pull grids and of push grids (batches: `batch`).
+"""When the policy is asked: the rules of pull grids and of push grids (others: `batch`, `chain`).
 
 They are the rules of the simulator in plain Python. A test drives both through the same events.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..policies import BATCH, PULL, PUSH, Kind
+from ..policies import BATCH, CHAIN, PULL, PUSH, Kind
 from .batch import Batch
+from .chain import Chains
 from .job import Decision, Job
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ class Central:
 
     def settle(self) -> None:
         """Do nothing: the policy is asked at every event."""
+
+    def entered(self, job: Job) -> None:
+        """Do nothing: the policy is asked about classes and machines."""
 
     def watch(self, job: Job) -> None:
         """Do nothing: only batch policies know deadlines."""
@@ -237,8 +241,9 @@ class Push(Central):
         self.placed(-1)
 
 
-MECHANISMS: dict[Kind, type[Pull] | type[Push] | type[Batch]] = {
+MECHANISMS: dict[Kind, type[Pull] | type[Push] | type[Batch] | type[Chains]] = {
     PULL: Pull,
     PUSH: Push,
     BATCH: Batch,
+    CHAIN: Chains,
 }

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from functools import wraps
 from typing import Any
 
 from ..model import GridTimeoutError, InputError, did_you_mean
 from .event import Entry
 from .future import Answers
-from .job import PUNCTUALITIES, Stage
+from .job import PUNCTUALITIES, Instruction, Stage
 from .journal import Journal
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
@@ -123,6 +124,24 @@ class Operators:
         if any(book.waiting) and not any(book.running):
             return "no machine is busy, and the policy starts none of the waiting jobs"
         return ""
+
+    def withdraw(self, numbers: Sequence[int]) -> Future[list[int]]:
+        """Cancel those of some jobs that no machine runs yet; return a future of their numbers."""
+        mapper, found, answer = self.mapper, list[int](), Future[list[int]]()
+
+        def withdraw(now: float) -> list[Instruction] | None:
+            found.extend(filter(mapper.is_waiting, numbers))
+            said = [each for number in found for each in mapper.withdraw(now, number) or ()]
+            return said if found else None
+
+        def done(asked: Future[bool]) -> None:
+            error = asked.exception()
+            answer.set_result(found) if error is None else answer.set_exception(error)
+
+        why = {"why": "they waited when the grid was shut down"}
+        entry = Entry(mapper.now(), "cancelled", fields=why)
+        mapper.call(withdraw, entry).add_done_callback(done)
+        return answer
 
     @_on_every_slot
     async def start(self, machine: str) -> bool:

@@ -18,6 +18,7 @@ from ..policies.kind import ON_TIMEOUT
 
 if TYPE_CHECKING:
     from .batch import ExecutionTimes
+    from .chain import KnownChains
 
 OnTimeout = str | Callable[..., str]
 """One of the words, or the function of a policy that answers one."""
@@ -138,8 +139,8 @@ class Settings:
 
     With None, as in the published experiments, the machine of a job that timed out counts as down
     until it answers."""
-    times: ExecutionTimes | None = None
-    """What a batch policy believes of the execution times."""
+    times: ExecutionTimes | KnownChains | None = None
+    """What a batch or chain policy knows of jobs."""
 
     def __post_init__(self) -> None:
         if not callable(self.on_timeout) and self.on_timeout not in ON_TIMEOUT:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..allocation import Situation, groups_of
 from ..compiler.checks import readonly
 from ..model import InputError
-from ..policies import CHAIN, PEER, Kind, Policy, View
+from ..policies import PEER, Kind, Policy, View
 from ..policies.view import CLASS, MACHINE, TALLIES, records
 from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
@@ -20,6 +20,7 @@ from .line import Line
 
 if TYPE_CHECKING:
     from .batch import ExecutionTimes
+    from .chain import KnownChains
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +28,6 @@ SLOWEST = 1e-100
 """The lowest rate that is allowed; the highest is its inverse, so that sums stay finite."""
 
 LACKS: dict[Kind, str] = {
-    CHAIN: "it does not know which jobs will follow a job",
     PEER: "it has one scheduler, and jobs do not arrive at its machines",
 }
 """Why a grid cannot run policies of other kinds."""
@@ -39,7 +39,8 @@ class GridState:
     ``rates`` [class, machine], ``arrivals`` and ``availability`` are what is assumed. Policies see
     the time since ``start``. ``retries`` is how often a job is tried again after its process died
     or it timed out; None means without limit, as in the published experiments: the machine of a job
-    that timed out then counts as down until it answers. ``times`` is what batch policies believe.
+    that timed out then counts as down until it answers. ``times`` is what batch and
+    chain policies know of jobs.
     """
 
     def __init__(
@@ -53,13 +54,13 @@ class GridState:
         start: float = 0.0,
         seed: int = 1,
         retries: int | None = None,
-        times: ExecutionTimes | None = None,
+        times: ExecutionTimes | KnownChains | None = None,
     ) -> None:
         from .mechanism import MECHANISMS
 
         if policy.kind not in MECHANISMS:
             raise InputError(
-                f"{policy.name} is a {policy.kind} policy; a grid runs push, pull and batch "
+                f"{policy.name} is a {policy.kind} policy; a grid runs push, pull, batch and chain "
                 f"policies: {LACKS[policy.kind]}; for an experiment with {policy.name} on real "
                 "machines: gridwright run"
             )
@@ -279,6 +280,7 @@ class GridState:
         else:
             self.waiting[job.task_class].insert(job)
             self._count(job.task_class)
+            self.mechanism.entered(job)
 
     def give(self, task_class: int, machine: int) -> None:
         """Give the first job of a class to a machine: to run now or next, or into its queue."""
@@ -299,6 +301,15 @@ class GridState:
             job.stage = Stage.queued
             self.moved[job.number] = job
             self.own[machine].append(job)
+
+    def line_up(self, job: Job, machine: int) -> None:
+        """Put a waiting job into the queue of a machine, even if that one is idle."""
+        self.waiting[job.task_class].take(job)
+        self._count(job.task_class)
+        self._assign(job, machine)
+        job.stage = Stage.queued
+        self.moved[job.number] = job
+        self.own[machine].append(job)
 
     def discard(self, job: Job) -> None:
         """End a job that has not started, because its deadline has passed."""

@@ -18,8 +18,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from ..model import InputError
+from ..model import InputError, Template
 from . import command
+from .chain import class_of_stage
 from .future import JobFuture
 from .job import Options
 from .validation import check_name, pickled, with_futures
@@ -43,6 +44,8 @@ class Chosen:
     deadline: float | None = None
     client: str = ""
     request: str = ""
+    chain: int | None = None
+    stage: int = 0
 
     def __post_init__(self) -> None:
         for name in ("task_class", "key", "machine"):
@@ -60,7 +63,8 @@ class Chosen:
     def of_job(self) -> Options:
         """Return what the grid keeps with each job."""
         about = (self.machine, self.client, self.request)
-        return Options(self.priority, self.retries, self.timeout, *about, deadline=self.deadline)
+        limits, chain = (self.priority, self.retries, self.timeout), (self.chain, self.stage)
+        return Options(*limits, *about, "", self.deadline, *chain)
 
 
 class Call(NamedTuple):
@@ -120,8 +124,9 @@ class Submitter(Executor):
         machine
             The only machine that may run the jobs, on any of its slots, or the only slot.
         deadline
-            Seconds after its submission by which a job should have ended, for batch policies. A
-            job that has not started by then raises `DeadlineError`.
+            Seconds after its submission by which a job should have ended, for batch and chain
+            policies. Under a batch policy, a job that has not started by then raises
+            `DeadlineError`.
 
         Examples
         --------
@@ -162,6 +167,43 @@ class Submitter(Executor):
         sent = self._send(name_of(fn), [call], chosen)
         sent.wait()
         return sent.futures[0]
+
+    def submit_chain(
+        self, functions: Sequence[Callable[..., Any]], /, *args: Any, **kwargs: Any
+    ) -> JobFuture:
+        """Submit functions that run one after the other; return the future of the last result.
+
+        The first one is called with the arguments, each other one with the result before it. If a
+        stage fails, those after it do not run: the future raises its exception, with a note that
+        names the stage. A durable grid returns when all stages are in the journal.
+
+        Under a chain policy, the option ``task_class`` names the template, and ``deadline``
+        replaces its latency. The keys of the first stages are that of the chain with a number.
+        """
+        chosen, steps = self._chosen, list(functions)
+        if not steps:
+            raise InputError("submit_chain: there is no function")
+        template = self._whole()._template(chosen.task_class, len(steps))
+        for function in steps:
+            self._pickled(function, (), {})  # may refuse, before anything is submitted
+        every: list[Sent] = []
+        for stage, function in enumerate(steps, start=1):
+            is_last = stage == len(steps)
+            key = f"{chosen.key}.{stage}" if chosen.key and not is_last else chosen.key
+            deadline = chosen.deadline if is_last else None
+            own = replace(chosen, deadline=deadline, stage=stage, chain=-1)
+            if every:
+                own = replace(own, chain=every[0].futures[0].number)
+            if template is not None:
+                latency = float(template.latency) if is_last else None
+                name = class_of_stage(template.name, stage)
+                own = replace(own, task_class=name, deadline=deadline or latency)
+            call = Call(*self._pickled(function, args, kwargs), key)
+            every.append(self._send(name_of(function), [call], own))
+            args, kwargs = (every[-1].futures[0],), {}
+        for sent in every:
+            sent.wait()
+        return every[-1].futures[0]
 
     def submit_all(self, fn: Callable[..., Any], *iterables: Iterable[Any]) -> list[JobFuture]:
         """Submit a call for each set of arguments, as Python's ``map`` forms them.
@@ -258,6 +300,10 @@ class Submitter(Executor):
     def _whole(self) -> Submitter:
         """Return the grid itself."""
         return self
+
+    def _template(self, name: str, stages: int) -> Template | None:
+        """Return the template of a chain; None if the policy knows none."""
+        raise InputError("submit_chain is for a Grid; a client gives futures as arguments instead")
 
 
 class Sent(NamedTuple):

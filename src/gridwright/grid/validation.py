@@ -5,19 +5,22 @@ from __future__ import annotations
 import io
 import shlex
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError, did_you_mean
-from ..policies import BATCH, Policy
+from ..policies import BATCH, CHAIN, Policy
 from . import command
+from .batch import BatchOptions, ExecutionTimes, times_of
+from .chain import ChainOptions, KnownChains, chains_of
 from .executors import Executor
 from .executors.local import LocalExecutor
 from .future import FutureInArgumentsError, JobFuture
 from .script_modules import with_script_modules
+from .settings import Corrections
 from .slots import Slots, slots_on
 from .state import SLOWEST
 from .worker import LARGEST
@@ -184,11 +187,31 @@ def check_machine(name: str, executor: Executor) -> None:
         raise InputError(f"no machine {name!r}{hint}")
 
 
-def check_deadline(deadline: float | None, policy: Policy) -> None:
-    """Refuse a deadline where the policy would not know of it."""
-    if deadline is not None and policy.kind is not BATCH:
+def knowledge_of(
+    policy: Policy,
+    batch: BatchOptions | Mapping[str, Any] | None,
+    chains: ChainOptions | Mapping[str, Any] | None,
+    classes: Sequence[str],
+    rates: Any,
+    hosts: Sequence[str],
+    corrections: Corrections,
+) -> ExecutionTimes | KnownChains | None:
+    """Return what a batch or chain policy is to know of jobs; None for other policies."""
+    known = chains_of(policy, chains, hosts)
+    if known is not None and classes:
+        raise InputError("classes and rates follow from the templates of chains; leave them out")
+    times = times_of(policy, batch, classes, rates, hosts, learns=corrections.rates)
+    return times if known is None else known
+
+
+def check_kind(deadline: float | None, stage: int, policy: Policy) -> None:
+    """Refuse jobs of another kind than the policy's, and deadlines of which it does not know."""
+    if policy.kind is CHAIN and not stage:
+        raise InputError(f"this grid runs {policy.name}, a chain policy; use submit_chain")
+    if deadline is not None and policy.kind not in (BATCH, CHAIN):
         raise InputError(
-            f"deadline is for batch policies; this grid runs {policy.name}, a {policy.kind} policy"
+            f"deadline is for batch and chain policies; this grid runs {policy.name}, "
+            f"a {policy.kind} policy"
         )
 
 
