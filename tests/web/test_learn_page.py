@@ -152,8 +152,10 @@ def _play(page: Any) -> None:
 
 def _choose(page: Any) -> None:
     """Watch another policy; the page fits a phone."""
-    page.get_by_role("combobox", name="Right policy").click()
-    page.get_by_role("option", name="pas", exact=True).click()
+    page.get_by_role("combobox", name="Right policy").fill("pas")
+    option = page.get_by_role("option", name=re.compile("^pas – "))
+    expect(option).to_contain_text("later tasks")  # what the policy does
+    option.click()
     expect(page.get_by_text("pas (push)", exact=True)).to_be_visible()
     page.set_viewport_size({"width": 400, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -175,3 +177,42 @@ def _slide(page: Any) -> None:
     expect(page.get_by_text("Load 86 %")).to_be_visible()
     expect(page.get_by_text("8", exact=True)).to_be_visible()
     expect(page.get_by_text("lpas (push)", exact=True)).to_be_visible()
+
+
+WATCH = """() => {
+  window.seen = new Set();
+  const film = document.querySelector(".gw-flow");
+  new MutationObserver(() => window.seen.add(film.getAttribute("aria-busy")))
+    .observe(film, { attributes: true });
+}"""
+
+
+def test_a_load_that_was_set_is_kept(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/learn/1")
+    expect(page.get_by_text("the same for each policy")).to_be_visible()
+    page.evaluate(WATCH)
+    load = page.get_by_role("slider", name="Load", exact=True)
+    load.focus()
+    for _ in range(8):
+        load.press("ArrowRight")
+    expect(page.get_by_text("Load 94 %")).to_be_visible()  # at once, before it is simulated
+    page.wait_for_url(re.compile(r"/learn/1\?arrivals=2\.19333,12\.0633$"))
+    expect(page.get_by_text("the same for each policy")).to_be_visible()
+    expect(load).to_have_value("0.94")
+    assert page.evaluate("[...window.seen]") == ["true", "false"], "the old film was dimmed"
+    page.get_by_role("link", name="Read more about this idea").click()
+    expect(page.get_by_role("heading", name=re.compile("^Why the allocation"))).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("Load 94 %")).to_be_visible()
+    page.goto(f"{server.url}/learn/1?arrivals=0,0&rates=1,x&policies=met&seed=0")
+    expect(page.get_by_text("Load 86 %")).to_be_visible()
+    expect(page.get_by_text("the same for each policy")).to_be_visible()
+
+
+def test_nothing_is_invented_before_the_first_film(page: Any, server: Any) -> None:
+    page.route_web_socket(re.compile("."), lambda socket: None)  # no film ever arrives
+    page.goto(f"{server.url}/learn/1")
+    for name in ("Speed", "Time"):
+        slider = page.get_by_role("slider", name=re.compile(f"^{name}"))
+        expect(slider).to_be_disabled()
+        expect(slider).to_have_attribute("aria-valuetext", "–")

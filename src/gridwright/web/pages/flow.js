@@ -6,14 +6,16 @@ const FINISHED = "finished", NUMBER_HIGH = 110;
 
 export default {
   template: `
-    <section class="gw-flow" aria-label="The system in motion">
+    <section :class="['gw-flow', { 'gw-flow-busy': busy }]" aria-label="The system in motion"
+      :aria-busy="busy">
       <div class="gw-flow-controls">
-        <button type="button" @click="toggle">{{ playing ? "Pause" : "Play" }}</button>
-        <button type="button" @click="restart">From the start</button>
+        <button type="button" @click="toggle" :disabled="empty">{{ playing ? "Pause" : "Play" }}</button>
+        <button type="button" @click="restart" :disabled="empty">From the start</button>
         <label>Speed <input type="range" min="-4" max="4" step="0.5" v-model.number="exponent"
-          :aria-valuetext="pace" /> <span>{{ pace }}</span></label>
+          :disabled="empty" :aria-valuetext="pace" /> <span>{{ pace }}</span></label>
         <label>Time <input type="range" min="0" :max="scene.end" :step="scene.end / 500"
-          v-model.number="time" @input="playing = false" :aria-valuetext="clock" />
+          v-model.number="time" @input="playing = false" :disabled="empty"
+          :aria-valuetext="clock" />
           <span>{{ clock }}</span></label>
       </div>
       <ul class="gw-flow-legend" aria-label="Classes">
@@ -37,16 +39,20 @@ export default {
     </section>`,
   props: { scene: Object, colours: Array },
   data() {
-    return { playing: false, time: 0, exponent: 0, words: [], lineWords: "" };
+    return { playing: false, time: 0, exponent: 0, words: [], lineWords: "", busy: true };
   },
   computed: {
     high() { return Math.max(this.scene.machines.length, 2) * ROW; },
     speed() { return (this.scene.end / LONG) * 2 ** this.exponent; },  // time units a second
-    pace() { return `${this.speed.toPrecision(2)} time units per second`; },
-    clock() { return `${this.time.toFixed(2)} of ${this.scene.end.toFixed(1)} time units`; },
+    empty() { return !this.scene.films.length; },
+    pace() { return this.empty ? "–" : `${this.speed.toPrecision(2)} time units per second`; },
+    clock() { return this.empty ? "–" : `${this.time.toFixed(2)} of ${this.scene.end.toFixed(1)} time units`; },
   },
   watch: {
-    scene() { this.restart(); },
+    scene() {
+      this.busy = false;
+      this.restart();
+    },
     time() { if (!this.playing) this.paint(); },
   },
   created() { this.canvases = []; },
@@ -63,6 +69,10 @@ export default {
     this.theme.disconnect();
   },
   methods: {
+    wait(busy) {
+      this.busy = busy;
+      if (busy) this.playing = false;
+    },
     restart() {
       this.time = 0;
       this.playing = this.scene.films.length > 0

@@ -1,16 +1,21 @@
 """Learn: eight guided stops, each a system in motion beside its text and a question."""
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
 
+import numpy as np
+from fastapi import Request
 from nicegui import events, ui
 
 from ...allocation import Allocation, allocate, long_run_of
 from ...experiments.variation import varied
 from ...model import InputError, System
-from ...policies import policies
+from ...policies import Policy, policies
 from ...reproduction import shipped
+from ..api.systems import describe_policy
 from ..film import film
 from ..polygon import polygon, words
 from ..queue import solved
@@ -19,6 +24,7 @@ from ..stops import Stop, stops
 from .allocation import heat_map
 from .charts import COLOURS
 from .frame import frame, heading, tell
+from .policy_form import PolicyPicker
 
 ELSEWHERE = "http://localhost:8080"
 """Where the docs say that the page is; this server may be somewhere else."""
@@ -41,6 +47,10 @@ nav.gw-stops a[aria-current] { background: #1f5f8b; border-color: #1f5f8b; color
 .gw-flow-films {
   display: grid; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
+.gw-flow-busy .gw-flow-films, .gw-flow-busy > figure { opacity: .35; }
+.gw-slider { display: inline-flex; flex-wrap: wrap; gap: 0 .6rem; align-items: center; }
+.gw-slider input { width: 10rem; accent-color: #1f5f8b; }
+.gw-slider b { display: inline-block; min-width: 3.2rem; font-variant-numeric: tabular-nums; }
 .gw-flow figure { margin: 0; min-width: 0; }
 .gw-flow figcaption { font-weight: 600; }
 .gw-flow canvas[role=img] { width: 100%; display: block; }
@@ -51,6 +61,8 @@ nav.gw-stops a[aria-current] { background: #1f5f8b; border-color: #1f5f8b; color
 LEAST_LOAD, MOST_LOAD = 0.1, 1.2
 STEPS = 40
 """Steps of a slider for a rate."""
+LARGEST = 1000.0
+"""The largest arrivals and rates of an address: a film must stay short."""
 
 
 class Flow(ui.element, component="flow.js"):
@@ -61,6 +73,10 @@ class Flow(ui.element, component="flow.js"):
         self.classes("w-full")
         self._props["scene"] = {"classes": [], "machines": [], "films": [], "end": 1}
         self._props["colours"] = list(COLOURS)
+
+    def wait(self, busy: bool = True) -> None:
+        """Dim the films while others are made, or show them again."""
+        self.run_method("wait", busy)
 
     def show(self, system: System, films: list[dict[str, Any]], end: float) -> None:
         """Show other films; they start from the beginning."""
@@ -73,14 +89,14 @@ class Flow(ui.element, component="flow.js"):
         self.update()
 
 
-def learn_page(services: Services, number: str = "1") -> None:
-    """Draw the page of one stop; an unknown number is the first."""
+def learn_page(services: Services, request: Request, number: str = "1") -> None:
+    """Draw the page of one stop as its address says; an unknown number is the first."""
     known = stops()
     place = int(number) - 1 if number in map(str, range(1, len(known) + 1)) else 0
     ui.add_css(STYLE)
     with frame("Learn"):
         _navigation(place)
-        _Lesson(known[place], place)
+        _Lesson(known[place], place, Settings.of(known[place], request.query_params))
         if place + 1 < len(known):
             with ui.element("div").classes("gw-stops font-bold"):
                 ui.link(f"Next stop: {known[place + 1].title}", f"/learn/{place + 2}")
@@ -114,39 +130,111 @@ def _navigation(place: int) -> None:
                 link.props("aria-current=page").classes("font-bold")
 
 
-class _Range:
-    """A slider of the browser's own, which the keyboard moves and screen readers know."""
+@dataclass(frozen=True)
+class Settings:
+    """What is shown at a stop: it may differ from its text."""
+
+    system: System
+    policies: tuple[str, ...]
+    seed: int = 1
+
+    @classmethod
+    def of(cls, stop: Stop, query: Mapping[str, str]) -> Self:
+        """Read the settings of an address; the rest, and what is wrong there, is as in the text.
+
+        >>> stop = stops()[0]
+        >>> found = Settings.of(stop, {"arrivals": "3,9", "policies": "met,nonsense"})
+        >>> found.system.arrivals.tolist(), found.policies, found.query(stop)
+        ([3.0, 9.0], ('met', 'lpas'), 'arrivals=3,9')
+        """
+        system, shape = stop.system, stop.system.shape
+        arrivals = _numbers(query.get("arrivals"), shape[0])
+        rates = _numbers(query.get("rates"), shape[0] * shape[1])
+        with suppress(InputError):
+            if arrivals:
+                system = system.replace(arrivals=arrivals)
+            if rates:
+                system = system.replace(rates=np.reshape(rates, shape).tolist())
+            allocate(system)
+        policies = tuple(query.get("policies", "").split(","))
+        if len(policies) != len(stop.policies) or not all(each in offered() for each in policies):
+            policies = tuple(stop.policies)
+        seed = query.get("seed", "")
+        return cls(system, policies, int(seed) if re.fullmatch("[1-9][0-9]{0,5}", seed) else 1)
+
+    def query(self, stop: Stop) -> str:
+        """Return what an address says about the settings."""
+        words = []
+        for key, now, first in (
+            ("arrivals", self.system.arrivals, stop.system.arrivals),
+            ("rates", self.system.rates, stop.system.rates),
+        ):
+            if not np.array_equal(now, first):
+                words.append(f"{key}={','.join(f'{each:.6g}' for each in np.ravel(now))}")
+        if list(self.policies) != stop.policies:
+            words.append(f"policies={','.join(self.policies)}")
+        if self.seed != 1:
+            words.append(f"seed={self.seed}")
+        return "&".join(words)
+
+
+def offered() -> dict[str, Policy]:
+    """Return the policies that a film can show."""
+    found = policies().items()
+    return {name: each for name, each in found if each.kind.is_central and each.is_shipped}
+
+
+def _numbers(text: str | None, length: int) -> list[float] | None:
+    """Return the numbers of a list with commas; None if they are not so many, or too large."""
+    words = (text or "").split(",")
+    if len(words) != length:
+        return None
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        return None
+    return numbers if all(0 <= each <= LARGEST for each in numbers) else None
+
+
+class _Slider(ui.element, component="slider.js"):
+    """A slider that the keyboard moves; it shows its value at once, and tells it after a pause."""
 
     def __init__(
         self,
+        title: str,
         label: str,
-        least: float,
-        most: float,
-        step: float,
+        range_: tuple[float, float, float],
         changed: Callable[[float], Awaitable[None]],
+        *,
+        percent: bool = False,
     ) -> None:
-        self.element = ui.element("input").classes("w-40").style("accent-color: #1f5f8b")
-        more = {"type": "range", "min": least, "max": most, "step": step, "aria-label": label}
-        self.element.props.update(more)
+        """Make a slider from the least to the most value in steps."""
+        super().__init__()
+        least, most, step = range_
+        more = {"title": title, "label": label, "percent": percent, "value": least}
+        self._props.update({**more, "least": least, "most": most, "step": step})
+        self._heard = 0
 
         async def hear(event: events.GenericEventArguments) -> None:
-            self.element.props["value"] = float(event.args)
-            await changed(float(event.args))
+            value, self._heard = float(event.args[0]), int(event.args[1])
+            await changed(min(max(value, least), most))
 
-        self.element.on("change", hear, js_handler="(e) => emit(e.target.value)")
+        self.on("moved", hear)
 
     def show(self, value: float) -> None:
-        """Move the slider."""
-        self.element.props["value"] = value
-        self.element.update()
+        """Move the slider, unless it is being moved."""
+        self._props["value"] = value  # of a page that is not drawn yet
+        self.run_method("show", value, self._heard)
 
 
 class _Lesson:
     """One stop: its text and question, sliders, and the films of its policies."""
 
-    def __init__(self, stop: Stop, place: int) -> None:
-        self.stop, self.system, self.seed = stop, stop.system, 1
-        self.policies: list[ui.select] = []
+    def __init__(self, stop: Stop, place: int, first: Settings) -> None:
+        self.stop, self.place = stop, place
+        self.system, self.seed = first.system, first.seed
+        self.policies: list[PolicyPicker] = []
+        self.query = first.query(stop)
         self.wanted = 0
         """How often films were asked for: only the last ones are shown."""
         heading(f"{place + 1}. {stop.title}").classes("text-xl")
@@ -155,9 +243,8 @@ class _Lesson:
                 ui.markdown(stop.text)
                 self._question()
             with ui.column().classes("min-w-0 w-full"):
-                self.state = ui.label("The simulation starts.").props("role=status")
                 self.flow = Flow()
-                self._choices()
+                self._choices(first.policies)
                 self._sliders()
                 self._plan()
         ui.timer(0.05, self.show, once=True)
@@ -191,23 +278,23 @@ class _Lesson:
         )
         self.answer.content = self.stop.answer if is_right else ""
 
-    def _choices(self) -> None:
-        offered = [name for name, policy in policies().items() if policy.kind.is_central]
-        with ui.row():
-            for label, policy in zip(("Left", "Right"), self.stop.policies, strict=True):
-                made = ui.select(
-                    offered, label=f"{label} policy", value=policy, on_change=self.show
-                )
-                self.policies.append(made.classes("w-48"))
+    def _choices(self, first: Sequence[str]) -> None:
+        known = {name: describe_policy(each) for name, each in offered().items()}
+        with ui.element("div").classes("grid gap-4 w-full md:grid-cols-2"):
+            for label, policy in zip(("Left", "Right"), first, strict=True):
+                made = PolicyPicker(known, f"{label} policy", policy, self._policy_chosen)
+                self.policies.append(made.classes("w-full"))
 
     def _sliders(self) -> None:
         with ui.row().classes("items-center w-full"):
+            steps = (LEAST_LOAD, MOST_LOAD, 0.01)
+            self.load = _Slider("Load", "Load", steps, self._set_load, percent=True)
             self.load_words = ui.label()
-            self.load = _Range("Load", LEAST_LOAD, MOST_LOAD, 0.01, self._set_load)
+            self.state = ui.label("Simulating …").classes("font-bold").props("role=status")
             self.words = ui.label().classes("w-full")
             ui.button("New arrivals", on_click=self._draw_again).props("flat")
             ui.button("As in the text", on_click=self._reset).props("flat")
-        self.rates: dict[tuple[int, int], tuple[_Range, ui.label]] = {}
+        self.rates: dict[tuple[int, int], _Slider] = {}
         with (
             ui.expansion("Rates: tasks that a machine finishes per time unit").classes("w-full"),
             ui.element("div").classes("grid gap-x-6 w-full sm:grid-cols-2"),
@@ -224,10 +311,8 @@ class _Lesson:
             rates[i, j] = value
             await self._change(lambda: self.system.replace(rates=rates.tolist()))
 
-        with ui.row().classes("items-center no-wrap"):
-            ui.label(label).classes("w-40 shrink-0")
-            made = _Range(f"Rate of {label}", 0, most, most / STEPS, changed)
-            self.rates[i, j] = made, ui.label()
+        steps = (0.0, most, most / STEPS)
+        self.rates[i, j] = _Slider(f"{label}:", f"Rate of {label}", steps, changed)
 
     async def _set_load(self, value: float) -> None:
         await self._change(lambda: varied(self.system, "load", value))
@@ -252,32 +337,48 @@ class _Lesson:
             made.value = policy
         await self.show()
 
+    async def _policy_chosen(self) -> None:
+        if all(each.value for each in self.policies):
+            await self.show()
+
     async def show(self) -> None:
         """Simulate the system under each policy, and show the films."""
         self.wanted += 1
         asked, system, seed, end = self.wanted, self.system, self.seed, self.stop.end
         chosen = [str(each.value) for each in self.policies]
         self._show_sliders()
+        self._keep(Settings(system, tuple(chosen), seed))
         self.state.text = "Simulating …"
+        self.flow.wait()
         try:
-            films = await solved(lambda: [film(system, policy, end, seed) for policy in chosen])
+            films = await solved(
+                lambda: [film(system, each, end, seed) for each in chosen if asked == self.wanted]
+            )
         except InputError as error:
-            self.state.text = str(error)
+            if asked == self.wanted:
+                self.flow.wait(False)
+                self.state.text = str(error)
             return
         if asked == self.wanted:
             self.flow.show(system, films, end)
             self.state.text = f"{len(films[0]['tasks'])} tasks, the same for each policy."
 
+    def _keep(self, settings: Settings) -> None:
+        """Put what differs from the text into the address: Back and a reload find it again."""
+        query = settings.query(self.stop)
+        if query != self.query:
+            self.query = query
+            ui.navigate.history.replace(f"/learn/{self.place + 1}{'?' if query else ''}{query}")
+
     def _show_sliders(self) -> None:
         found = allocate(self.system)
         load = long_run_of(self.system).load or found.load  # failures included
-        self.load.show(min(max(round(load, 2), LEAST_LOAD), MOST_LOAD))
+        self.load.show(load)
         arrivals = ", ".join(f"{each:.3g}" for each in self.system.arrival_rates)
-        self.load_words.text = f"Load {100 * load:.0f} % (arrivals {arrivals})"
+        self.load_words.text = f"(arrivals per time unit: {arrivals})"
         self.words.text = found.verdict.words
-        for pair, (slider, value) in self.rates.items():
+        for pair, slider in self.rates.items():
             slider.show(float(self.system.rates[pair]))
-            value.text = f"{self.system.rates[pair]:.4g}"
         if len(self.system.classes) == 2:
             self.polygon.content = polygon(found)
             self.polygon_words.text = words(found)
