@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Programs that may keep their bytecode start sooner, and the tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check test lint bench numba-versions dask-versions gpu-ptx docs clean
+.PHONY: setup demo lab check test lint bench numba-versions dask-versions gpu-ptx docs clean
 
 setup: .venv/ready
 
@@ -18,6 +18,11 @@ setup: .venv/ready
 
 demo: setup
 	$(BIN)/gridwright demo
+
+# The lab for a class of ninety minutes, in JupyterLab.
+lab: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'
+	$(BIN)/jupyter lab notebooks/lab-instability.ipynb
 
 # Ruff takes a second. Mypy runs beside the tests, and its findings come after theirs.
 # Two test processes more than there are processors: many tests wait for other processes.

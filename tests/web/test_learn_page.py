@@ -1,7 +1,9 @@
 """Learn: films of a simulation, the polygon of the LP, and the stops in a browser."""
 
+import json
 import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,12 @@ import pytest
 from playwright.sync_api import expect
 
 from gridwright import allocate
+from gridwright.model import System
 from gridwright.policies import find
 from gridwright.reproduction import shipped
 from gridwright.simulation import replicate
 from gridwright.web.film import GONE, film
+from gridwright.web.pages.learn import LAB
 from gridwright.web.polygon import frontier
 from gridwright.web.stops import Stop, stops
 
@@ -77,9 +81,40 @@ def test_a_stop_is_whole(stop: Stop) -> None:
     assert len(stop.policies) == 2
     assert allocate(stop.system).load > 0
     assert all(each.strip() for each in (stop.text, stop.question, stop.answer))
+    assert [bool(hint) for hint in stop.hints] == [
+        k != stop.right for k in range(len(stop.choices))
+    ]
     number = STOPS.index(stop) + 1
     page = (shipped("learn") / f"{stop.read}.md").read_text("utf-8")
     assert f"/learn/{number})" in page, "the docs lead back to the stop"
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: str(stop.title))
+def test_what_a_stop_says_of_its_experiment_is_so(stop: Stop) -> None:
+    assert stop.predict.strip()
+    assert stop.do.strip()
+    first, second = stop.policies
+    words = " ".join(stop.see.split())
+    told = re.search(
+        rf"(\d+) tasks are in the system under `{first}` and (\d+) under `{second}`", words
+    )
+    if told is None:  # it is about the plan alone
+        assert f"load to {100 * allocate(stop.tried()).load:.0f} %" in words
+        return
+    when = stop.try_.get("time", stop.end)
+    assert list(told.groups()) == [str(each) for each in _numbers(stop, stop.tried(), when)]
+    before = re.search(r"there are (\d+) and (\d+)", words)
+    if before:
+        assert list(before.groups()) == [str(n) for n in _numbers(stop, stop.system, stop.end)]
+
+
+def _numbers(stop: Stop, system: System, when: float) -> list[int]:
+    """Count the tasks in the system at a time, under each policy of a stop."""
+    films = [film(system, policy, stop.end, 1)["tasks"] for policy in stop.policies]
+    return [
+        sum(task[1] <= when and not (task[-1] == GONE and task[-2] <= when) for task in tasks)
+        for tasks in films
+    ]
 
 
 def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
@@ -97,8 +132,14 @@ def test_the_stops_are_clicked_through(page: Any, server: Any) -> None:
         wrong = stop.choices[stop.right - 1]
         page.get_by_role("radio", name=wrong, exact=True).click()
         expect(page.get_by_text("Not this one.")).to_be_visible()
+        hint = max(re.split("[`*]", stop.hints[stop.right - 1]), key=len)
+        expect(page.get_by_text(hint.strip())).to_be_visible()
         page.get_by_role("radio", name=stop.choices[stop.right], exact=True).click()
         expect(page.get_by_text("Right.", exact=True)).to_be_visible()
+        if number == 6:
+            page.get_by_role("button", name="Do it for me").click()
+            expect(page.get_by_text("31.00 of 48.1 time units")).to_be_visible()
+            expect(page.get_by_text(re.compile("^59 tasks in the system"))).to_be_visible()
         if number < len(STOPS):
             page.get_by_role("link", name="Next stop").click()
 
@@ -116,6 +157,29 @@ def test_a_stop_leads_to_the_docs_and_back(page: Any, server: Any) -> None:
     expect(page.get_by_text("There is no such page.")).to_be_visible()
     page.goto(f"{server.url}/learn/99")
     expect(page.get_by_role("heading", name=f"1. {STOPS[0].title}")).to_be_visible()
+
+
+def test_the_lab_is_offered(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/learn/4")
+    for name in ("The lab", "Answers and notes for the teacher"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=name).click()
+        file = download.value
+        notebook = json.loads(Path(file.path()).read_text("utf-8"))
+        assert file.suggested_filename in LAB
+        assert len(notebook["cells"]) > 20
+
+
+def test_the_content_can_be_reached_without_the_navigation(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/learn/read/chains")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    stop = page.get_by_role("link", name=f"1. {STOPS[0].title}")
+    expect(stop).to_be_focused()
+    assert stop.evaluate("(link) => getComputedStyle(link).outlineStyle") == "solid"
 
 
 def test_there_are_eight_stops() -> None:

@@ -76,6 +76,30 @@ def polygon(found: Allocation) -> str:
         + f'<text x="{WIDE - 8}" y="{HIGH - 4}" text-anchor="end">'
         f"arrivals of class {names[0]}</text>"
         f'<text x="{LEFT + 6}" y="12">arrivals of class {names[1]}</text></svg>'
+        + _legend(bool(box))
+    )
+
+
+def _legend(has_box: bool) -> str:
+    """Return the list of what is drawn."""
+    line = '<path d="M2,7 L26,7" fill="none"'
+    marks = {
+        "what the machines can serve": '<rect x="3" y="1" width="22" height="12" fill="#0072b2" '
+        'fill-opacity=".2" stroke="#0072b2" stroke-width="2"/>',
+        "the arrivals per time unit": _dot("14,7", "#d55e00"),
+        "their limit: λ* times the arrivals": _dot("14,7", "#009e73"),
+        "the prices of the classes, as a direction": f'{line} stroke="#009e73" stroke-width="3"/>',
+    }
+    if has_box:
+        mark = f'{line} stroke="currentColor" stroke-dasharray="5 4"/>'
+        marks["each class on its fastest machine only"] = mark
+    return (
+        '<ul class="gw-polygon-legend" aria-label="Legend">'
+        + "".join(
+            f'<li><svg width="28" height="14" aria-hidden="true">{mark}</svg>{text}</li>'
+            for text, mark in marks.items()
+        )
+        + "</ul>"
     )
 
 

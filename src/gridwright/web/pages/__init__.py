@@ -10,7 +10,7 @@ from ...reproduction import shipped
 from ..services import Services
 from .define import define_page
 from .help import help_page
-from .learn import FIGURES, learn_page, reading_page
+from .learn import FIGURES, LAB, learn_page, reading_page
 from .published import published_page
 from .runs import run_page, watch_page
 from .simulate import simulate_page
@@ -37,5 +37,7 @@ PAGES: dict[str, Callable[..., Any]] = {
 def make_pages(services: Services) -> None:
     """Make every page known to NiceGUI."""
     app.add_static_files(FIGURES, shipped("figures"))
+    for name in LAB:
+        app.add_static_file(local_file=shipped(f"../notebooks/{name}"), url_path=f"/lab/{name}")
     for path, draw in PAGES.items():
         ui.page(path)(partial(draw, services))

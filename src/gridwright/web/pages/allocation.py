@@ -146,7 +146,9 @@ def heat_map(found: Allocation) -> str:
         for i, name in enumerate(system.classes)
     )
     caption = "<caption>δ*: the share of each machine for each class</caption>"
-    return f'<table class="gw">{caption}<thead><tr><th></th>{head}</tr></thead>{body}</table>'
+    above = f'<tr><td></td><th colspan="{len(shown)}" scope="colgroup">machine</th></tr>'
+    head = f'<thead>{above}<tr><th scope="col" class="gw-left">class</th>{head}</tr></thead>'
+    return f'<table class="gw">{caption}{head}{body}</table>'
 
 
 def _cell(share: float) -> str:

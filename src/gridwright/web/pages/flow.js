@@ -79,6 +79,13 @@ export default {
         && !matchMedia("(prefers-reduced-motion: reduce)").matches;
       this.$nextTick(() => { this.paint(); this.run(); });
     },
+    goTo(time) {
+      this.playing = false;
+      this.$nextTick(() => {
+        this.playing = false;
+        this.time = Math.min(time, this.scene.end);
+      });
+    },
     toggle() {
       if (this.time >= this.scene.end) this.time = 0;
       this.playing = !this.playing;

@@ -32,7 +32,13 @@ STYLE = """
 .q-page-container { max-width: 1500px; margin: 0 auto; }
 .gw-nav a { padding: .5rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; }
 .gw-nav a[aria-current] { background: rgba(0,0,0,.3); font-weight: 600; }
-.gw-nav a:focus-visible, button:focus-visible { outline: 3px solid #f5a623; outline-offset: 2px; }
+a.gw-skip { position: absolute; left: -999rem; color: #fff !important; }
+a.gw-skip:focus { position: static; left: auto; }
+a:focus-visible, button:focus-visible, input[type=range]:focus-visible, [tabindex]:focus-visible,
+  .q-field--focused { outline: 3px solid var(--gw-focus) !important; outline-offset: 2px; }
+.q-field--focused { outline-offset: -1px; }
+.q-header { --gw-focus: #f5a623; }
+#content:focus { outline: none !important; }
 a.gw-brand { color: inherit; text-decoration: none; }
 dl.gw-words dt { font-weight: 600; margin-top: .4rem; }
 dl.gw-words dd { margin: 0 0 0 1rem; max-width: 60rem; }
@@ -41,6 +47,7 @@ table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 table.gw th, table.gw td { padding: .15rem .4rem; text-align: right; vertical-align: top; }
 table.gw caption { white-space: nowrap; text-align: left; }
 table.gw th { font-weight: 600; white-space: nowrap; }
+table.gw th[scope=colgroup] { text-align: center; }
 table.gw th[scope=row], table.gw .gw-left { text-align: left; }
 .gw-cell { width: 6.2rem; }
 .gw-cells { overflow: auto; max-height: 70vh; contain: layout paint style; }
@@ -60,8 +67,8 @@ table.gw th[scope=row], table.gw .gw-left { text-align: left; }
 .gw-over { background: rgba(193,0,21,.22); font-weight: 600; }
 .gw-cells input.gw-fine { background: transparent; }
 .gw-cells th span { font-weight: 400; padding: 0 .25rem; border-radius: 3px; }
-body { --gw-card: #fff; --gw-text: #333; --gw-shade: #5aa9dd; }
-body.body--dark { --gw-card: #1d1d1d; --gw-text: #ddd; --gw-shade: #2f7fb8; }
+body { --gw-focus: #b45309; --gw-card: #fff; --gw-text: #333; --gw-shade: #5aa9dd; }
+body.body--dark { --gw-focus: #f5a623; --gw-card: #1d1d1d; --gw-text: #ddd; --gw-shade: #2f7fb8; }
 .gw-chart text { fill: var(--gw-text) !important; }
 .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #1f5f8b; }
 .q-table__bottom { color: var(--gw-text); }
@@ -109,6 +116,7 @@ def frame(title: str) -> Iterator[None]:
     ui.colors(primary="#1f5f8b", positive="#1b7a3d", info="#0b6e8a")  # white text on them: AA
     dark = ui.dark_mode(None)
     with ui.header().classes("items-center gap-2 py-2"):
+        ui.link("Skip to the content", "#content").classes("gw-skip")
         ui.link("Gridwright", "/").classes("gw-brand text-lg font-bold mr-2")
         with (
             ui.element("nav")
@@ -127,7 +135,7 @@ def frame(title: str) -> Iterator[None]:
             'flat round dense color=white aria-label="Light or dark"'
         )
     ui.timer(0.01, lambda: _restore(dark), once=True)
-    with ui.column().classes("w-full p-2 sm:p-4 gap-4"):
+    with ui.column().classes("w-full p-2 sm:p-4 gap-4").props("id=content tabindex=-1"):
         heading(title, 1).classes("text-2xl")
         yield
 

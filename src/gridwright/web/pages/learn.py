@@ -1,26 +1,22 @@
 """Learn: eight guided stops, each a system in motion beside its text and a question."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
-import numpy as np
 from fastapi import Request
 from nicegui import events, ui
 
 from ...allocation import Allocation, allocate, long_run_of
 from ...experiments.variation import varied
 from ...model import InputError, System
-from ...policies import Policy, policies
 from ...reproduction import shipped
 from ..api.systems import describe_policy
 from ..film import film
 from ..polygon import polygon, words
 from ..queue import solved
 from ..services import Services
-from ..stops import Stop, stops
+from ..stops import Settings, Stop, offered, stops
 from .allocation import heat_map
 from .charts import COLOURS
 from .frame import frame, heading, tell
@@ -56,13 +52,23 @@ nav.gw-stops a[aria-current] { background: #1f5f8b; border-color: #1f5f8b; color
 .gw-flow canvas[role=img] { width: 100%; display: block; }
 .gw-polygon { width: 100%; height: auto; font-size: 11px; }
 .gw-polygon text { fill: currentColor; }
+.gw-polygon-legend { list-style: none; margin: 0; padding: 0; }
+.gw-polygon-legend svg { display: inline-block; vertical-align: middle; margin-right: .4rem; }
 .gw-flow-words { min-height: 4.5rem; font-variant-numeric: tabular-nums; }
 """
 LEAST_LOAD, MOST_LOAD = 0.1, 1.2
 STEPS = 40
 """Steps of a slider for a rate."""
-LARGEST = 1000.0
-"""The largest arrivals and rates of an address: a film must stay short."""
+
+
+LAB = {
+    "lab-instability.ipynb": "The lab (notebook)",
+    "lab-instability-teacher.ipynb": "Answers and notes for the teacher (notebook)",
+}
+OPENING = """
+To open it, install JupyterLab with `pip install 'gridwright[notebook]'` and start `jupyter lab
+lab-instability.ipynb` where you saved it. In a copy of the repository, `make lab` does both.
+"""
 
 
 class Flow(ui.element, component="flow.js"):
@@ -77,6 +83,10 @@ class Flow(ui.element, component="flow.js"):
     def wait(self, busy: bool = True) -> None:
         """Dim the films while others are made, or show them again."""
         self.run_method("wait", busy)
+
+    def go_to(self, time: float) -> None:
+        """Stop the films at a time."""
+        self.run_method("goTo", time)
 
     def show(self, system: System, films: list[dict[str, Any]], end: float) -> None:
         """Show other films; they start from the beginning."""
@@ -106,19 +116,19 @@ def reading_page(services: Services, name: str) -> None:
     """Draw a page of docs/learn, with links to the stops that are about it."""
     ui.add_css(STYLE)
     with frame("Learn"):
+        _navigation()
         text = page_of(name)
         if text is None:
             ui.label("There is no such page.")
-            ui.link("The first stop", "/learn")
             return
-        with ui.element("div").classes("gw-stops flex flex-wrap gap-4"):
+        ui.markdown(text).classes("w-full max-w-4xl")
+        with ui.element("div").classes("gw-stops flex flex-col gap-2 font-bold"):
             for k, stop in enumerate(stops()):
                 if stop.read == name:
                     ui.link(f"See it move: stop {k + 1}, {stop.title}", f"/learn/{k + 1}")
-        ui.markdown(text).classes("w-full max-w-4xl")
 
 
-def _navigation(place: int) -> None:
+def _navigation(place: int | None = None) -> None:
     with (
         ui.element("nav")
         .classes("gw-stops flex flex-wrap gap-4 items-center")
@@ -128,72 +138,6 @@ def _navigation(place: int) -> None:
             link = ui.link(f"{k + 1}. {stop.title}", f"/learn/{k + 1}")
             if k == place:
                 link.props("aria-current=page").classes("font-bold")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is shown at a stop: it may differ from its text."""
-
-    system: System
-    policies: tuple[str, ...]
-    seed: int = 1
-
-    @classmethod
-    def of(cls, stop: Stop, query: Mapping[str, str]) -> Self:
-        """Read the settings of an address; the rest, and what is wrong there, is as in the text.
-
-        >>> stop = stops()[0]
-        >>> found = Settings.of(stop, {"arrivals": "3,9", "policies": "met,nonsense"})
-        >>> found.system.arrivals.tolist(), found.policies, found.query(stop)
-        ([3.0, 9.0], ('met', 'lpas'), 'arrivals=3,9')
-        """
-        system, shape = stop.system, stop.system.shape
-        arrivals = _numbers(query.get("arrivals"), shape[0])
-        rates = _numbers(query.get("rates"), shape[0] * shape[1])
-        with suppress(InputError):
-            if arrivals:
-                system = system.replace(arrivals=arrivals)
-            if rates:
-                system = system.replace(rates=np.reshape(rates, shape).tolist())
-            allocate(system)
-        policies = tuple(query.get("policies", "").split(","))
-        if len(policies) != len(stop.policies) or not all(each in offered() for each in policies):
-            policies = tuple(stop.policies)
-        seed = query.get("seed", "")
-        return cls(system, policies, int(seed) if re.fullmatch("[1-9][0-9]{0,5}", seed) else 1)
-
-    def query(self, stop: Stop) -> str:
-        """Return what an address says about the settings."""
-        words = []
-        for key, now, first in (
-            ("arrivals", self.system.arrivals, stop.system.arrivals),
-            ("rates", self.system.rates, stop.system.rates),
-        ):
-            if not np.array_equal(now, first):
-                words.append(f"{key}={','.join(f'{each:.6g}' for each in np.ravel(now))}")
-        if list(self.policies) != stop.policies:
-            words.append(f"policies={','.join(self.policies)}")
-        if self.seed != 1:
-            words.append(f"seed={self.seed}")
-        return "&".join(words)
-
-
-def offered() -> dict[str, Policy]:
-    """Return the policies that a film can show."""
-    found = policies().items()
-    return {name: each for name, each in found if each.kind.is_central and each.is_shipped}
-
-
-def _numbers(text: str | None, length: int) -> list[float] | None:
-    """Return the numbers of a list with commas; None if they are not so many, or too large."""
-    words = (text or "").split(",")
-    if len(words) != length:
-        return None
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        return None
-    return numbers if all(0 <= each <= LARGEST for each in numbers) else None
 
 
 class _Slider(ui.element, component="slider.js"):
@@ -241,7 +185,10 @@ class _Lesson:
         with ui.element("div").classes("grid gap-4 w-full lg:grid-cols-[1fr_2fr]"):
             with ui.column().classes("min-w-0"):
                 ui.markdown(stop.text)
+                self._try()
                 self._question()
+                if stop.lab:
+                    _lab()
             with ui.column().classes("min-w-0 w-full"):
                 self.flow = Flow()
                 self._choices(first.policies)
@@ -261,6 +208,21 @@ class _Lesson:
                 self.plan = ui.html("", sanitize=False).classes("gw-scroll")
                 self.prices = ui.label()
 
+    def _try(self) -> None:
+        heading("Try it", 3).classes("text-lg")
+        for title, text in (("Predict", self.stop.predict), ("Do", self.stop.do)):
+            ui.markdown(f"**{title}.** {text}")
+        ui.button("Do it for me", on_click=self._do).props("flat dense")
+        with ui.expansion("See what happens").props("dense").classes("w-full"):
+            ui.markdown(self.stop.see)
+
+    async def _do(self) -> None:
+        """Make the change that the text asks for, and go to the time that it speaks of."""
+        self._go_back()
+        self.system = self.stop.tried()
+        await self.show()
+        self.flow.go_to(self.stop.try_.get("time", self.stop.end))
+
     def _question(self) -> None:
         heading("Question", 3).classes("text-lg")
         ui.markdown(self.stop.question)
@@ -272,11 +234,10 @@ class _Lesson:
             ui.link("Read more about this idea", f"/learn/read/{self.stop.read}")
 
     def _judge(self) -> None:
-        is_right = self.chosen.value == self.stop.right
-        self.verdict.text = (
-            "Right." if is_right else "Not this one. Watch the picture, then try again."
-        )
-        self.answer.content = self.stop.answer if is_right else ""
+        chosen = int(self.chosen.value)
+        is_right = chosen == self.stop.right
+        self.verdict.text = "Right." if is_right else "Not this one."
+        self.answer.content = self.stop.answer if is_right else self.stop.hints[chosen]
 
     def _choices(self, first: Sequence[str]) -> None:
         known = {name: describe_policy(each) for name, each in offered().items()}
@@ -332,10 +293,14 @@ class _Lesson:
         await self.show()
 
     async def _reset(self) -> None:
+        self._go_back()
+        await self.show()
+
+    def _go_back(self) -> None:
+        """Choose what the text speaks of."""
         self.system, self.seed = self.stop.system, 1
         for made, policy in zip(self.policies, self.stop.policies, strict=True):
             made.value = policy
-        await self.show()
 
     async def _policy_chosen(self) -> None:
         if all(each.value for each in self.policies):
@@ -404,9 +369,22 @@ def _prices(found: Allocation) -> str:
         if system.rates[i, j] > 0
     )
     return (
-        f"Prices of a task: {classes}. Worth of a time unit: {machines}. "
-        f"The least efficient pair is {pair}: {least:.2f}."
+        f"Prices in λ* per task a time unit: {classes}. "
+        f"Worth in λ* per machine: {machines}; together {found.capacity:.3f}, which is λ*. "
+        f"The least efficient pair is {pair}: {least:.2f} of the worth of the machine."
     )
+
+
+def _lab() -> None:
+    """Offer the lab, and say how to open it."""
+    heading("The lab", 3).classes("text-lg")
+    ui.label(
+        "Ninety minutes on instability as a notebook, with predictions first and checked exercises."
+    )
+    with ui.element("div").classes("gw-stops flex flex-wrap gap-4"):
+        for file, words in LAB.items():
+            ui.link(words, f"/lab/{file}").props(f"download={file}")
+    ui.markdown(OPENING)
 
 
 def page_of(name: str) -> str | None:
