@@ -1,5 +1,6 @@
 """An experiment as editable cells: its fields, its system and its machines."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -109,6 +110,30 @@ class Form:
             return list(System(arrivals=[1], rates=rates, groups=groups, counts=counts).machines)
         except InputError:  # two of one name, perhaps
             return [str(number) for number in range(1, len(places) + 1)]
+
+    def with_names(self, words: str) -> str:
+        """Name cells of the table by class and machine in a message of the model.
+
+        >>> form = Form.of({"system": {"arrivals": [5], "rates": [[8, 3]], "classes": ["wide"]}})
+        >>> form.with_names("rates, row 1, column 2 is 'x'; expected a number")
+        "the rate of class wide on machine 2 is 'x'; expected a number"
+        """
+        sheet = self.sheet
+
+        def name(names: Sequence[str], number: str) -> str:
+            place = int(number) - 1
+            return (names[place] if place < len(names) else "") or number
+
+        def rate(found: re.Match[str]) -> str:
+            row, column = name(sheet.classes, found[1]), name(sheet.groups, found[2])
+            return f"the rate of class {row} on machine {column}"
+
+        words = re.sub(r"\brates, row (\d+), column (\d+)", rate, words)
+        return re.sub(
+            r"\barrivals, entry (\d+)",
+            lambda found: f"the arrivals of class {name(sheet.classes, found[1])}",
+            words,
+        )
 
     def at(self, name: str) -> Place | None:
         """Return the place of a machine by its name."""

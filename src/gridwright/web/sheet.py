@@ -181,10 +181,14 @@ def _is_nested(value: Any) -> bool:
 
 
 def _names(words: dict[str, Any], key: str, length: int) -> list[str]:
-    """Move names from a document to cells; leave them if there are more names than cells."""
+    """Move names from a document to cells; leave them if there are more names than cells.
+
+    A name that is the number of its place is an empty cell: the document has numbers for those.
+    """
     value = words.get(key)
     if isinstance(value, list) and len(value) > length:
         return [""] * length  # the model then reports them
     words.pop(key, None)
-    names = [str(each) for each in value] if isinstance(value, list) else []
+    given = value if isinstance(value, list) else []
+    names = ["" if str(each) == str(k) else str(each) for k, each in enumerate(given, start=1)]
     return [*names, *[""] * (length - len(names))]

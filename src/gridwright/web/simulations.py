@@ -56,7 +56,7 @@ class Wanted(BaseModel):
     ] = ""
     horizon: Annotated[
         Annotated[float, Field(gt=0, le=1e7)] | None,
-        Field(title="Time units", description="Empty: the length that was published"),
+        Field(title="Time units", description="Empty: as published, or 20,000"),
     ] = None
     replications: Annotated[int, Field(title="Replications", ge=1, le=1000)] = 10
     seed: Annotated[int, Field(title="Seed", ge=0, lt=2**63)] = 1

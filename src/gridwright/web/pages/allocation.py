@@ -1,6 +1,6 @@
 """The allocation beside a system: capacity, load, who serves whom, and what limits it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -19,6 +19,7 @@ FEW_PAIRS = 200
 """Pairs of a class and a group up to which an allocation is solved at once."""
 MOST_CELLS = 400
 """Pairs up to which their shares are shown as a table; more are colours of the cells."""
+MOST_NAMES = 3
 TIGHT = 0.9
 """The load from which a system is close to its capacity."""
 LOOKS = "gw-fine gw-tight gw-over"
@@ -115,10 +116,18 @@ class AllocationCard:
                 f"{f'Newly used: {pairs}.' if pairs else 'No pair is newly used.'}"
             )
         self.map.content = heat_map(found)
-        classes = ", ".join(found.bottleneck_classes[:12])
-        machines = ", ".join(found.bottleneck_machines[:12])
-        more = " …" if len(found.bottleneck_machines) > 12 else ""
-        self.limits.text = f"Limited by class {classes} on machine {machines}{more}."
+        classes, machines = found.bottleneck_classes, found.bottleneck_machines
+        self.limits.text = f"Limited by class {_few(classes)} on machine {_few(machines)}."
+
+
+def _few(names: Sequence[str]) -> str:
+    """Name at most three, and count the others.
+
+    >>> _few(["a", "b", "c", "d", "e"]), _few(["a", "b", "c"])
+    ('a, b, c and 2 more', 'a, b, c')
+    """
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _solution(system: System, down: tuple[str, ...]) -> Solution:

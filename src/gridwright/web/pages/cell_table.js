@@ -11,7 +11,7 @@ export default {
             <th scope="col">Class</th><th scope="col">Arrivals</th>
             <th v-if="from > 0" :style="space"></th>
             <th v-for="c in shown" :key="c" scope="col" :title="loadOf(c).title">
-              rate on {{ texts[0][c] || c - 1 }}
+              rate on {{ texts[0][c] || c - 1 }}<br v-if="loadOf(c).text" />
               <span v-if="loadOf(c).text" :class="loadOf(c).look">{{ loadOf(c).text }}</span>
             </th>
           </tr>
@@ -19,13 +19,13 @@ export default {
           <tr :style="{height: '32px'}">
             <th v-if="r < 3" scope="row" colspan="2">{{ titles[r] }}</th>
             <td v-if="r >= 3" v-for="c in [0, 1]" :key="'left' + c" :class="{'gw-stay': c === 0}">
-              <input v-bind="about(r, c)" @input="typed(r, c, $event)" @change="send"
+              <input v-bind="about(r, c)" @input="typed(r, c, $event)" @change="settle(r, c)"
                 @keydown="move(r, c, $event)" @paste="paste(r, c, $event)"
                 @focus="arrive(r, c)" @mousedown="extend(r, c, $event)" />
             </td>
             <td v-if="from > 0" :style="space"></td>
             <td v-for="c in shown" :key="c">
-              <input v-bind="about(r, c)" @input="typed(r, c, $event)" @change="send"
+              <input v-bind="about(r, c)" @input="typed(r, c, $event)" @change="settle(r, c)"
                 @keydown="move(r, c, $event)" @paste="paste(r, c, $event)"
                 @focus="arrive(r, c)" @mousedown="extend(r, c, $event)" />
             </td>
@@ -162,6 +162,15 @@ export default {
       this.waiting = { row: r, column: c, text: event.target.value };
       clearTimeout(this.timer);
       this.timer = setTimeout(this.send, PAUSE);
+    },
+    settle(r, c) {
+      // One table has one sign for decimals: the server reads a comma as a point.
+      const text = this.texts[r][c];
+      if ((r >= HEADS ? c > 0 : r > 0) && /^\s*[\d]*,\d+\s*$/.test(text)) {
+        this.texts[r][c] = text.trim().replace(",", ".");
+        this.waiting = { row: r, column: c, text: this.texts[r][c] };
+      }
+      this.send();
     },
     send() {
       clearTimeout(this.timer);

@@ -54,7 +54,11 @@ class Cells:
         try:
             return experiment_from(self.form.document())
         except InputError as error:
-            raise InputError(with_labels(str(error), Experiment, Failures)) from None
+            raise InputError(self.in_words(str(error))) from None
+
+    def in_words(self, message: str) -> str:
+        """Name fields and cells as the page shows them."""
+        return self.form.with_names(with_labels(message, Experiment, Failures))
 
     def shown(self) -> dict[str, Place]:
         """Return the places of the first machines by name, as many as tables show."""
@@ -149,9 +153,7 @@ class Cells:
         if keep:
             self._keep(document)
         found, self.system = examined(document)
-        self.found = [
-            Mistake(each.place, with_labels(each.words, Experiment, Failures)) for each in found
-        ]
+        self.found = [Mistake(each.place, self.in_words(each.words)) for each in found]
         words = {each.place: each.words for each in self.found}
         for name, part in self.parts.items():
             part.show_mistakes(words)

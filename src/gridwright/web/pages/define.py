@@ -14,14 +14,12 @@ from ...model import InputError, System
 from ...testbed import Experiment
 from ..documents import document_of, is_table, read_definition, system_of, why_unfit
 from ..drafts import Draft, History, Kept, kept_drafts
-from ..fields import validated
 from ..guard import may_run_code
 from ..pasted_table import Pasted, read_table
 from ..queue import solved
 from ..runs import check_cluster, check_size
 from ..saved import OWN, is_saved, load_own, own_experiments, save, saved_lines
 from ..services import Services
-from ..simulations import Wanted, simulation_of
 from ..summary import misfits, published_experiments
 from .allocation import AllocationCard
 from .availability_part import AvailabilityPart
@@ -31,6 +29,7 @@ from .fault_part import FaultPart
 from .frame import Picker, confirmed, errors_shown, frame, system_choices, system_named, tell
 from .machine_part import MachinePart, pick_file, read_upload
 from .paste_dialog import Reading, ask
+from .policy_form import shipped_policies
 from .simulate import FIRST_POLICIES
 from .system_part import SystemPart
 
@@ -269,26 +268,20 @@ class Editor:
             ui.download.content(found.to_toml(), name, "application/toml")
 
     async def simulate(self) -> None:
-        """Simulate the system as it is shown, under the policies of Simulate that fit it."""
+        """Open Simulate with the system as it is shown, and policies that fit it."""
         with errors_shown():
             given = self.cells.form.document()["system"]
-            system = await solved(lambda: system_of(given))
+            try:
+                system = await solved(lambda: system_of(given))
+            except InputError as error:
+                raise InputError(self.cells.in_words(str(error))) from None
             form = self.cells.kept.get("simulate") or {}
             policies = [*form.get("policies", FIRST_POLICIES), self.cells.form.cells["policy"]]
             unfit = misfits(system)
             fit = [each for each in dict.fromkeys(policies) if each.partition(":")[0] not in unfit]
-            form = {**form, "system": given, "policies": fit, "shown": None}
-            self.cells.kept["simulate"] = form
-            if not fit:  # the form says why
-                ui.navigate.to("/simulate")
-                return
-            names = ("horizon", "replications", "seed")
-            numbers = {key: form[key] for key in names if form.get(key) is not None}
-            wanted = {"system": given, "policies": tuple(fit), **numbers}
-            made = await background.io_bound(simulation_of, validated(Wanted, wanted))
-            if made is not None:  # else the server is shutting down
-                self.cells.services.queue.start(made)
-                ui.navigate.to(f"/simulate/{made.address}")
+            fit = fit or [name for name in shipped_policies() if name not in unfit][:2]
+            self.cells.kept["simulate"] = {**form, "system": given, "policies": fit, "shown": ""}
+            ui.navigate.to("/simulate")
 
     async def run(self) -> None:
         """Start a run of the experiment, and open its page."""

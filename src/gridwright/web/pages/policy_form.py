@@ -6,18 +6,21 @@ from typing import Any
 from nicegui import ui
 
 from ...model import InputError
-from ...policies import BATCH, CHAIN, PEER, PULL, PUSH, find, policies
+from ...policies import BATCH, CHAIN, PEER, PULL, PUSH, Policy, find, policies
 from ..api.systems import describe_policy
 from ..pasted_policy import line_of
+
+
+def shipped_policies() -> dict[str, Policy]:
+    """Return the policies of the package by name; other files may have registered more."""
+    return {name: each for name, each in policies().items() if each.is_shipped}
 
 
 class PolicyForm:
     """Policies to choose from, and a field for every parameter of the chosen ones."""
 
     def __init__(self, first: list[str], *, several: bool = True):
-        self.known = {
-            each.name: describe_policy(each) for each in policies().values() if each.is_shipped
-        }
+        self.known = {name: describe_policy(each) for name, each in shipped_policies().items()}
         self.fields: dict[tuple[str, str], Any] = {}
         self.chosen = PolicyPicker(
             self.known,

@@ -121,9 +121,40 @@ def means_words(found: Document) -> str:
         words.append(
             f"{which}{so_far if left else ''}: {best['policy']}, {interval(best['value'])}{unit}."
         )
+        words += _certainty(found, str(best["policy"]))
         words.append("Dots are means, lines 95 % intervals.")
     words += [f"{each['policy']} has no mean: {each['verdict']}." for each in _without(lines)]
     return " ".join(words)
+
+
+def _certainty(found: Document, best: str) -> list[str]:
+    """Say whether the best mean is the best beyond noise, by the paired differences."""
+    if len(found["policies"]) == 1:
+        return []
+    result = found.get("result") or {}
+    if "differences" not in result:
+        over = "rows" in found
+        return ["Not compared, since not all have ended." if over else "Not compared yet."]
+    if result["winner"] == best:
+        ranked = len(result["ranked"]) > 1
+        return [
+            "This is certain: every paired 95 % interval against another policy excludes 0."
+            if ranked
+            else "No other policy is known to be stable."
+        ]
+    metric, rivals = found["metric"]["name"], []
+    for each in result["differences"]:
+        pair = (each["first"], each["second"])
+        if best in pair and each["metric"] == metric and each["winner"] != best:
+            rivals.append(pair[pair[0] == best])
+    if found["replications"] == 1:
+        return ["Not certain: one replication gives no intervals."]
+    close = [name for name in rivals if name in result["ranked"]]
+    stable = {each["policy"]: each["stable"] for each in found["policies"]}
+    open_ = [name for name in (best, *rivals) if name not in close and stable[name] is None]
+    why = [f"against {', '.join(close)} the paired 95 % interval contains 0"] if close else []
+    why += [f"the stability of {', '.join(open_)} is undecided"] if open_ else []
+    return [f"Not certain: {'; '.join(why)}."] if why else []
 
 
 def class_words(found: Document) -> str:
@@ -143,6 +174,7 @@ def tail_words(found: Document) -> str:
         return "Not measured: so many replications of so many classes would take too much memory."
     words = [
         f"{each['policy']}: 95 % of tasks respond within {figure(each['figures']['p95']['mean'])}, "
+        f"99 % within {figure(each['figures']['p99']['mean'])}, "
         f"99.9 % within {figure(each['figures']['p99.9']['mean'])} time units."
         for each in _lines(found)
         if each["has_mean"] and "p95" in each["figures"]

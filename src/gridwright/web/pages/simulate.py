@@ -7,6 +7,7 @@ from fastapi import Request
 from nicegui import run as background
 from nicegui import ui
 
+from ...catalogue import find
 from ...model import InputError, System
 from ..documents import document_of, system_of
 from ..drafts import Draft
@@ -15,7 +16,7 @@ from ..findings import Document, list_documents
 from ..guard import may_run_code
 from ..saved import OWN
 from ..services import Services
-from ..simulations import Simulation, Wanted, document_at, simulation_of
+from ..simulations import HORIZON, Simulation, Wanted, document_at, simulation_of
 from ..summary import facts
 from .frame import (
     Picker,
@@ -61,8 +62,13 @@ async def simulate_page(services: Services, request: Request, address: str = "")
 
 
 def _latest(services: Services, draft: Draft) -> Document | None:
-    """Return the results that the tab showed last, or the latest ones of this server."""
+    """Return the results that the tab showed last, or the latest ones of this server.
+
+    None if Define has filled in the form: nothing was simulated yet.
+    """
     shown = (draft.get("simulate") or {}).get("shown")
+    if shown == "":
+        return None
     found = document_at(services.queue, str(shown)) if shown else None
     latest = services.queue.all(Simulation)
     return found or (latest[0].findings() if latest else None)
@@ -109,6 +115,7 @@ class Simulator:
         self.code = CodeField(str(kept.get("code") or ""), self.trusted, USE)
         with ui.row().classes("gap-2 items-end"):
             self.inputs = {key: model_input(FIELDS[key]) for key in NUMBERS}
+        self.first = kept.get("shown")
         self._restore(kept)
         with ui.row().classes("gap-2"):
             ui.button("Start", on_click=self.start)
@@ -153,6 +160,8 @@ class Simulator:
         if self.system.value == name and not self.about.is_deleted:
             words, unfit = found or ("", {})
             self.about.text = words
+            if name:
+                self.inputs["horizon"].props(f'hint="{_default_length(str(name))}"')
             self.policies.chosen.grey_out(unfit)
 
     def _remember(self) -> None:
@@ -160,7 +169,7 @@ class Simulator:
             "system": self.given if self.system.value == GIVEN else self.system.value,
             "policies": self.policies.names(),
             "code": self.code.text,
-            "shown": None if self.found is None else self.found["address"],
+            "shown": self.first if self.found is None else self.found["address"],
             **{key: made.value for key, made in self.inputs.items()},
         }
 
@@ -213,6 +222,12 @@ class Simulator:
             self.results.show(found)
             if found["error"]:
                 self.code.show_error(found["error"])
+
+
+def _default_length(name: str) -> str:
+    """Say how long a system is simulated if the field is empty."""
+    published = None if name == GIVEN or name.startswith(OWN) else find(name).horizon
+    return f"Empty: {published or HORIZON:,g}{', as published' if published else ''}"
 
 
 def _list_earlier(place: ui.column) -> None:

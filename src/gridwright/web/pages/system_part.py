@@ -1,6 +1,6 @@
 """The system as a table: a row for each class, a column for each machine or group."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,6 +57,8 @@ class SystemPart(Part):
                 made.props("outline dense")
             self.remove_class = ui.button(on_click=self._remove_classes).props("outline dense")
             self.remove_machine = ui.button(on_click=self._remove_machines).props("outline dense")
+            for made in (self.remove_class, self.remove_machine):
+                made.tooltip("To remove others, select a cell or a block first")
 
     def lay_out(self) -> None:
         """Draw the cells."""
@@ -168,12 +170,11 @@ class SystemPart(Part):
         """Name the classes and machines of the selected cells on the buttons that remove them."""
         self.block = block
         sheet = self.cells.form.sheet
-        for button, what, names, chosen in (
-            (self.remove_class, "class", sheet.classes, self._rows()),
-            (self.remove_machine, "machine", sheet.groups, self._columns()),
+        for button, what, names, chosen, is_chosen in (
+            (self.remove_class, "class", sheet.classes, self._rows(), block.bottom >= HEADS),
+            (self.remove_machine, "machine", sheet.groups, self._columns(), block.right >= LEFT),
         ):
-            words = [names[k] or str(k + 1) for k in (chosen[0], chosen[-1])] if chosen else []
-            label = f"Remove {what} {' to '.join(dict.fromkeys(words))}".strip()
+            label = f"Remove {_which(what, names, chosen, is_chosen)}"
             if button.text != label:
                 button.text = label
             button.set_enabled(0 < len(chosen) < len(names))
@@ -206,6 +207,20 @@ class SystemPart(Part):
 
     def _change(self, change: Any) -> None:
         self.cells.act(lambda: change(self.cells.form.sheet))
+
+
+def _which(what: str, names: Sequence[str], chosen: range, is_chosen: bool) -> str:
+    """Say which classes or machines a button removes.
+
+    >>> _which("class", ["", "b", "c"], range(0, 2), True)
+    'classes 1 to b'
+    >>> _which("machine", ["", "b"], range(1, 2), False)
+    'the last machine, b'
+    """
+    words = [names[k] or str(k + 1) for k in (chosen[0], chosen[-1])] if chosen else []
+    if len(chosen) > 1:
+        return f"{what}{'es' if what == 'class' else 's'} {' to '.join(words)}"
+    return " ".join([what, *words[:1]]) if is_chosen else f"the last {what}, {words[0]}"
 
 
 def _percent(values: Any) -> Any:
