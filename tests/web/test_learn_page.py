@@ -268,6 +268,9 @@ def test_a_load_that_was_set_is_kept(page: Any, server: Any) -> None:
     expect(page.get_by_role("heading", name=re.compile("^Why the allocation"))).to_be_visible()
     page.go_back()
     expect(page.get_by_text("Load 94 %")).to_be_visible()
+    expect(page.locator(".gw-flow")).to_have_attribute("aria-busy", "false")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()  # it plays
+    expect(page.locator("[data-words]").first).to_have_text(re.compile(r"[1-9]\d* finished"))
     page.goto(f"{server.url}/learn/1?arrivals=0,0&rates=1,x&policies=met&seed=0")
     expect(page.get_by_text("Load 86 %")).to_be_visible()
     expect(page.get_by_text("the same for each policy")).to_be_visible()

@@ -39,20 +39,18 @@ export default {
     </section>`,
   props: { scene: Object, colours: Array },
   data() {
-    return { playing: false, time: 0, exponent: 0, words: [], lineWords: "", busy: true };
+    return { playing: false, time: 0, exponent: 0, words: [], lineWords: "", wanted: 1 };
   },
   computed: {
     high() { return Math.max(this.scene.machines.length, 2) * ROW; },
     speed() { return (this.scene.end / LONG) * 2 ** this.exponent; },  // time units a second
+    busy() { return this.wanted > this.scene.number; },  // newer films are being made
     empty() { return !this.scene.films.length; },
     pace() { return this.empty ? "–" : `${this.speed.toPrecision(2)} time units per second`; },
     clock() { return this.empty ? "–" : `${this.time.toFixed(2)} of ${this.scene.end.toFixed(1)} time units`; },
   },
   watch: {
-    scene() {
-      this.busy = false;
-      this.restart();
-    },
+    scene() { this.restart(); },
     time() { if (!this.playing) this.paint(); },
   },
   created() { this.canvases = []; },
@@ -69,9 +67,9 @@ export default {
     this.theme.disconnect();
   },
   methods: {
-    wait(busy) {
-      this.busy = busy;
-      if (busy) this.playing = false;
+    wait(wanted) {  // it may come after the films themselves
+      this.wanted = wanted;
+      if (this.busy) this.playing = false;
     },
     restart() {
       this.time = 0;
@@ -96,7 +94,8 @@ export default {
       let before = performance.now();
       const tick = (now) => {
         if (!this.playing) return;
-        this.time = Math.min(this.time + ((now - before) / 1000) * this.speed, this.scene.end);
+        const passed = Math.max(now - before, 0);  // a frame may have begun before this call
+        this.time = Math.min(this.time + (passed / 1000) * this.speed, this.scene.end);
         before = now;
         this.paint();
         if (this.time >= this.scene.end) this.playing = false;

@@ -77,24 +77,29 @@ class Flow(ui.element, component="flow.js"):
     def __init__(self) -> None:
         super().__init__()
         self.classes("w-full")
-        self._props["scene"] = {"classes": [], "machines": [], "films": [], "end": 1}
+        self._props["scene"] = {"classes": [], "machines": [], "films": [], "end": 1, "number": 0}
         self._props["colours"] = list(COLOURS)
 
-    def wait(self, busy: bool = True) -> None:
-        """Dim the films while others are made, or show them again."""
-        self.run_method("wait", busy)
+    def wait(self, number: int) -> None:
+        """Dim the films until those of a number are shown."""
+        self.run_method("wait", number)
+
+    def go_on(self) -> None:
+        """Show the films again: no others come."""
+        self.wait(self._props["scene"]["number"])
 
     def go_to(self, time: float) -> None:
         """Stop the films at a time."""
         self.run_method("goTo", time)
 
-    def show(self, system: System, films: list[dict[str, Any]], end: float) -> None:
+    def show(self, system: System, films: list[dict[str, Any]], end: float, number: int) -> None:
         """Show other films; they start from the beginning."""
         self._props["scene"] = {
             "classes": list(system.classes),
             "machines": list(system.machines),
             "films": films,
             "end": end,
+            "number": number,
         }
         self.update()
 
@@ -314,18 +319,18 @@ class _Lesson:
         self._show_sliders()
         self._keep(Settings(system, tuple(chosen), seed))
         self.state.text = "Simulating …"
-        self.flow.wait()
+        self.flow.wait(asked)
         try:
             films = await solved(
                 lambda: [film(system, each, end, seed) for each in chosen if asked == self.wanted]
             )
         except InputError as error:
             if asked == self.wanted:
-                self.flow.wait(False)
+                self.flow.go_on()
                 self.state.text = str(error)
             return
         if asked == self.wanted:
-            self.flow.show(system, films, end)
+            self.flow.show(system, films, end, asked)
             self.state.text = f"{len(films[0]['tasks'])} tasks, the same for each policy."
 
     def _keep(self, settings: Settings) -> None:
