@@ -151,6 +151,7 @@ def test_a_stop_leads_to_the_docs_and_back(page: Any, server: Any) -> None:
     picture = page.get_by_role("img", name="What the machines do with their time")
     expect(picture).to_have_js_property("complete", True)
     assert picture.evaluate("(image) => image.naturalWidth") > 0
+    expect(page.get_by_role("link", name="Chains", exact=True)).to_be_visible()
     page.get_by_role("link", name="See it move: stop 7").click()
     expect(page.get_by_role("heading", name=f"7. {STOPS[6].title}")).to_be_visible()
     page.goto(f"{server.url}/learn/read/none")

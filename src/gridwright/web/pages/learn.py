@@ -115,6 +115,8 @@ def learn_page(services: Services, request: Request, number: str = "1") -> None:
         if place + 1 < len(known):
             with ui.element("div").classes("gw-stops font-bold"):
                 ui.link(f"Next stop: {known[place + 1].title}", f"/learn/{place + 2}")
+        else:
+            _reading_list()
 
 
 def reading_page(services: Services, name: str) -> None:
@@ -131,6 +133,19 @@ def reading_page(services: Services, name: str) -> None:
             for k, stop in enumerate(stops()):
                 if stop.read == name:
                     ui.link(f"See it move: stop {k + 1}, {stop.title}", f"/learn/{k + 1}")
+        _reading_list(name)
+
+
+def _reading_list(here: str = "") -> None:
+    """Offer the pages of docs/learn; some are about no stop."""
+    heading("More to read").classes("text-lg")
+    with ui.element("ul").classes("gw-stops"):
+        for path in sorted(shipped("learn").glob("*.md")):
+            if path.stem != here:
+                title = path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+                title = title.replace("\\", "")
+                with ui.element("li"):
+                    ui.link(title, f"/learn/read/{path.stem}")
 
 
 def _navigation(place: int | None = None) -> None:

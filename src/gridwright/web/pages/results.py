@@ -52,7 +52,7 @@ class Results:
         self.words = ui.column().classes("gap-0")
         self.exports = ui.column().classes("gap-1 w-full")
         self.table = ui.table(columns=[], rows=[], row_key="policy").classes("w-full")
-        self.table.props('flat dense no-data-label="Choose policies and press Start."')
+        self.table.props("flat dense").set_visibility(False)
         self.charts = []
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-6"):
             for chart in CHARTS:
@@ -70,6 +70,7 @@ class Results:
     def show(self, found: Document) -> None:
         """Show a document."""
         before, self.shown = self.shown, found
+        self.table.set_visibility(True)
         error = f": {found['error']}" if found["error"] else ""
         self.state.text = f"{found['system']}, {found['length']}, {found['state']}{error}"
         self.bar.value = round(found["share"], 3)
