@@ -2,10 +2,12 @@
 // somebody reads further down.
 export default {
   template: `
-    <ul class="gw-events" role="log" aria-live="off" aria-label="Events" tabindex="0">
-      <li v-for="line in shown" :key="line.id">{{ line.words }}</li>
-      <li v-if="!shown.length">Nothing of this kind has happened yet.</li>
-    </ul>`,
+    <div class="gw-events" role="log" aria-live="off" aria-label="Events" tabindex="0">
+      <ul>
+        <li v-for="line in shown" :key="line.id">{{ line.words }}</li>
+        <li v-if="!shown.length">Nothing of this kind has happened yet.</li>
+      </ul>
+    </div>`,
   props: { lines: Array },
   data() { return { shown: [], last: 0 }; },
   watch: { lines: { immediate: true, handler(now) { this.shown = this.numbered(now); } } },
