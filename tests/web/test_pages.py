@@ -100,7 +100,11 @@ def downloaded(page: Any, name: str) -> Path:
     return Path(found.value.path())
 
 
-CLASSES = "By class (times in time units, lengths as shares of the mean)"
+CLASSES = (
+    "By class (times in time units, arrivals in jobs per time unit, lengths of jobs as shares "
+    "of the mean)"
+)
+RATES = "Execution rates in jobs per time unit: desired / actual"
 
 
 def tile(page: Any, machine: str) -> Any:
@@ -139,7 +143,10 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
         expect(page.get_by_role("columnheader", name=head, exact=True).first).to_be_visible()
     newest = page.get_by_role("row").nth(1).get_by_role("cell").first
     expect(newest).to_have_text(re.compile(r"^[1-9]\d*$"))  # the newest jobs come first
-    expect(tile(page, "4")).to_contain_text("CPU ")
+    expect(tile(page, "4")).to_contain_text(re.compile(r"CPU \d+ % free for jobs, predicted \d+ %"))
+    expect(
+        page.get_by_text(re.compile(r"^Bars: the share of the last \d+\.\d time"))
+    ).to_be_visible()
     tile(page, "1").click()
     tile(page, "3").click(modifiers=["Shift"])
     expect(page.get_by_text("Selected: 1, 2, 3")).to_be_visible()
@@ -183,7 +190,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     expect(page.get_by_text("An operator takes machine 1 away for 5 time units.")).to_be_visible()
     page.get_by_label("availability").fill("")
     button(page, "Impose").click()
-    expect(page.get_by_text("a number is missing; impose needs 2")).to_be_visible()
+    expect(page.get_by_text(re.compile("^Impose: fill in the availability"))).to_be_visible()
     page.get_by_label("availability").fill("1.5")
     button(page, "Impose").click(delay=200)
     expect(page.get_by_text("availability 1.5 for 5 time units; expected more")).to_be_visible()
@@ -211,7 +218,7 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     assert {"paused", "killed", "started again"} <= kinds
     strip = page.get_by_role("img", name=re.compile("^Gantt chart of the last minutes: 6 machines"))
     expect(strip).to_be_visible()
-    for title in ("Queues: jobs by class", "The last two minutes"):
+    for title in ("Queues: number of jobs by class", "What each machine did last"):
         picture = downloaded(page, f"{title}: download PNG").read_bytes()
         assert picture.startswith(b"\x89PNG")
         assert len(picture) > 5_000, "something is drawn"
@@ -253,10 +260,10 @@ def test_the_statistics_of_a_run_that_was_operated(page: Any, server: Any) -> No
     assert overall["mean"] > 0
     (*_, total) = json.loads(downloaded(page, f"{CLASSES}: download JSON").read_text())
     assert total["jobs"] == total["finished"] + total["unfinished"] > 0
-    rates = downloaded(page, "Execution rates: desired / actual: download CSV").read_text()
+    rates = downloaded(page, f"{RATES}: download CSV").read_text()
     assert rates.splitlines()[0] == "class,machine,desired,actual"
     assert len(rates.splitlines()) == 1 + 4 * 6
-    expect(page.get_by_text("Execution rates: desired / actual")).to_be_visible()
+    expect(page.get_by_text(RATES)).to_be_visible()
     expect(page.get_by_role("columnheader", name="length desired")).to_be_visible()
     button(page, "Set beside its twin").click()
     expect(page.get_by_text(re.compile(r"The twin is being simulated: \d"))).to_be_visible()

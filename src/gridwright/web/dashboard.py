@@ -58,6 +58,8 @@ class Tile(NamedTuple):
     predicted: float | None
     paused: bool = False
     """Whether an operator paused it; also a machine that is down may be paused."""
+    pace: str = ""
+    """``faster`` or ``slower`` if the rate is further from the stated one than chance explains."""
 
     @property
     def words(self) -> str:
@@ -193,7 +195,7 @@ def tiles_of(
     for number, state in enumerate(states):
         own = running.get(state.name)
         name = next(iter(often.get(state.name, Counter()).most_common(1)), ("", 0))[0]
-        said, found = None, None
+        said, found, times = None, None, list[float]()
         if name in kinds and number < system.nominal.shape[1]:
             where = kinds[name], number
             said = float((system.effective if learnt is None else system.nominal)[where])
@@ -218,6 +220,7 @@ def tiles_of(
                 _rounded(state.measured),
                 _rounded(state.predicted),
                 state.paused,
+                _pace(found, said, len(times)),
             )
         )
     return tiles
@@ -230,6 +233,26 @@ def _state(machine: MachineState) -> str:
     if machine.state == "paused" and machine.running is not None:
         return "finishing"
     return names.get(machine.state, machine.state)
+
+
+FAR = 0.1
+"""The least distance of a rate from the stated one that is worth a word, as a share."""
+
+
+def _pace(found: float | None, said: float | None, jobs: int) -> str:
+    """Say whether a rate is far from the stated one.
+
+    The mean of exponential times of so many jobs is seldom off by three standard errors.
+
+    >>> _pace(1.5, 1.0, 100), _pace(1.5, 1.0, 9), _pace(0.8, 1.0, 10_000)
+    ('faster', '', 'slower')
+    """
+    if found is None or not said or not jobs:
+        return ""
+    far = found / said - 1
+    if abs(far) <= max(FAR, 3 / jobs**0.5):
+        return ""
+    return "slower" if far < 0 else "faster"
 
 
 def _rounded(value: Any) -> float | None:

@@ -13,6 +13,10 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that colour-blind people tell apart."""
 
 
+FAINT = {"splitLine": {"lineStyle": {"color": "rgba(128, 128, 128, .3)"}}}
+"""Lines of an axis that suit a light and a dark page."""
+
+
 def make_chart(options: dict[str, Any]) -> ui.echart:
     """Make a chart as SVG, whose texts have the colours of the page, light or dark."""
     return ui.echart(options, renderer="svg").classes("gw-chart w-full min-w-0")
@@ -122,7 +126,7 @@ def queue_chart(times: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
         data = [[round(float(at), 3), n] for at, n in zip(times, counts, strict=True)]
         looks = {"step": "end", "stack": "all", "areaStyle": {"opacity": 0.6}}
         series.append({**line_series(name, k, data), **looks, "lineStyle": {"width": 1}})
-    return line_chart(series, "time units", "jobs")
+    return line_chart(series, "time units since the run began", "jobs")
 
 
 def line_series(name: str, number: int, data: list[Any]) -> dict[str, Any]:
@@ -139,8 +143,14 @@ def line_chart(
         "animation": False,
         "legend": {"top": 0, "type": "scroll"},
         "grid": {"left": 60, "right": 20, "top": 50, "bottom": 40},
-        "xAxis": {"type": "value", "name": across, "nameLocation": "middle", "nameGap": 25},
-        "yAxis": {"type": "value", "name": up, "scale": scale},
+        "xAxis": {
+            "type": "value",
+            "name": across,
+            "nameLocation": "middle",
+            "nameGap": 25,
+            **FAINT,
+        },
+        "yAxis": {"type": "value", "name": up, "scale": scale, **FAINT},
         "series": series,
     }
 

@@ -10,14 +10,13 @@ from nicegui import run as background
 from ... import grid
 from ...grid.journal import Journal
 from ...testbed import Overview
-from ..dashboard import Dashboard, Watcher
+from ..dashboard import WINDOW, Dashboard, Watcher
 from ..services import Services
 from .charts import (
     download_button,
     download_png,
     draw,
     failure_trace,
-    line_chart,
     make_chart,
     queue_chart,
 )
@@ -60,7 +59,7 @@ class Live:
                 heading(QUEUES)
                 self.measure = ui.toggle(MEASURES, value="in_system").props("dense no-caps")
                 self.measure.on_value_change(self._draw_queues)
-                self.chart = make_chart(line_chart([], "time units", "jobs")).classes("h-64")
+                self.chart = make_chart(queue_chart([], {})).classes("h-64")
                 self._offer(QUEUES, "queues", self.chart)
             with ui.card().classes("min-w-0"):
                 heading("Events, the latest first (at time units since the run began)")
@@ -69,6 +68,7 @@ class Live:
                 self.events = EventList()
         with ui.card().classes("w-full"):
             heading(LAST)
+            self.window = ui.label().classes("gw-quiet gw-steady")
             self.gantt = Gantt("Gantt chart of the last minutes")
             self._offer(LAST, "last-minutes", self.gantt)
         with ui.card().classes("w-full"):
@@ -115,7 +115,11 @@ class Live:
         self.timer.interval = max(GLANCE, (time.monotonic() - begun) / SHARE)
 
     def _show(self, seen: Dashboard, *, can_operate: bool) -> None:
-        self.machines.show(seen.tiles, can_operate=can_operate)
+        length = seen.now - seen.since
+        seconds = length * self.watcher.unit
+        window = f"the last {length:.1f} time units ({seconds:.0f} s without pauses)"
+        self.machines.show(seen.tiles, window, can_operate=can_operate)
+        self.window.text = f"This shows {window}. {LIMIT}"
         self.events.show(seen.events)
         names = [each.name for each in seen.tiles]
         self.gantt.show(names, list(seen.queues.in_system), seen.spans, seen.since, seen.now)
@@ -155,7 +159,8 @@ class Live:
         await self.show()
 
 
-QUEUES, LAST = "Queues: jobs by class", "The last two minutes"
+QUEUES, LAST = "Queues: number of jobs by class", "What each machine did last"
+LIMIT = f"It is at most {WINDOW:g} s, and less if very many jobs ran."
 
 
 ABOUT = {"": "all", "jobs": "jobs", "machines": "machines", "operators": "operators"}
@@ -217,14 +222,14 @@ def at_a_glance(found: Overview) -> str:
     """Return the main figures of a run as HTML, large, each with its name.
 
     >>> from gridwright.testbed import Overview
-    >>> at_a_glance(Overview(1, "running", "a", duration=9, time_units=4.5))[:71]
-    '<div class="gw-stat"><b>4.5 of 9</b> <span>time units</span></div><div '
+    >>> at_a_glance(Overview(1, "running", "a", duration=9, time_units=4.5))[:73]
+    '<div class="gw-stat"><b>4.5 of 9</b> <span>time units passed</span></div>'
     """
     rows = (
-        (f"{found.time_units:.1f} of {found.duration:g}", "time units"),
-        (f"{found.finished:,} of {found.arrived:,}", "jobs finished"),
-        (figure(found.mean_response) or "–", "time units: mean response"),
-        (f"{found.time_unit:g} s", "a time unit"),
+        (f"{found.time_units:.1f} of {found.duration:g}", "time units passed"),
+        (f"{found.finished:,} of {found.arrived:,}", "jobs finished, of those submitted so far"),
+        (figure(found.mean_response) or "–", "time units: mean response of finished jobs"),
+        (f"{found.time_unit:g} s", "length of a time unit"),
     )
     return "".join(
         f'<div class="gw-stat"><b>{value}</b> <span>{name}</span></div>' for value, name in rows
@@ -252,7 +257,7 @@ class Jobs:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        heading("Jobs, the newest first")
+        heading("Jobs, the newest first (times in time units since the run began)")
         with ui.row().classes("gap-2"):
             self.stage = ui.select(
                 {each: each or "every status" for each in STAGES}, value="", label="Status"

@@ -6,7 +6,7 @@ const STATES = {
   down: ["error", "down"], killed: ["dangerous", "killed"],
   starting: ["hourglass_empty", "starting"], off: ["power_settings_new", "off"],
 };
-const MANY = 40, FAR = 0.1, KEPT = "gridwright machines ";
+const MANY = 40, KEPT = "gridwright machines ";
 
 export default {
   template: `
@@ -34,10 +34,10 @@ export default {
             v-if="!many && tile[4]">, class {{ tile[4] }}</template></template></div>
           <div class="gw-bar"><div :style="{width: 100 * tile[7] + '%'}"></div></div>
           <template v-if="!many">
-            <div>{{ percent(tile[7]) }} used; {{ tile[5] }} finished<template
+            <div>at work {{ percent(tile[7]) }}; jobs: {{ tile[5] }} finished<template
               v-if="tile[6]">, {{ tile[6] }} lost</template></div>
             <div>{{ rate(tile) }}</div>
-            <div v-if="tile[11] !== null">CPU {{ percent(tile[11]) }}, expected
+            <div v-if="tile[11] !== null">CPU {{ percent(tile[11]) }} free for jobs, predicted
               {{ percent(tile[12]) }}</div>
           </template>
         </div>
@@ -78,17 +78,15 @@ export default {
     },
     percent(share) { return share === null ? "unknown" : `${Math.round(100 * share)} %`; },
     rate(tile) {
-      const [, , , , , , , , name, learnt, stated] = tile;
+      const [, , , , , , , , name, learnt, stated] = tile, pace = tile[14];
       if (learnt === null || !stated) return "no rate learnt yet";
-      const far = learnt / stated - 1;
-      const verdict = Math.abs(far) <= FAR ? "" : far < 0 ? ", slower" : ", faster";
-      return `class ${name}: rate ${learnt}, stated ${stated}${verdict}`;
+      return `class ${name}: ${learnt} jobs/time unit, stated ${stated}${pace ? `, ${pace}` : ""}`;
     },
     about(tile) {
       const job = tile[3] === null ? "" : `, job ${tile[3]}${tile[4] ? " of class " + tile[4] : ""}`;
       const rest = `${tile[5]} jobs finished, ${tile[6]} lost; ${this.rate(tile)}`;
-      return `machine ${tile[0]}: ${this.word(tile)} since ${tile[2]}${job}; `
-        + `${this.percent(tile[7])} used; ${rest}`;
+      return `machine ${tile[0]}: ${this.word(tile)} since time unit ${tile[2]}${job}; `
+        + `at work for ${this.percent(tile[7])} of the time shown; ${rest}`;
     },
     restore() {  // what was selected before the page was loaded again
       const names = JSON.parse(sessionStorage.getItem(KEPT + location.pathname) || "[]");

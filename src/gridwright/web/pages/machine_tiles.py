@@ -130,6 +130,13 @@ HINTS = {
 }
 
 
+LABELS = {"fail": "Fail now", "impose": "Impose"}
+NEEDS = {
+    "fail": "for how many time units",
+    "impose": "the availability, a share of the CPU, and for how many time units",
+}
+
+
 class Machines:
     """The machines of a run, and what can be done to those that are selected."""
 
@@ -153,9 +160,10 @@ class Machines:
             for verb in ("pause", "resume", "drain", "start", "ping", "kill"):
                 self._button(verb.capitalize(), verb)
             self.period = ui.number("for time units", value=1).classes("w-32")
-            self._button("Fail now", "fail", self.period)
-            self.share = ui.number("availability", value=0.5).classes("w-28")
-            self._button("Impose", "impose", self.share, self.period)
+            self._button(LABELS["fail"], "fail", self.period)
+            self.share = ui.number("availability (0 to 1)", value=0.5).classes("w-36")
+            self._button(LABELS["impose"], "impose", self.share, self.period)
+        self.window = ui.label().classes("gw-quiet gw-steady")
         self.tiles = MachineTiles(self._choose)
         self._update()
 
@@ -168,8 +176,12 @@ class Machines:
             made.props("color=negative")
         self.buttons[verb] = made
 
-    def show(self, tiles: list[Tile], *, can_operate: bool) -> None:
-        """Show the states of the machines; let them be operated only while the run goes on."""
+    def show(self, tiles: list[Tile], window: str, *, can_operate: bool) -> None:
+        """Show the states of the machines; let them be operated only while the run goes on.
+
+        ``window`` says for which time their utilisation is.
+        """
+        self.window.text = f"Bars: the share of {window} in which a machine ran jobs."
         self.known = {each.name: each for each in tiles}
         self.can_operate = can_operate
         self.tiles.show(tiles)
@@ -192,7 +204,7 @@ class Machines:
         machines = [each.name for each in tiles if can(verb, each)]
         others = [each for each in tiles if not can(verb, each)]
         if None in values:
-            tell(f"a number is missing; {verb} needs {len(values)}")
+            tell(f"{LABELS[verb]}: fill in {NEEDS[verb]}")
             return
         several = len(machines) > 1
         question = (

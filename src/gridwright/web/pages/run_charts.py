@@ -10,9 +10,12 @@ from nicegui import ui
 from ...model.spreadsheet import write_table
 from ..documents import plain
 from ..run_figures import Figure, Rows, printed_number
-from .charts import COLOURS, download_button, download_png
+from .charts import COLOURS, FAINT, download_button, download_png
 from .frame import figure, heading, html_table
 
+RESPONSE = "mean response, time units"
+SHARP = {"textBorderColor": "transparent", "textBorderWidth": 0}
+"""Without the white rim of texts beside bars, which blurs them on a dark page."""
 UP, DOWN, WHOLE = COLOURS[5], COLOURS[2], COLOURS[0]
 
 
@@ -66,7 +69,7 @@ def response_chart(data: Figure) -> dict[str, Any]:
     names = [f"class {row[0]}" if row[0] != "all" else "all" for row in data.rows]
     bars = _bars("mean response", [row[2] for row in data.rows], WHOLE)
     lines = [[k, row[3], row[4]] for k, row in enumerate(data.rows) if row[3] is not None]
-    return _bar_chart(names, "time units", [bars, _whiskers("95 % interval", lines)])
+    return _bar_chart(names, RESPONSE, [bars, _whiskers("95 % interval", lines)])
 
 
 def compared_chart(data: Figure) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def compared_chart(data: Figure) -> dict[str, Any]:
             printed_number(row[k]) if isinstance(row[k], str) else row[k] for row in data.rows
         ]
         series.append(_bars(head, values, COLOURS[k - 1]))
-    return _bar_chart(names, "time units", series)
+    return _bar_chart(names, RESPONSE, series)
 
 
 STRIPES = {"dashArrayX": [1, 0], "dashArrayY": [2, 4], "color": "#111"}
@@ -104,12 +107,14 @@ def utilisation_chart(data: Figure) -> dict[str, Any]:
         for k, head in enumerate(data.heads[1:], start=1)
     ]
     found = _bar_chart([row[0] for row in data.rows], "% of the time", series)
-    return {**found, "yAxis": {**found["yAxis"], "max": 100}}
+    below = {**found["grid"], "bottom": 45}
+    across = {**found["xAxis"], **_named("machine", 28)}
+    return {**found, "grid": below, "xAxis": across, "yAxis": {**found["yAxis"], "max": 100}}
 
 
 def waterfall_chart(data: Figure) -> dict[str, Any]:
     """Draw how each cause changes the mean response, from the twin to the run."""
-    names = [row[0].replace(" (", "\n(") for row in data.rows]
+    names = [row[0].partition(" (")[0] for row in data.rows]  # the rest is in the text below
     base: list[float] = []
     bars: list[dict[str, Any]] = []
     for _, change, after in data.rows:
@@ -121,7 +126,7 @@ def waterfall_chart(data: Figure) -> dict[str, Any]:
             {
                 "value": abs(after - before),
                 "itemStyle": {"color": colour},
-                "label": {"show": True, "position": "right", "formatter": words},
+                "label": {"show": True, "position": "right", "formatter": words, **SHARP},
             }
         )
     hidden = {"type": "bar", "stack": "all", "data": base, "silent": True}
@@ -130,7 +135,7 @@ def waterfall_chart(data: Figure) -> dict[str, Any]:
     return {
         "animation": False,
         "grid": {"left": 150, "right": 70, "top": 10, "bottom": 45},
-        "xAxis": {"type": "value", **_named("time units", 28)},
+        "xAxis": {"type": "value", **_named(RESPONSE, 28), **FAINT},
         "yAxis": {"type": "category", "data": names, "inverse": True},
         "series": [hidden, shown],
     }
@@ -173,6 +178,6 @@ def _bar_chart(names: list[str], up: str, series: list[dict[str, Any]]) -> dict[
         "tooltip": {"trigger": "axis"},
         "grid": {"left": 70, "right": 20, "top": 40, "bottom": 30},
         "xAxis": {"type": "category", "data": names},
-        "yAxis": {"type": "value", **_named(up, 42)},
+        "yAxis": {"type": "value", **_named(up, 42), **FAINT},
         "series": series,
     }

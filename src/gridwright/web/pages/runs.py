@@ -54,7 +54,16 @@ def watch_page(services: Services, number: str) -> None:
             Live(services, known)
 
 
-HEADS = ("run", "state", "experiment", "system", "policy", "time units", "jobs", "mean response")
+HEADS = (
+    "run",
+    "state",
+    "experiment",
+    "system",
+    "policy",
+    "time units",
+    "jobs",
+    "mean response (time units)",
+)
 
 
 class RunList:

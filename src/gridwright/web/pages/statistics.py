@@ -74,7 +74,7 @@ async def _compare(numbers: list[int], place: ui.column) -> None:
     with place:
         if found:
             heads = ["class", *(f"run {number}" for number in found)]
-            html_table("Mean response (jobs finished)", heads, rows)
+            html_table("Mean response in time units (jobs finished)", heads, rows)
 
 
 def _response(figures: Figures | None) -> str:
@@ -208,7 +208,10 @@ def _classes(run: Run) -> Table:
         counts = (each.arrived, each.finished, each.unfinished, each.lost, each.timed_out)
         means = [getattr(each, key) for key in FIGURES]
         rows.append([name, *counts, float(rate), each.arrival_rate, 1, lengths[name], *means])
-    title = "By class (times in time units, lengths as shares of the mean)"
+    title = (
+        "By class (times in time units, arrivals in jobs per time unit, lengths of jobs as shares "
+    )
+    title += "of the mean)"
     return title, heads, _shown(rows), Figure("classes", heads, rows)
 
 
@@ -228,7 +231,7 @@ def _rates(run: Run) -> Table:
         shown.append([name, *(f"{want:.4g} / {figure(got) or '–'}" for want, got in pairs)])
         rows += [[name, machine, *pair] for machine, pair in zip(names, pairs, strict=True)]
     data = Figure("rates", ["class", "machine", "desired", "actual"], rows)
-    return "Execution rates: desired / actual", ["class", *names], shown, data
+    return "Execution rates in jobs per time unit: desired / actual", ["class", *names], shown, data
 
 
 def show_gap(
@@ -312,9 +315,11 @@ def _show(number: int, found: dict[str, Any], figures: RunFigures) -> None:
             lambda: make_chart(waterfall_chart(steps)).classes("h-72"),
         )
     if figures.actions:
-        with ui.expansion(f"What operators did: {figures.operated}").classes("w-full"):
+        number = len(figures.actions)  # also failures, which count under that cause
+        title = f"What operators did: {number} action{'s' * (number > 1)}"
+        with ui.expansion(title).classes("w-full"):
             lines = "".join(f"<li>{escape(each)}</li>" for each in figures.actions[:MOST_ACTIONS])
             ui.html(f"<ul>{lines}</ul>", sanitize=False)
     rows = [[name, figure(value, "+.4f")] for name, value in causes.items()]
     html_table("Causes of the gap", ["cause", "time units"], rows)
-    html_table("Mean response", beside.heads, _shown(beside.rows))
+    html_table("Mean response in time units", beside.heads, _shown(beside.rows))
