@@ -81,7 +81,7 @@ def test_every_page_in_both_modes_and_on_a_phone(
         "/run": f"run {run}",
         f"/run/{run}": "jobs finished",
         "/statistics": f"run {run}",
-        f"/statistics/{run}": "Execution rates: desired / actual",
+        f"/statistics/{run}": "Execution rates in jobs per time unit",
         "/published": "34 of 34 cells",
         "/help": "long-run load",
         **{f"/learn/{k}": "the same for each policy" for k in range(1, len(stops()) + 1)},
