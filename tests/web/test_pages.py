@@ -186,7 +186,10 @@ def test_a_run_is_watched_stepped_into_stopped_and_read_off(page: Any, server: A
     page.get_by_label("for time units").fill("5")
     button(page, "Fail now").click(delay=200)
     expect(page.get_by_text("Taken away: machine 1")).to_be_visible()
-    expect(tile(page, "1")).to_contain_text("down")
+    expect(tile(page, "1")).to_contain_text("down, paused")
+    button(page, "Resume").click()
+    expect(page.get_by_text("Resumed: machine 1")).to_be_visible()
+    expect(tile(page, "1")).not_to_contain_text("paused")  # it stays down until it is repaired
     expect(page.get_by_text("An operator takes machine 1 away for 5 time units.")).to_be_visible()
     page.get_by_label("availability").fill("")
     button(page, "Impose").click()

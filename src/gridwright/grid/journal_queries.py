@@ -92,7 +92,10 @@ ABOUT = {
     "": "true",
     "jobs": "job IS NOT NULL",
     "machines": "machine IS NOT NULL AND job IS NULL",
-    "operators": f"(kind IN {BY_OPERATORS} OR kind = 'failure' AND fields LIKE '%\"period\"%')",
+    "operators": (
+        f"kind IN {(*BY_OPERATORS, 'failure')} "
+        "AND (kind <> 'failure' OR fields LIKE '%\"period\"%')"
+    ),
 }
 """The SQL conditions for events about something."""
 

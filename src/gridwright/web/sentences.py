@@ -15,7 +15,7 @@ KINDS = {
     "up": "Machine {machine} is up.",
     "down": "Machine {machine} is down.",
     "failure": "Machine {machine} fails.",
-    "repair": "Machine {machine} is repaired.",
+    "repair": "A failure of machine {machine} ends.",
     "killed": "An operator kills machine {machine}.",
     "started again": "An operator starts machine {machine}.",
     "paused": "An operator pauses machine {machine}.",
