@@ -4,7 +4,6 @@ A new run is first written to a journal; then ``gridwright run --resume`` conduc
 also says which process conducts the run.
 """
 
-import io
 import os
 import signal
 import socket
@@ -12,6 +11,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +36,8 @@ MOST_AT_ONCE = 4
 MOST_JOBS = 200_000
 MOST_MACHINES = 100
 """Processes of a local run."""
+PIECE = 2**18
+"""Bytes of a download that are sent at once."""
 CHANGES = (
     *("policy", "time_unit", "duration", "seed", "corrections", "failures"),
     *("timeout", "on_timeout", "detection", "resolution", "job", "on"),
@@ -248,13 +250,23 @@ def machines_of(journal: Journal) -> list[MachineState]:
     ]
 
 
-def zipped(run: Run) -> bytes:
-    """Return the tables of a run as one file."""
-    page, kind = io.BytesIO(), zipfile.ZIP_DEFLATED
-    with TemporaryDirectory() as folder, zipfile.ZipFile(page, "w", kind, compresslevel=1) as out:
-        for path in export(run, Path(folder)):
-            out.write(path, f"run-{run.number}/{path.name}")
-    return page.getvalue()
+def zipped(number: int) -> Iterator[bytes]:
+    """Return the tables of a run as one file, piece by piece; refuse a damaged run at once."""
+    with Run.find(number) as run:
+        run.journal.check()
+    return _pieces(number)
+
+
+def _pieces(number: int) -> Iterator[bytes]:
+    """Write the file to disk, then read it: other threads may read the pieces."""
+    with TemporaryDirectory() as folder:
+        path, kind = Path(folder) / "all.zip", zipfile.ZIP_DEFLATED
+        with Run.find(number) as run, zipfile.ZipFile(path, "w", kind, compresslevel=1) as out:
+            for each in export(run, Path(folder) / "tables"):
+                out.write(each, f"run-{number}/{each.name}")
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                yield piece
 
 
 class Available(NamedTuple):
