@@ -1,12 +1,15 @@
 """Twins: experiments in virtual time agree with the simulator, and take a gap apart."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from gridwright import simulate
-from gridwright.testbed import Experiment, virtually
+from gridwright.grid.event import Entry
+from gridwright.testbed import Experiment, new_run, virtually
 from gridwright.testbed.conduct import Action
-from gridwright.testbed.twin import Causes, Gap
+from gridwright.testbed.twin import Causes, Gap, causes_of
 from gridwright.testbed.workload import Fault, JobList
 
 
@@ -124,3 +127,14 @@ def test_shares_of_a_gap_add_up() -> None:
     assert gap.relative == 0.5
     assert sum(gap.shares.values()) == pytest.approx(0.5)
     assert gap.shares["unexplained"] == pytest.approx(0.25)
+
+
+def test_a_failure_of_a_machine_that_an_operator_has_taken_away(tmp_path: Path) -> None:
+    experiment = Experiment(system="MGST.HiHi:1", policy="gcmu", duration=20)
+    with new_run(experiment, path=tmp_path / "1.sqlite") as run:
+        name, other = experiment.machine_names()[:2]
+        told = [Entry(3.0, "failure", machine=name, fields={"period": 10.0})]
+        told += [Entry(5.0, "failure", machine=name), Entry(8.0, "repair", machine=name)]
+        told += [Entry(13.0, "up", machine=name), Entry(14.0, "failure", machine=other)]
+        run.journal.write(told)
+        assert causes_of(run).failures == (Fault(0, 3.0, 13.0), Fault(1, 14.0, run.until + 1))

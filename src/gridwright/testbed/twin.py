@@ -357,7 +357,7 @@ def _real_faults(run: Run) -> tuple[Fault, ...]:
     for entry in run.journal.events(begins, "up"):
         machine = names.index(entry.machine or "")
         if entry.kind == begins:
-            begun[machine] = entry.time
+            begun.setdefault(machine, entry.time)  # an operator may have taken it away before
         elif entry.kind == "up" and machine in begun:  # it is there when its process is
             found.append(Fault(machine, begun.pop(machine), entry.time))
     found += [Fault(machine, start, run.until + 1) for machine, start in begun.items()]
