@@ -192,8 +192,8 @@ class EventList(ui.element, component="event_list.js"):
 
 
 EVENTS_STYLE = """
-.gw-events { height: 20rem; overflow: auto; margin: 0; padding-left: .2rem; list-style: none;
-  font-variant-numeric: tabular-nums; }
+.gw-events { height: 20rem; overflow: auto; font-variant-numeric: tabular-nums; }
+.gw-events ul { margin: 0; padding-left: .2rem; list-style: none; }
 """
 
 
