@@ -7,10 +7,11 @@ both through the same arrivals. Machines may also come and go here, and executio
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import deque
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,6 +229,18 @@ def times_of(
     return ExecutionTimes(options, system, hosts, learns=learns)
 
 
+class _Row(NamedTuple):
+    """What a policy sees of a waiting job; times are since the grid's start."""
+
+    since: float
+    number: int
+    job: Job
+    task_class: int
+    arrival: float
+    deadline: float
+    priority: int
+
+
 class Batch:
     """Jobs wait centrally; at a mapping event the policy assigns them to the machines' queues."""
 
@@ -249,6 +262,8 @@ class Batch:
         """Whether something has happened since the last mapping event."""
         self.idle: dict[int, None] = {}
         """No machine: none is given a job that the policy has given to another."""
+        self.rows: list[_Row] = []
+        """The jobs that wait, in the order of ``since``; some may have left."""
         self.view: BatchView | None = None
         self.waiting = records(PLACES, WAITING)
 
@@ -298,7 +313,14 @@ class Batch:
             self.map()
 
     def entered(self, job: Job) -> None:
-        """Do nothing: a mapping event looks at all jobs that wait."""
+        """Note a job that waits, in the order of ``since``."""
+        if not math.isnan(job.assigned):  # it has waited before
+            self.rows = [each for each in self.rows if each.job is not job]
+            self.watch(job)
+        start = self.book.start
+        times = (job.submitted - start, job.deadline - start)
+        about = (job.since, job.number, job, job.task_class, *times, job.options.priority)
+        insort(self.rows, _Row(*about))
 
     def watch(self, job: Job) -> None:
         """Keep the deadline of a job, if it may be discarded."""
@@ -324,17 +346,16 @@ class Batch:
     def map(self) -> None:
         """Ask the policy which waiting jobs go where, those of the highest priority first."""
         book, self.is_due = self.book, False
-        jobs = sorted(
-            (job for line in book.waiting for job in line), key=lambda job: (job.since, job.number)
-        )
         if self.forgets:
-            for job in [job for job in jobs if job.deadline <= book.now]:
-                book.discard(job)
-            jobs = [job for job in jobs if not job.stage.is_final]
-        for level in sorted({job.options.priority for job in jobs}, reverse=True):
+            self.expire()
+        waiting = Stage.waiting
+        self.rows = rows = [each for each in self.rows if each.job.stage is waiting]
+        levels = {each.priority for each in rows}
+        for level in sorted(levels, reverse=True):
             if not any(self._has_room(machine) for machine in range(len(book.running))):
                 return
-            self._map([job for job in jobs if job.options.priority == level])
+            several = len(levels) > 1
+            self._map([each for each in rows if each.priority == level] if several else rows)
 
     def _has_room(self, machine: int) -> bool:
         return self.book.can_take(machine) and (self.limit == 0 or self._held(machine) < self.limit)
@@ -343,12 +364,12 @@ class Batch:
         """Return how many jobs a machine holds."""
         return len(self.book.own[machine]) + (self.book.running[machine] is not None)
 
-    def _map(self, jobs: Sequence[Job]) -> None:
+    def _map(self, rows: Sequence[_Row]) -> None:
         book = self.book
-        view = self._show(jobs)
+        view = self._show(rows)
         book.asked += 1
-        count = int(book.decide(self.waiting[: len(jobs)], view, *book.arguments))
-        left: list[Job | None] = list(jobs)
+        count = int(book.decide(self.waiting[: len(rows)], view, *book.arguments))
+        left: list[Job | None] = [each.job for each in rows]
         for n in range(count if count <= len(view.chosen) else 0):
             place, machine = int(view.chosen[n].place), int(view.chosen[n].machine)
             job = left[place] if 0 <= place < len(left) else None
@@ -368,26 +389,25 @@ class Batch:
 
     # what the policy sees
 
-    def _show(self, jobs: Sequence[Job]) -> BatchView:
+    def _show(self, rows: Sequence[_Row]) -> BatchView:
         """Show the policy what machines hold, and which jobs of each class wait."""
-        book, view = self.book, self._view(len(jobs))
+        book, view = self.book, self._view(len(rows))
         able = book.machines["up"] & ~book.closed
         tables = self.times.tables(book.availability)
         view.mean[:] = np.where(able, tables.mean, np.inf)
         view.bins[:] = np.where(able, tables.bins, 0)
         for machine in range(len(book.running)):
             self._show_machine(view, tables, machine, is_able=bool(able[machine]))
-        shown = self.waiting[: len(jobs)]
-        shown["task_class"] = [job.task_class for job in jobs]
-        shown["arrival"] = [job.submitted - book.start for job in jobs]
-        shown["deadline"] = [job.deadline - book.start for job in jobs]
-        shown["machine"] = -1
-        first = [-1] * len(view.classes)
-        following = [-1] * len(jobs)
-        for k in range(len(jobs) - 1, -1, -1):
-            i = jobs[k].task_class
-            following[k], first[i] = first[i], k
-        shown["following"], view.classes["first"] = following, first
+        shown = self.waiting[: len(rows)]
+        *_, classes, arrivals, deadlines, _ = zip(*rows, strict=True)
+        shown["task_class"], shown["arrival"], shown["deadline"] = classes, arrivals, deadlines
+        shown["machine"] = shown["following"] = view.classes["first"] = -1
+        order = np.argsort(shown["task_class"], kind="stable")
+        ordered = shown["task_class"][order]
+        is_same = ordered[1:] == ordered[:-1]
+        shown["following"][order[:-1][is_same]] = order[1:][is_same]
+        is_first = np.concatenate([[True], ~is_same])
+        view.classes["first"][ordered[is_first]] = order[is_first]
         return view._replace(now=book.now - book.start, rng=book.rng)
 
     def _show_machine(

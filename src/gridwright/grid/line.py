@@ -73,8 +73,11 @@ class Line:
         for client, heap in self._heaps.items():
             found = next((k for k, each in enumerate(heap) if each[3] is job), -1)
             if found >= 0:
-                del heap[found]
-                heapify(heap)
+                if found == 0:
+                    heappop(heap)
+                else:
+                    del heap[found]
+                    heapify(heap)
                 self._taken[client] += 1
                 self._tidy(client)
                 self._forget(job)
