@@ -24,7 +24,8 @@ from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.job import Options
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.turn import Submission
-from gridwright.policies import find
+from gridwright.policies import BATCH, BatchView, Policy, assign, find
+from gridwright.policies.policy import policy_of
 from gridwright.simulation import KINDS
 
 from .conftest import WAIT, events, journalled, where
@@ -93,7 +94,7 @@ def times(system: System, policy: str, discard: str) -> ExecutionTimes | None:
 
 
 def in_virtual_time(
-    policy: str,
+    policy: Policy | str,
     known: ExecutionTimes | None,
     length: Callable[[int, int, int], float],
     jobs: list[tuple[float, int, int]],
@@ -102,6 +103,7 @@ def in_virtual_time(
     classes: list[str],
     deadlines: Any = ALLOWED,
     until: float = 1e4,
+    many: float = np.inf,
 ) -> tuple[Mapper, Journal]:
     """Run jobs (time, number, class) on a grid of a fake executor."""
     journal, executor = Journal(IN_MEMORY), FakeExecutor(machines, length)
@@ -112,6 +114,7 @@ def in_virtual_time(
         settings = Settings(corrections=OFF, times=known)
         about = (find(policy), executor, journal, classes, known.rates(), np.ones(len(classes)))
         mapper = Mapper(*about, settings, clock=loop.time, zero=0.0)
+        mapper.book.many = many
         await mapper.open()
         for when, number, i in jobs:
             options = Options(deadline=deadlines[i])
@@ -147,8 +150,11 @@ def test_the_two_worlds_are_one(policy: str, discard: str) -> None:
         world.arrivals,
         machines=list(system.machines),
         classes=list(system.classes),
+        many=3 if policy == "moc" else np.inf,
     )
     assert not mapper.broken
+    is_compiled = mapper.book.decide is not find(policy).decide
+    assert is_compiled == (policy == "moc"), "it would take long in plain Python"
     jobs = {kept.job.number: kept for kept in journal.jobs()}
     assert set(jobs) == set(range(TASKS))
     assert all(kept.job.stage.is_final for kept in jobs.values())
@@ -182,6 +188,21 @@ def test_waiting_jobs_are_discarded_when_their_deadline_passes() -> None:
         "could start"
     )
     assert mapper.deadlines["discarded"] == 2
+
+
+def test_a_policy_that_cannot_be_compiled_decides_in_plain_python() -> None:
+    def odd(waiting: Any, view: BatchView) -> int:
+        known = locals()  # which compiled code does not have
+        return assign(waiting, view, 0, 0, 0) if known and view.machines[0].free else 0
+
+    mine = policy_of(odd, BATCH)
+    known = times_of(mine, None, ["a"], [[1.0]], ["one"], learns=False)
+    jobs = [(float(k), k, 0) for k in range(9)]
+    about: Any = {"machines": ["one"], "classes": ["a"], "deadlines": [None], "many": 1}
+    mapper, journal = in_virtual_time(mine, known, lambda *_: 3.0, jobs, **about)
+    assert not mapper.broken
+    assert mapper.book.decide is odd
+    assert journal.count() == {"finished": 9}
 
 
 def test_times_are_learnt_from_finished_jobs() -> None:

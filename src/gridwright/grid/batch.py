@@ -6,6 +6,7 @@ both through the same arrivals. Machines may also come and go here, and executio
 
 from __future__ import annotations
 
+import logging
 import math
 from bisect import insort
 from collections import deque
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiler.link import entry
 from ..model import ExecutionPmf, Exponential, GridPmf, InputError, System
 from ..model.batch_tables import Pmfs, Tables, table_of, true_pmfs
 from ..model.distribution import AnyDistribution
@@ -28,6 +30,7 @@ from .job import Decision, Job, Stage
 if TYPE_CHECKING:
     from .state import GridState
 
+LOGGER = logging.getLogger(__name__)
 ENOUGH = 20
 """Jobs of a class on a machine whose times replace what was given."""
 KEPT = 500
@@ -367,8 +370,11 @@ class Batch:
     def _map(self, rows: Sequence[_Row]) -> None:
         book = self.book
         view = self._show(rows)
+        asked = (self.waiting[: len(rows)], view, *book.arguments)
+        if len(rows) > book.many:
+            self._compile(asked)
         book.asked += 1
-        count = int(book.decide(self.waiting[: len(rows)], view, *book.arguments))
+        count = int(book.decide(*asked))
         left: list[Job | None] = [each.job for each in rows]
         for n in range(count if count <= len(view.chosen) else 0):
             place, machine = int(view.chosen[n].place), int(view.chosen[n].machine)
@@ -386,6 +392,15 @@ class Batch:
                 book.give_job(job, machine)
             else:
                 book.refusals += 1
+
+    def _compile(self, asked: tuple[Any, ...]) -> None:
+        """Compile the policy, once; one that cannot be compiled stays in plain Python."""
+        book = self.book
+        book.many = math.inf
+        try:
+            book.decide = entry(book.policy.decide, *asked)
+        except Exception as error:
+            LOGGER.info("%s runs in plain Python: %s", book.policy.name, error)
 
     # what the policy sees
 
@@ -408,7 +423,7 @@ class Batch:
         shown["following"][order[:-1][is_same]] = order[1:][is_same]
         is_first = np.concatenate([[True], ~is_same])
         view.classes["first"][ordered[is_first]] = order[is_first]
-        return view._replace(now=book.now - book.start, rng=book.rng)
+        return view._replace(now=float(book.now - book.start), rng=book.rng)
 
     def _show_machine(
         self, view: BatchView, tables: Tables, machine: int, *, is_able: bool

@@ -48,6 +48,8 @@ from .worker import LARGEST, cut, with_results
 
 INSTANT = 1e-6
 """Seconds that count as no time."""
+MANY = 8
+"""Waiting jobs of a batch for which plain Python is too slow."""
 AGAIN = 0.01
 """Seconds until a clock that stands still is read again, at the earliest."""
 LAST_TRY = 5.0
@@ -123,7 +125,7 @@ class Mapper:
         if retries is not None:  # not in published experiments
             self.book.ahead.most = getattr(executor, "most_ahead", 0)
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
-            self.book.enough = self._pace.is_spent
+            self.book.enough, self.book.many = self._pace.is_spent, MANY
             self.book.plans_beside = self._planning.takes_long
 
     async def open(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,8 @@ class GridState:
         self.pending = False
         self.enough: Callable[[], bool] = lambda: False
         """Tells whether an event has taken long enough; the rest is then left unfinished."""
+        self.many = math.inf
+        """With more waiting jobs than this, a batch policy is compiled."""
         self.unfinished = False
         self.returning: dict[int, None] = {}
         """Machines that take no jobs and still have to return those in their queues."""
