@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,9 @@ from ..policies import Policy, policies
 from .documents import read_text
 
 LARGEST = 1000.0
-"""The largest arrivals and rates of an address: a film must stay short."""
+"""The largest rate of an address."""
+MOST_TASKS = 5
+"""How many times more tasks than in the text an address may ask for: anybody may open it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +104,14 @@ class Settings:
         ([3.0, 9.0], ('met', 'lpas'), 'arrivals=3,9')
         """
         system, shape = stop.system, stop.system.shape
-        arrivals = _numbers(query.get("arrivals"), shape[0])
+        arrivals = _numbers(query.get("arrivals"), shape[0], MOST_TASKS * sum(stop.arrivals))
         rates = _numbers(query.get("rates"), shape[0] * shape[1])
         with suppress(InputError):
-            if arrivals:
-                system = system.replace(arrivals=arrivals)
+            changed = system.replace(arrivals=arrivals) if arrivals else system
             if rates:
-                system = system.replace(rates=np.reshape(rates, shape).tolist())
-            allocate(system)
+                changed = changed.replace(rates=np.reshape(rates, shape).tolist())
+            allocate(changed)
+            system = changed
         policies = tuple(query.get("policies", "").split(","))
         if len(policies) != len(stop.policies) or not all(each in offered() for each in policies):
             policies = tuple(stop.policies)
@@ -137,8 +140,12 @@ def offered() -> dict[str, Policy]:
     return {name: each for name, each in found if each.kind.is_central and each.is_shipped}
 
 
-def _numbers(text: str | None, length: int) -> list[float] | None:
-    """Return the numbers of a list with commas; None if they are not so many, or too large."""
+def _numbers(text: str | None, length: int, total: float = inf) -> list[float] | None:
+    """Return the numbers of a list with commas; None if they are not so many, or too large.
+
+    >>> _numbers("3,9.5", 2), _numbers("3", 2), _numbers("3,nan", 2), _numbers("3,9", 2, 10)
+    ([3.0, 9.5], None, None, None)
+    """
     words = (text or "").split(",")
     if len(words) != length:
         return None
@@ -146,4 +153,5 @@ def _numbers(text: str | None, length: int) -> list[float] | None:
         numbers = [float(word) for word in words]
     except ValueError:
         return None
-    return numbers if all(0 <= each <= LARGEST for each in numbers) else None
+    small = all(0 <= each <= LARGEST for each in numbers) and sum(numbers) <= total
+    return numbers if small else None
