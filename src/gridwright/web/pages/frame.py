@@ -57,7 +57,7 @@ table.gw th[scope=row], table.gw .gw-left { text-align: left; }
   background: transparent; border: 1px solid rgba(128,128,128,.45); border-radius: 3px; }
 .gw-cells input:focus { outline: 2px solid #f5a623; border-color: transparent; }
 .gw-cells input[aria-invalid] { border: 2px solid #c10015; background: rgba(193,0,21,.12); }
-.gw-cells input { scroll-margin: 56px 8px 8px 100px; }
+.gw-cells input { scroll-margin: 84px 8px 8px 100px; }
 .gw-cells table.gw th[scope=col] { max-width: 84px; padding: 0 .4rem; text-align: left;
   white-space: normal; overflow-wrap: anywhere; vertical-align: bottom; line-height: 1.25; }
 .gw-cells th[scope=col] { position: sticky; top: 0; background: var(--gw-card); z-index: 2; }
