@@ -101,7 +101,8 @@ class Live:
         self.glance.content = at_a_glance(found)
         self.bar.value = min(found.time_units / found.duration, 1) if found.duration else 0
         stopped = found.state in ("stopped", "unreadable")
-        self.trouble.text = self.services.runs.said(self.number) if stopped else ""
+        self.trouble.text = said = self.services.runs.said(self.number) if stopped else ""
+        self.trouble.classes(replace="" if " was stopped at " in said else "text-negative")
         self.trouble.set_visibility(stopped)
         if found.state == "unreadable":
             self.title.text = f"Run {found.run} is unreadable: {found.name}"
