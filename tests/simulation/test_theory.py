@@ -18,7 +18,7 @@ from gridwright.allocation import allocate
 from gridwright.experiments import Result
 from gridwright.policies import find
 from gridwright.statistics import Estimate
-from gridwright.statistics.estimate import student
+from gridwright.statistics.estimate import estimate, student
 
 
 def check(found: Estimate, exact: float, replications: int) -> None:
@@ -215,10 +215,9 @@ def test_delays_are_served_like_work() -> None:
 @pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     system = System(arrivals=[0.5], rates=[[1.0]])
-    covered = 0
-    for seed in range(400):
-        found = simulate(system, "mct", 1000, 10, seed, warmup=50, threads=1).mean_number
-        covered += found.low <= 1.0 <= found.high
+    result = simulate(system, "mct", 1000, 4000, seed=1, warmup=50)
+    found = [estimate(ten) for ten in np.reshape(result.values("mean_number"), (400, 10))]
+    covered = sum(each.low <= 1.0 <= each.high for each in found)
     assert 0.92 <= covered / 400 <= 0.98
 
 
