@@ -20,7 +20,7 @@ def main() -> None:
     model = Pull(arrivals, rates, found.pull.tasks, np.ones(2))
     chain = model.chain(model.first(np.ones((2, 2))))
     begin = perf_counter()
-    evaluate(chain, model.cost, 2)
+    evaluate(chain, model.cost, 2, np.zeros((len(model.cost), 2)))
     once = perf_counter() - begin
     print(f"2 × 2, load 0.9, {found.pull.tasks} tasks, error {found.pull.error:.0e}")
     print(f"{'optimum':26}{whole:7.2f} s")

@@ -17,10 +17,15 @@ from ..model import Floats
 
 Integers = NDArray[np.int64]
 
-FEW = 2000
-"""Up to this many equations are always solved directly."""
+DIRECT = {1: (20_000, 1_000_000), 2: (20_000, 200_000), 3: (2000, 20_000)}
+"""By classes: fewer equations than the first number are solved directly, and fewer than the second
+if iterations do not converge. Factors of states in more dimensions take more time and memory."""
 SOLVED = 1e-11
-"""Relative accuracy of a solution."""
+"""Relative accuracy of a solution by iteration."""
+FACTORS = ((0.1, 2), (1e-3, 6))
+"""Entries of the factors that are left out, as a share; how many times the matrix they may have."""
+MOST_STEPS = 500
+"""Iterations after which it is given up."""
 BETTER = 1e-10
 """An action replaces another only if it is better by this share of the values."""
 
@@ -43,8 +48,9 @@ def solve(model: Preemptive | Pull, actions: Any, accuracy: float = 1e-9) -> tup
     Actions are improved until they gain less than a share.
     """
     mean = np.inf
+    known, classes = np.zeros((len(model.cost), 2)), len(model.queues.counts)
     while True:
-        found, value = evaluate(model.chain(actions), model.cost, len(model.queues.counts))
+        found, value, known = evaluate(model.chain(actions), model.cost, classes, known)
         better = model.improve(value, actions)
         same = all(np.array_equal(a, b) for a, b in zip(better, actions, strict=True))
         if same or found > mean * (1 - accuracy):
@@ -52,12 +58,15 @@ def solve(model: Preemptive | Pull, actions: Any, accuracy: float = 1e-9) -> tup
         actions, mean = better, found
 
 
-def evaluate(chain: Chain, cost: Floats, classes: int) -> tuple[float, Floats]:
+def evaluate(
+    chain: Chain, cost: Floats, classes: int, near: Floats
+) -> tuple[float, Floats, Floats]:
     """Return the mean cost of a chain, and how much more it costs to start in each state than in 0.
 
     What it costs, and how long it takes, to get to state 0 from each other one: two systems of
     linear equations with one matrix, for the states that the chain enters. The values of the
-    others follow from these.
+    others follow from these. The solutions [state, 2] are returned too; ``near`` has those of a
+    similar chain, which save time.
     """
     from scipy.sparse import csr_matrix, diags
 
@@ -68,18 +77,32 @@ def evaluate(chain: Chain, cost: Floats, classes: int) -> tuple[float, Floats]:
     rest = entered[1:]
     inner = rates[rest][:, rest]
     sides = np.column_stack([cost[rest], np.ones(len(rest))])
-    solve_equations = _solve_directly if classes < 3 or len(rest) < FEW else _solve_by_iteration
-    spent, taken = solve_equations((diags(out[rest]) - inner).tocsc(), sides).T
-    leaving = np.asarray(rates[0, rest].todense()).ravel()
+    found = np.zeros((states, 2))
+    found[rest] = _solve_equations((diags(out[rest]) - inner).tocsc(), sides, near[rest], classes)
+    spent, taken = found.T
+    leaving = np.asarray(rates[0].todense()).ravel()
     mean = (cost[0] + leaving @ spent) / (1 + leaving @ taken)
-    value = np.zeros(states)
-    value[rest] = spent - mean * taken
+    value = spent - mean * taken
     value = (cost - mean + rates @ value) / out
-    return float(mean), value - value[0]
+    return float(mean), value - value[0], found
+
+
+def _solve_equations(matrix: Any, sides: Floats, near: Floats, classes: int) -> Floats:
+    """Solve a few equations directly, and many by iteration, or directly if there is none."""
+    few, many = DIRECT[min(classes, 3)]
+    if len(sides) < few:
+        return _solve_directly(matrix, sides)
+    for dropped, fill in FACTORS:
+        found = _solve_by_iteration(matrix, sides, near, dropped, fill)
+        if found is not None:
+            return found
+    if len(sides) < many:
+        return _solve_directly(matrix, sides)
+    raise UnsolvedError
 
 
 def _solve_directly(matrix: Any, sides: Floats) -> Floats:
-    """Factorise: best for states in a plane, that is for two classes."""
+    """Factorise the matrix."""
     from scipy.sparse.linalg import splu
 
     try:
@@ -88,16 +111,30 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
         raise UnsolvedError from None
 
 
-def _solve_by_iteration(matrix: Any, sides: Floats) -> Floats:
-    """Iterate: in more dimensions factors would not fit into the memory."""
-    from scipy.sparse import diags
-    from scipy.sparse.linalg import bicgstab
+def _solve_by_iteration(
+    matrix: Any, sides: Floats, near: Floats, dropped: float, fill: float
+) -> Floats | None:
+    """Iterate, with factors from which small entries are left out; None if that does not converge.
 
-    rows, near = matrix.tocsr(), diags(1 / matrix.diagonal())
-    found = [bicgstab(rows, side, rtol=SOLVED, maxiter=4000, M=near) for side in sides.T]
-    if any(fault != 0 for _, fault in found):
-        raise UnsolvedError
-    return np.column_stack([values for values, _ in found])
+    The full factors of many equations would take long, and not fit into the memory.
+    """
+    from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
+
+    options = {"permc_spec": "NATURAL", "diag_pivot_thresh": 0.0}
+    try:
+        factors = spilu(matrix, drop_tol=dropped, fill_factor=fill, **options)
+    except RuntimeError:  # singular
+        return None
+    rows, inverse = matrix.tocsr(), LinearOperator(matrix.shape, factors.solve)
+    found = np.empty_like(sides)
+    for k, side in enumerate(sides.T):
+        with np.errstate(all="ignore"):  # what does not converge may become infinite
+            found[:, k], fault = bicgstab(
+                rows, side, x0=near[:, k], rtol=SOLVED, maxiter=MOST_STEPS, M=inverse
+            )
+        if fault != 0 or not np.isfinite(found[:, k]).all():
+            return None
+    return found
 
 
 class Queues:
