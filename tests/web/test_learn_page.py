@@ -196,10 +196,9 @@ def _play(page: Any) -> None:
     """Play, pause and scrub, with the keyboard alone."""
     words = page.locator("[data-words]").first
     expect(words).to_have_text(re.compile(r"[1-9]\d* finished"))
-    page.get_by_role("button", name="Pause", exact=True).press("Enter")
-    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     time = page.get_by_role("slider", name=re.compile("^Time"))
-    time.press("End")
+    time.press("End")  # while it plays
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     all_tasks = re.search(r"(\d+) tasks, the same", page.locator("body").inner_text())
     assert all_tasks
     found = re.search(r"(\d+) tasks in the system, (\d+) finished", words.inner_text())
@@ -207,6 +206,11 @@ def _play(page: Any) -> None:
     assert sum(map(int, found.groups())) == int(all_tasks[1])
     time.press("Home")
     expect(words).to_have_text(re.compile("^0 tasks in the system, 0 finished"))
+    page.get_by_role("button", name="Play", exact=True).press("Enter")
+    expect(words).to_have_text(re.compile(r"[1-9]\d* finished"))
+    page.get_by_role("button", name="Pause", exact=True).press("Enter")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    time.press("Home")
     speed = page.get_by_role("slider", name=re.compile("^Speed"))
     before = speed.get_attribute("aria-valuetext")
     speed.press("End")

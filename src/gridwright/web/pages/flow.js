@@ -52,6 +52,7 @@ export default {
   watch: {
     scene() { this.restart(); },
     time() { if (!this.playing) this.paint(); },
+    playing() { if (!this.playing) this.paint(); },  // the slider sets the time just before it stops
   },
   created() { this.canvases = []; },
   mounted() {
