@@ -17,9 +17,11 @@ from ..model import Floats
 
 Integers = NDArray[np.int64]
 
-DIRECT = {1: (20_000, 1_000_000), 2: (20_000, 200_000), 3: (2000, 20_000)}
+DIRECT = {1: (1_000_000, 1_000_000), 2: (200_000, 200_000), 3: (2000, 20_000)}
 """By classes: fewer equations than the first number are solved directly, and fewer than the second
 if iterations do not converge. Factors of states in more dimensions take more time and memory."""
+NO_PIVOTS: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+"""The diagonal of such a matrix dominates its rows: other pivots would only fill the factors."""
 SOLVED = 1e-11
 """Relative accuracy of a solution by iteration."""
 FACTORS = ((0.1, 2), (1e-3, 6))
@@ -106,7 +108,7 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
     from scipy.sparse.linalg import splu
 
     try:
-        return np.asarray(splu(matrix).solve(sides))
+        return np.asarray(splu(matrix, permc_spec="MMD_AT_PLUS_A", **NO_PIVOTS).solve(sides))
     except RuntimeError:  # singular: from some state the chain never gets to state 0
         raise UnsolvedError from None
 
@@ -120,9 +122,10 @@ def _solve_by_iteration(
     """
     from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 
-    options = {"permc_spec": "NATURAL", "diag_pivot_thresh": 0.0}
     try:
-        factors = spilu(matrix, drop_tol=dropped, fill_factor=fill, **options)
+        factors = spilu(
+            matrix, drop_tol=dropped, fill_factor=fill, permc_spec="NATURAL", **NO_PIVOTS
+        )
     except RuntimeError:  # singular
         return None
     rows, inverse = matrix.tocsr(), LinearOperator(matrix.shape, factors.solve)
