@@ -71,6 +71,11 @@ def test_a_run_whose_jobs_pile_up_has_no_interval(
     *_, overall = found.responses.rows
     assert overall[1] == 4000
     assert overall[3:5] == [None, None]
+    mean, half, most, nearly_all = overall[2], *overall[5:]
+    assert half == pytest.approx(mean, rel=0.05), "responses rise evenly"
+    assert 0 < half < most < nearly_all
+    assert nearly_all - half == pytest.approx((most - half) * 0.49 / 0.45, rel=0.05)
+    assert found.responses.heads[5:] == ["median", "95th percentile", "99th percentile"]
 
 
 def test_every_moment_of_a_machine_is_counted_once() -> None:

@@ -147,9 +147,13 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
     return max(found.low, 0.0), found.high  # no response is negative
 
 
+SPREAD = (0.5, 0.95, 0.99)
+PERCENTILES = ("median", "95th percentile", "99th percentile")
+
+
 def _responses(run: Run, grows: bool) -> Figure:
     """Return the mean response of each class with its interval, and how jobs spread around it."""
-    heads = ["class", "finished", "mean", "low", "high", "median", "95th percentile"]
+    heads = ["class", "finished", "mean", "low", "high", *PERCENTILES]
     rows = run.journal.select(
         "class, ended - submitted FROM job WHERE stage = 'finished' ORDER BY ended"
     )
@@ -160,12 +164,9 @@ def _responses(run: Run, grows: bool) -> Figure:
     found = []
     for name, values in by_class.items():
         low, high = (None, None) if grows else interval(values) or (None, None)
-        mean, middle, most = (
-            (float(np.mean(values)), *map(float, np.quantile(values, [0.5, 0.95])))
-            if values
-            else (None, None, None)
-        )
-        found.append([name, len(values), mean, low, high, middle, most])
+        mean = float(np.mean(values)) if values else None
+        spread = list(map(float, np.quantile(values, SPREAD))) if values else [None] * len(SPREAD)
+        found.append([name, len(values), mean, low, high, *spread])
     return Figure("responses", heads, found)
 
 

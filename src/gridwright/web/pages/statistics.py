@@ -174,7 +174,8 @@ def _show_figures(number: int, found: RunFigures) -> None:
     mean = figure(overall[2]) or "unknown"
     spread = ""
     if overall[2] is not None:
-        spread = f", half below {figure(overall[5])}, 95 % below {figure(overall[6])}"
+        half, most, nearly_all = map(figure, overall[5:8])
+        spread = f", half below {half}, 95 % below {most}, 99 % below {nearly_all}"
     words = f"All classes: mean response {mean} time units{spread}. "
     words += GROWS if found.grows else BATCHES
     with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
