@@ -377,7 +377,7 @@ def test_runs_are_compared(page: Any, server: Any) -> None:
     expect(page.get_by_role("option").nth(1)).to_be_visible()
     page.get_by_role("option").nth(0).click()
     page.get_by_role("option").nth(1).click()
-    expect(page.get_by_text("Mean response (jobs finished)")).to_be_visible()
+    expect(page.get_by_text("Mean response in time units (jobs finished)")).to_be_visible()
 
 
 def test_what_is_not_there(page: Any, server: Any) -> None:
