@@ -57,6 +57,9 @@ def test_new_rates_leave_everything_else() -> None:
     found = experiment_from(form.document())
     assert (found.system.mean_availability.tolist(), found.faults()) == ([1], (Fault(0, 3.5, 4),))
     assert found.system.failures is not None
+    said = form.take_table(read_table("2.5\n4\n5", "rates"), whole=True)
+    assert said.endswith("; a new class has the arrivals of the last one before it")
+    assert form.sheet.arrivals[2] == form.sheet.arrivals[1]
     with pytest.raises(InputError, match="chains"):
         Form.of({"system": {"template": []}}).take_table(read_table("1", "rates"))
 

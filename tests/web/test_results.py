@@ -126,6 +126,9 @@ def test_an_unstable_policy_is_drawn_over_time_alone(home: Path) -> None:
     half = {**found, "policies": [{"policy": "met"}, mct]}
     assert means_words(half).startswith("Lowest so far (1 of 2 policies have no result yet): mct")
     assert [each["name"] for each in class_chart(found)["series"]] == ["mct"]
+    far = {**mct, "classes": [{"name": "a", "mean": 0.03}, {"name": "b", "mean": 2.0}]}
+    axis = class_chart({**found, "policies": [met, far]})["yAxis"]
+    assert (axis["type"], axis["min"], axis["startValue"]) == ("log", 0.01, 0.01)
     assert [each["name"] for each in tail_chart(found)["series"]] == ["mct"]
     assert [each["name"] for each in growth_chart(found)["series"]] == ["met (unstable)", "mct"]
     assert "met: unstable: grows by" in growth_words(found)

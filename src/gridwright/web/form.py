@@ -190,6 +190,7 @@ class Form:
             self.remove_classes(range(len(rows), len(sheet.rates)))
         if whole and not known:
             self.remove_columns(range(len(columns), len(sheet.groups)))
+        before = len(sheet.rates)
         self.grow(max(rows) + 1, max(columns) + 1)
         for i, row in zip(rows, table.rates, strict=True):
             for j, rate in zip(columns, row, strict=True):
@@ -203,7 +204,10 @@ class Form:
         ):
             for place, text in zip(places, texts, strict=False):
                 cells[place] = text
-        return table.words() + ("; put where its names are" if known_rows or known else "")
+        said = table.words() + ("; put where its names are" if known_rows or known else "")
+        if len(sheet.rates) > before > 0 and not table.arrivals:
+            said += "; a new class has the arrivals of the last one before it"
+        return said
 
     def grow(self, rows: int, columns: int) -> None:
         """Add classes and machines until there are so many."""

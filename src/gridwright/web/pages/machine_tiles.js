@@ -85,7 +85,7 @@ export default {
     about(tile) {
       const job = tile[3] === null ? "" : `, job ${tile[3]}${tile[4] ? " of class " + tile[4] : ""}`;
       const rest = `${tile[5]} jobs finished, ${tile[6]} lost; ${this.rate(tile)}`;
-      return `machine ${tile[0]}: ${this.word(tile)} since time unit ${tile[2]}${job}; `
+      return `machine ${tile[0]}: ${this.word(tile)}${job}; `
         + `at work for ${this.percent(tile[7])} of the time shown; ${rest}`;
     },
     restore() {  // what was selected before the page was loaded again

@@ -5,6 +5,7 @@ time, where it grows.
 """
 
 from collections.abc import Iterable
+from math import floor, log10
 from typing import Any
 
 from ..findings import Document
@@ -79,6 +80,9 @@ def class_chart(found: Document) -> Options:
     made = line_chart(series, "class", metric.get("by_class", ""))
     made["xAxis"] |= {"type": "category", "data": names}
     made["yAxis"] |= {"type": "log" if log else "value"}
+    if log:  # bars grow from a power of ten below all of them; else they would grow from 1
+        least = min(value for each in series for value in each["data"] if value)
+        made["yAxis"]["min"] = made["yAxis"]["startValue"] = 10.0 ** floor(log10(least))
     return made
 
 
