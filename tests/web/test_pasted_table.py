@@ -67,6 +67,7 @@ def test_names_stand_in_the_first_row_and_column() -> None:
     found = read_table(whole, "rates", {"unit": "s"})
     assert (found.classes, found.machines) == (["small", "large"], ["fast", "slow"])
     assert (found.rates, found.arrivals) == (PLAIN, ["5", "8"])
+    assert read_table(whole.replace("arrivals", "Arr."), "rates").arrivals == ["5", "8"]
     assert found.availability == ["0.5", "1"]
     assert read_table("a\tb\n1\t2", "rates").machines == ["a", "b"]
     assert read_table("a\t1\nb\t2", "rates").classes == ["a", "b"]

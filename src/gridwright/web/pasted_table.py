@@ -29,7 +29,8 @@ WRITTEN = {
 """How units of time are written."""
 UNITS = {word: unit for unit, words in WRITTEN.items() for word in words.split()}
 HEADS = {
-    **dict.fromkeys(("arrivals", "arrival rate", "arrival rates", "lambda", "λ"), "arrivals"),
+    **dict.fromkeys(("arrivals", "arrival", "arr", "arr."), "arrivals"),
+    **dict.fromkeys(("arrival rate", "arrival rates", "lambda", "λ"), "arrivals"),
     **dict.fromkeys(("how many", "count", "counts"), "counts"),
     "availability": "availability",
 }

@@ -216,6 +216,7 @@ class Editor:
         """Ask for a table of rates from a spreadsheet, and show what was understood."""
         with ui.dialog() as dialog, ui.card().classes("w-96"):
             ui.label("Rates from a spreadsheet: a row for each class, with or without names")
+            ui.label("A column named arrivals, and rows named how many or availability, go there.")
 
             box = ui.textarea("Rates").classes("w-full").props("debounce=250")
             reading = Reading()
