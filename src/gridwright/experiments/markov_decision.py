@@ -24,8 +24,10 @@ NO_PIVOTS: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMod
 """The diagonal of such a matrix dominates its rows: other pivots would only fill the factors."""
 SOLVED = 1e-11
 """Relative accuracy of a solution by iteration."""
-FACTORS = ((0.1, 2), (1e-3, 6))
-"""Entries of the factors that are left out, as a share; how many times the matrix they may have."""
+DROPPED = 0.1
+"""Entries of incomplete factors below this share of their column are left out."""
+FILL = 2
+"""How many times the entries of the matrix incomplete factors may have."""
 MOST_STEPS = 500
 """Iterations after which it is given up."""
 BETTER = 1e-10
@@ -90,14 +92,14 @@ def evaluate(
 
 
 def _solve_equations(matrix: Any, sides: Floats, near: Floats, classes: int) -> Floats:
-    """Solve a few equations directly, and many by iteration, or directly if there is none."""
+    """Solve a few equations directly, and many by iteration.
+
+    If iterations do not converge, the equations are solved directly unless they are too many.
+    """
     few, many = DIRECT[min(classes, 3)]
-    if len(sides) < few:
-        return _solve_directly(matrix, sides)
-    for dropped, fill in FACTORS:
-        found = _solve_by_iteration(matrix, sides, near, dropped, fill)
-        if found is not None:
-            return found
+    found = None if len(sides) < few else _solve_by_iteration(matrix, sides, near)
+    if found is not None:
+        return found
     if len(sides) < many:
         return _solve_directly(matrix, sides)
     raise UnsolvedError
@@ -113,9 +115,7 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
         raise UnsolvedError from None
 
 
-def _solve_by_iteration(
-    matrix: Any, sides: Floats, near: Floats, dropped: float, fill: float
-) -> Floats | None:
+def _solve_by_iteration(matrix: Any, sides: Floats, near: Floats) -> Floats | None:
     """Iterate, with factors from which small entries are left out; None if that does not converge.
 
     The full factors of many equations would take long, and not fit into the memory.
@@ -124,7 +124,7 @@ def _solve_by_iteration(
 
     try:
         factors = spilu(
-            matrix, drop_tol=dropped, fill_factor=fill, permc_spec="NATURAL", **NO_PIVOTS
+            matrix, drop_tol=DROPPED, fill_factor=FILL, permc_spec="NATURAL", **NO_PIVOTS
         )
     except RuntimeError:  # singular
         return None
