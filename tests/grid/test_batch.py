@@ -18,11 +18,13 @@ import numpy as np
 import pytest
 
 from gridwright import DeadlineError, InputError, System, simulate
+from gridwright.compiler.link import _LINKING
 from gridwright.grid import Corrections, Grid, Journal, Mapper, Settings, connect, service
-from gridwright.grid.batch import ENOUGH, ExecutionTimes, times_of
+from gridwright.grid.execution_times import ENOUGH, ExecutionTimes, times_of
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
 from gridwright.grid.job import Options
 from gridwright.grid.journal import IN_MEMORY
+from gridwright.grid.mapper import MANY
 from gridwright.grid.turn import Submission
 from gridwright.policies import BATCH, BatchView, Policy, assign, find
 from gridwright.policies.policy import policy_of
@@ -279,6 +281,22 @@ def test_your_own_functions_with_deadlines(tmp_path: Path) -> None:
     assert "1 discarded" in str(status)
     whys = {e.job: e.detail for e in events(tmp_path / "j.sqlite") if e.kind == "failed"}
     assert whys == {early.number: "its deadline had passed", needs.number: f"job {early.number}"}
+
+
+@pytest.mark.usefixtures("no_process_stays_behind")
+def test_the_grid_answers_while_its_policy_is_compiled(tmp_path: Path) -> None:
+    """The compiler waits for this test; a large batch waits for the compiler."""
+    gate, count = tmp_path / "gate", MANY + 3
+    with open_grid(tmp_path / "j.sqlite") as grid:
+        with _LINKING:
+            blockers = [grid.submit(hold, gate) for _ in range(2)]
+            futures = [grid.submit(quick, k) for k in range(count + 1)]
+            assert futures.pop().cancel()
+            gate.touch()
+            assert [each.result(WAIT) for each in blockers] == ["held"] * 2
+            assert not any(each.done() for each in futures)
+        assert [each.result(WAIT) for each in futures] == [k * k for k in range(count)]
+        assert grid.status()["ended"] == {"finished": count + 2, "failed": 0, "cancelled": 1}
 
 
 KILLED = f"""

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gridwright import InputError, load, simulate
 from gridwright.grid import Book, Cancel, Send, Stage
-from gridwright.grid.batch import times_of
 from gridwright.grid.chain import chains_of
+from gridwright.grid.execution_times import times_of
 from gridwright.grid.job import Options
 from gridwright.policies import find
 from gridwright.simulation import KINDS

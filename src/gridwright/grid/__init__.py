@@ -1,10 +1,10 @@
 """The live grid: real jobs on real machines, placed by the policies of the simulator."""
 
 from ..model import JobFailedError
-from .batch import BatchOptions
 from .book import Book
 from .chain import ChainOptions
 from .client import Client, connect
+from .execution_times import BatchOptions
 from .future import JobFuture
 from .grid import Grid
 from .history import export, find_journal

@@ -22,9 +22,9 @@ from ..model import GridClosedError, InputError, Template
 from ..policies import Policy
 from ..policies import find as find_policy
 from . import validation
-from .batch import BatchOptions
 from .chain import ChainOptions, KnownChains
 from .event import Entry
+from .execution_times import BatchOptions
 from .executors import Executor
 from .future import Answers, JobFuture, Raw, ended_future
 from .job import Options, Stage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,21 @@ if TYPE_CHECKING:
     from .mapper import Mapper
 
 
+def keep_paused(mapper: Mapper, machines: Sequence[int]) -> None:
+    """Give no jobs to those of some machines that the journal has as paused."""
+    paused = {each.machine: each.kind for each in mapper.journal.events("paused", "resumed")}
+    for machine in machines:
+        if paused.get(mapper.executor.machines[machine]) == "paused":
+            mapper.book.close(mapper.now(), machine)
+
+
 def note_up(mapper: Mapper, turn: Turn, machine: int) -> None:
     """Note that a machine is up; it may be new."""
     book, now = mapper.book, mapper.now()
     if machine >= len(book.machines):
         host = hosts_of(mapper.executor)[machine]
         mapper.beliefs.add_machine(np.ones(len(mapper.classes)), host)
+        keep_paused(mapper, [machine])
     name = mapper.executor.machines[machine]
     turn.note(Entry(now, "up", machine=name))
     book.machine_found(name, machine)

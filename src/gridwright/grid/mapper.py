@@ -27,7 +27,7 @@ from .executors import Ended, Event, Executor, MachineDown, MachineUp, Reading, 
 from .future import RemoteError
 from .job import CallBack, Cancel, Instruction, Job, Send, Stage
 from .journal import IN_MEMORY, Journal
-from .losses import note_down, note_losses, note_reading, note_stuck, note_up
+from .losses import keep_paused, note_down, note_losses, note_reading, note_stuck, note_up
 from .settings import Settings
 from .slots import hosts_of
 from .time_limit import Overdue, TimeLimits
@@ -127,10 +127,12 @@ class Mapper:
         if journal.path != IN_MEMORY:  # in virtual time a turn may take long
             self.book.enough, self.book.many = self._pace.is_spent, MANY
             self.book.plans_beside = self._planning.takes_long
+            self.book.beside = self._planning.beside
 
     async def open(self) -> None:
         """Start the executor's machines."""
         self._loop = asyncio.get_running_loop()
+        keep_paused(self, range(len(self.book.machines)))
         await self.executor.open(self.hear, self.settings.resolution * self.unit)
 
     async def close(self) -> None:

@@ -17,8 +17,8 @@ from ..policies import Policy
 from ..policies.kind import ON_TIMEOUT
 
 if TYPE_CHECKING:
-    from .batch import ExecutionTimes
     from .chain import KnownChains
+    from .execution_times import ExecutionTimes
 
 OnTimeout = str | Callable[..., str]
 """One of the words, or the function of a policy that answers one."""

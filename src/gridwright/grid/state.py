@@ -20,8 +20,8 @@ from .job import Cancel, Decision, Instruction, Job, Send, Stage
 from .line import Line
 
 if TYPE_CHECKING:
-    from .batch import ExecutionTimes
     from .chain import KnownChains
+    from .execution_times import ExecutionTimes
 
 Floats = NDArray[np.float64]
 
@@ -137,7 +137,8 @@ class GridState:
         self.enough: Callable[[], bool] = lambda: False
         """Tells whether an event has taken long enough; the rest is then left unfinished."""
         self.many = math.inf
-        """With more waiting jobs than this, a batch policy is compiled."""
+        """With more waiting jobs than this, a batch policy is compiled, by way of `beside`."""
+        self.beside: Callable[..., None] = lambda work, take: take(work())
         self.unfinished = False
         self.returning: dict[int, None] = {}
         """Machines that take no jobs and still have to return those in their queues."""

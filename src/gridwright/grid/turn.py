@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic, thread_time
@@ -307,9 +308,9 @@ class Planned(NamedTuple):
 
 
 class Planning:
-    """Makes large plans for a book in a thread, one at a time, while the old plan holds."""
+    """Does long work for a book in a thread, such as large plans, while the old plan holds."""
 
-    def __init__(self, book: Book, tell: Callable[[Planned], None]) -> None:
+    def __init__(self, book: Book, tell: Callable[[Any], None]) -> None:
         self.book, self.tell = book, tell
         self._thread: ThreadPoolExecutor | None = None
         self._is_busy = False
@@ -324,23 +325,35 @@ class Planning:
         if self._is_busy:
             return
         self._is_busy, self.book.stale = True, False
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "gridwright plans")
-        loop = asyncio.get_running_loop()
 
         def arrive(plan: Future[Any]) -> None:
             self._is_busy = False
             self.tell(Planned(plan))
 
-        def made(plan: Future[Any]) -> None:
-            if not plan.cancelled():
-                with suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(arrive, plan)
+        self._begin(partial(self.book.policy.plan, self.book.situation()), arrive)
 
-        plan = self._thread.submit(self.book.policy.plan, self.book.situation())
-        plan.add_done_callback(made)
+    def beside(self, work: Callable[[], Any], take: Callable[[Any], None]) -> None:
+        """Do some work that does not fail, and let the book take what it makes in a later turn."""
+
+        def enter(made: Future[Any], now: float) -> list[Instruction]:
+            take(made.result())
+            return []
+
+        self._begin(work, lambda made: self.tell(Change(partial(enter, made), None, Future())))
+
+    def _begin(self, work: Callable[[], Any], arrive: Callable[[Future[Any]], None]) -> None:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "gridwright plans")
+        loop = asyncio.get_running_loop()
+
+        def made(result: Future[Any]) -> None:
+            if not result.cancelled():
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(arrive, result)
+
+        self._thread.submit(work).add_done_callback(made)
 
     def close(self) -> None:
-        """Stop without waiting for a plan."""
+        """Stop without waiting for what is being made."""
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ..model import InputError, did_you_mean
 from ..policies import BATCH, CHAIN, Policy
 from . import command
-from .batch import BatchOptions, ExecutionTimes, times_of
 from .chain import ChainOptions, KnownChains, chains_of
+from .execution_times import BatchOptions, ExecutionTimes, times_of
 from .executors import Executor
 from .executors.local import LocalExecutor
 from .future import FutureInArgumentsError, JobFuture

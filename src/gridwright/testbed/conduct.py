@@ -13,7 +13,7 @@ from pathlib import Path
 from time import time as wall_clock
 from typing import Any, NamedTuple
 
-from ..grid import Journal, Mapper, machine_states
+from ..grid import Journal, Mapper
 from ..grid.event import Entry
 from ..grid.executors import Executor
 from ..grid.executors.virtual import Stop, run_apart
@@ -173,7 +173,6 @@ class Conduct:
         experiment, loop = self.experiment, asyncio.get_running_loop()
         believed = experiment.system.believed
         since, called = self.journal.last(), loop.time()
-        names = list(self.executor.machines)
         mapper = Mapper(
             experiment.chosen_policy(),
             self.executor,
@@ -190,9 +189,6 @@ class Conduct:
         mapper.prepare = self._prepare
         parts: list[asyncio.Task[None]] = []
         try:
-            for each in machine_states(self.journal):
-                if each.paused and each.name in names:  # in an earlier part of this run
-                    mapper.book.close(since, names.index(each.name))
             await mapper.open()
             async with asyncio.timeout(PATIENCE):  # the experiment begins when all are up
                 while not mapper.book.machines["up"].all():
