@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,13 +12,11 @@ from typing import Any
 import cloudpickle
 import psutil
 import pytest
+from distributed import Client
 
 from gridwright import GridClosedError, InputError, JobLostError
 from gridwright.grid import Grid, Stage
-from gridwright.grid.executors import (
-    MachineDown,
-    MachineUp,
-)
+from gridwright.grid.executors import Ended, MachineDown, MachineUp, Returned
 from gridwright.grid.executors.dask import DaskExecutor
 
 from .conftest import (
@@ -34,6 +33,7 @@ from .conftest import (
     where,
 )
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_process_stays_behind")]
 
 
@@ -105,6 +105,36 @@ def test_poison_jobs_are_given_up_and_others_are_served(cluster: Cluster, tmp_pa
             with pytest.raises(JobLostError, match=r"after 2 attempts: .*status 7 on machine"):
                 each.result(WAIT)
         assert (grid.status()["deaths"], grid.status()["given_up"]) == (4, 2)
+
+
+def break_the_third(topic: str, dask_worker: Any) -> None:
+    """Let a worker fail when it comes to job 2."""
+    plugin = dask_worker.plugins[topic]
+    run = plugin._run
+
+    async def fail(machine: Any, job: tuple[int, int], *rest: Any) -> Any:
+        if job[0] == 2:
+            raise OSError("the socket is broken")
+        return await run(machine, job, *rest)
+
+    plugin._run = fail
+
+
+def test_of_jobs_that_travel_together_only_the_one_at_fault_is_blamed(cluster: Cluster) -> None:
+    with Driven(DaskExecutor(cluster.address)) as driven, Client(cluster.address) as client:
+        executor, work = driven.executor, cloudpickle.dumps((abs, (-1,), {}))
+        client.run(break_the_third, executor._topic)  # type: ignore[attr-defined]
+
+        def start_all() -> None:
+            for job in range(5):
+                executor.start(job, 0, 1, work)
+
+        driven.call(start_all)
+        until(lambda: sum(isinstance(each, Ended | Returned) for each in driven.told) == 5)
+        errors = {each.job: each.error for each in driven.told if isinstance(each, Ended)}
+        assert errors == {0: "", 1: "", 2: "its worker failed: OSError: the socket is broken"}
+        returned = [each for each in driven.told if isinstance(each, Returned)]
+        assert returned == [Returned(0, 3, 1), Returned(0, 4, 1)]
 
 
 def test_a_machine_that_is_taken_away_again_while_it_comes_back_is_away(cluster: Cluster) -> None:

@@ -247,7 +247,7 @@ class DaskExecutor:
         return found
 
     def _look(self, there: Workers) -> None:
-        """Greet new workers, give up those that are gone, and fetch the errors of failed tasks."""
+        """Greet new workers, give up those that are gone, and report tasks that failed."""
         missing = self._workers.keys() - there.keys()
         for address in missing & self._missing:  # usually the scheduler has reported it
             self._lost(address)
@@ -259,9 +259,12 @@ class DaskExecutor:
             if known or self._grows:
                 self._greeting[address] = self._connection.spawn(self._greet(address, name))
         for machine in self._all:
-            for number, attempt in machine.attempts.items():
-                if attempt.task is not None and attempt.task.future.status == "error":
-                    self._fetch(machine, number, attempt, time.monotonic())
+            for task in {attempt.task for attempt in machine.attempts.values()}:
+                if task is None or task.failed or self._connection is None:
+                    continue
+                if task.future.status == "error":
+                    task.failed = True
+                    self._connection.spawn(self._blame(machine, task))
 
     def _lost(self, address: str | None, died: bool = False, why: str = "") -> None:
         """Give up a worker, or all (None)."""
@@ -405,6 +408,27 @@ class DaskExecutor:
             found.started = min(max(at, found.sent), time.monotonic())
             self.tell(Started(machine.number, *number, found.started))
         return found
+
+    async def _blame(self, machine: Machine, task: Task) -> None:
+        """Report a task that failed: its jobs run in turn, so only one of them is at fault.
+
+        It is the one that has started, or else the next one. The others wait again.
+        """
+        wrong = await task.future.exception()
+        await asyncio.sleep(2 * LOOK)  # if its worker is gone, or jobs have ended, hear that first
+        left = {
+            number: attempt
+            for number, attempt in machine.attempts.items()
+            if attempt.task is task and not attempt.fetching
+        }
+        begun = [number for number, attempt in left.items() if attempt.started is not None]
+        error = f"its worker failed: {type(wrong).__name__}: {wrong}"
+        for number in begun or list(left)[:1]:
+            self._end(machine, number, left.pop(number), time.monotonic(), b"", error)
+        for number, attempt in left.items():
+            del machine.attempts[number]
+            attempt.leave()
+            self.tell(Returned(machine.number, *number))
 
     def _end(self, machine: Machine, number: tuple[int, int], attempt: Attempt, *rest: Any) -> None:
         """Report the end of an attempt: its time, result and error."""

@@ -19,6 +19,8 @@ class Task:
     future: Any
     left: int
     """How many of them have not ended."""
+    failed: bool = False
+    """Whether the task itself has failed, which is reported once."""
 
 
 @dataclass(eq=False)
