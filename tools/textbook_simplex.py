@@ -26,6 +26,8 @@ TINY = 1e-12
 """Ratios that differ by less are tied."""
 STALLED = 100
 """Steps without progress after which Bland's rule takes over, so that no rule cycles."""
+MOST = 20_000
+"""Steps after which a rule is given up: rounding errors can keep one from its end."""
 LARGE = 1e6
 """The cost of an artificial variable in the big-M method, in units of λ."""
 
@@ -235,7 +237,7 @@ def _climb(
     """
     rows, end = len(basis), t.shape[1] - 1
     still, reference = 0, np.ones(real)
-    while True:
+    for _ in range(MOST):
         careful = still > STALLED
         entering, best = -1, 0.0
         for c in range(real):
@@ -307,7 +309,7 @@ def _descend(t: Floats, basis: Integers, real: int, pricing: int, last: bool, le
     """Make steps of the dual simplex method until no variable is negative."""
     rows, end = len(basis), t.shape[1] - 1
     still = 0
-    while True:
+    for _ in range(MOST):
         careful = still > STALLED
         row, best = -1, 0.0
         for r in range(rows):

@@ -77,7 +77,7 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
         ("mct:tie=first", "tie is 'first'; expected lowest or random"),
         (
             "lpas:planner=best",
-            "planner is 'best'; expected dantzig, grouped, interior, prices, tolls, vertex, "
+            "planner is 'best'; expected dantzig, dual, grouped, interior, prices, tolls, vertex, "
             "weights",
         ),
         ("lpas:use_availability=3", "expected true or false"),

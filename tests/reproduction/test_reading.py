@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from gridwright.catalogue import results
 from gridwright.reproduction import ADOPTED, PRIMARY, accounts, adopted, by_reading, targets
 from gridwright.reproduction.account import Judged
@@ -70,12 +72,18 @@ def test_two_adopted_readings_add_up() -> None:
     assert (both.cells, both.explained, both.spoiled) == (3, 2, 1)
 
 
-def test_one_rule_for_the_vertex_concerns_every_simulated_cell_of_its_policy() -> None:
-    read = {reading.name: reading.read for reading in READINGS}["vertex by Dantzig's rule"]
+@pytest.mark.parametrize(
+    ("name", "planner"),
+    [("vertex by Dantzig's rule", "dantzig"), ("vertex by the dual LP", "dual")],
+)
+def test_one_rule_for_the_vertex_concerns_every_simulated_cell_of_its_policy(
+    name: str, planner: str
+) -> None:
+    read = {reading.name: reading.read for reading in READINGS}[name]
     others = [other for cell in results(policy="LPAS_DG") if (other := read(cell))]
     runs = {run_of(cell) for cell in others}
     assert len(others) > 240
-    assert {run.policy.partition(":use")[0] for run in runs} == {"lpas_dg:planner=dantzig"}
+    assert {run.policy.partition(":use")[0] for run in runs} == {f"lpas_dg:planner={planner}"}
     assert {"MGST.HiLo:8", "3.A:alpha1:5", "3.4.4:alpha:1"} <= {run.system for run in runs}
     assert run_of(others[0], "Gcmu").policy == "gcmu"
     assert all(read(cell) is None for cell in results(policy="Gcmu"))

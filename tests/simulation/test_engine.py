@@ -65,7 +65,10 @@ def test_interpreted_and_compiled_runs_are_bit_identical(name: str, system: Syst
 
 @pytest.mark.parametrize(
     "policy",
-    ["lpas:tie=random", "kpb:percent=40", "lpas_dg:planner=interior", "lpas_dg:planner=dantzig"],
+    [
+        *("lpas:tie=random", "kpb:percent=40"),
+        *(f"lpas_dg:planner={each}" for each in ("interior", "dantzig", "dual")),
+    ],
 )
 def test_parameters_change_nothing_of_that(policy: str) -> None:
     options: dict[str, Any] = {"horizon": 10.0, "seed": SEED}

@@ -1,11 +1,19 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
 from .allocation import Allocation, Change, Verdict, allocate, change, groups_of, situation, verdict
-from .dantzig import Dense, dantzig, make_dense, plan_dantzig
 from .fleet import Addition, Fleet, PricesGiven, cheapest_fleets, one_more
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
 from .planner import grouped, interior, prices, tolls, vertex, weights
+from .textbook import (
+    Dense,
+    dantzig,
+    dual,
+    make_dense,
+    make_dense_dual,
+    plan_dantzig,
+    plan_dual,
+)
 from .workspace import Situation, Workspace, make_workspace
 
 __all__ = [
@@ -23,14 +31,17 @@ __all__ = [
     "change",
     "cheapest_fleets",
     "dantzig",
+    "dual",
     "grouped",
     "groups_of",
     "interior",
     "long_run_of",
     "make_dense",
+    "make_dense_dual",
     "make_workspace",
     "one_more",
     "plan_dantzig",
+    "plan_dual",
     "prices",
     "situation",
     "time_limit",

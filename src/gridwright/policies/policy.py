@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, dantzig, grouped, interior, prices, tolls, vertex, weights
+from ..allocation import Situation, dantzig, dual, grouped, interior, prices, tolls, vertex, weights
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
 from .kind import KINDS, ON_TIMEOUT, Kind
@@ -217,6 +217,7 @@ def _check_signature(kind: Kind, decide: Any) -> None:
 
 PLANNERS = {
     "dantzig": dantzig,
+    "dual": dual,
     "grouped": grouped,
     "interior": interior,
     "prices": prices,

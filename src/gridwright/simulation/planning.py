@@ -11,10 +11,13 @@ from ..allocation import (
     Situation,
     Workspace,
     dantzig,
+    dual,
     grouped,
     make_dense,
+    make_dense_dual,
     make_workspace,
     plan_dantzig,
+    plan_dual,
     prices,
     tolls,
     vertex,
@@ -38,7 +41,7 @@ class Planning(NamedTuple):
     room: Workspace
     numbers: Floats  # the planner's parameters
     arrivals: Floats  # [class], scratch
-    dense: Dense  # the tableau of ``dantzig``; empty for others
+    dense: Dense  # the tableau of ``dantzig`` or ``dual``; empty for others
     answers: Floats  # [situation, number], worked out before the run: see ``plan_table``
     place: NDArray[np.int64]  # [machine], what one that is up adds to the number of a situation
 
@@ -68,6 +71,12 @@ def plan_vertex(now: Situation, planning: Planning, plan: Floats) -> bool:
 def plan_textbook(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``dantzig`` does."""
     return plan_dantzig(now, planning.dense, plan)
+
+
+@allocates_nothing
+def plan_textbook_dual(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``dual`` does."""
+    return plan_dual(now, planning.dense, plan)
 
 
 @allocates_nothing
@@ -121,6 +130,7 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
     fastest: plan_fastest,
     vertex: plan_vertex,
     dantzig: plan_textbook,
+    dual: plan_textbook_dual,
     grouped: plan_grouped,
     prices: plan_prices,
     weights: plan_prices,
@@ -148,6 +158,8 @@ def choose_planner(
     dense = Dense(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0, np.int64))
     if make_plan is plan_textbook:
         dense = make_dense(now)
+    elif make_plan is plan_textbook_dual:
+        dense = make_dense_dual(now)
     none = np.zeros((0, 0)), np.zeros(0, np.int64)
     return make_plan, Planning(make_workspace(now), numbers, arrivals, dense, *none)
 
