@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gridwright.grid import Grid
+from gridwright.grid import Grid, Journal, machine_states
 from gridwright.grid.executors.virtual import FakeExecutor
 
 from .conftest import WAIT, journalled, until
@@ -110,3 +111,21 @@ def test_a_job_that_is_not_waited_for_can_be_cancelled_at_once(tmp_path: Path) -
     stages = {number: str(kept.job.stage) for number, kept in journalled(path).items()}
     assert (len(stages), stages[0], stages[299]) == (300, "cancelled", "cancelled")
     assert sorted(set(stages.values())) == ["cancelled", "sent", "waiting"]
+
+
+def test_a_paused_machine_stays_paused_in_the_next_grid(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    with Grid("fcfs", machines=2, journal=path) as grid:
+        grid.pause("1")
+    with Grid("fcfs", machines=2, journal=path) as grid:
+        until(lambda: all(each["up"] for each in grid.status()["machines"].values()))
+        list(grid.map(abs, range(6)))
+        journal = Journal(path)
+        states = {each.name: each.words for each in machine_states(journal)}
+        journal.close()
+        said = {name: each["paused"] for name, each in grid.status()["machines"].items()}
+        assert said == {"1": True, "2": False}
+        assert states == {"1": "paused", "2": "up"}
+        assert grid.resume("1")
+        assert grid.options(machine="1").submit(abs, -1).result(WAIT) == 1
+    assert Counter(each.machine for each in journalled(path).values()) == {"2": 6, "1": 1}

@@ -421,24 +421,6 @@ def test_a_class_that_nobody_can_run_waits_and_says_so(tmp_path: Path) -> None:
     assert said.fields == {"task_class": "b"}
 
 
-def test_a_paused_machine_stays_paused_in_the_next_grid(tmp_path: Path) -> None:
-    path = tmp_path / "j.sqlite"
-    with Grid("fcfs", machines=2, journal=path) as grid:
-        grid.pause("1")
-    with Grid("fcfs", machines=2, journal=path) as grid:
-        until(lambda: all(each["up"] for each in grid.status()["machines"].values()))
-        list(grid.map(abs, range(6)))
-        journal = Journal(path)
-        states = {each.name: each.words for each in machine_states(journal)}
-        journal.close()
-        said = {name: each["paused"] for name, each in grid.status()["machines"].items()}
-        assert said == {"1": True, "2": False}
-        assert states == {"1": "paused", "2": "up"}
-        assert grid.resume("1")
-        assert grid.options(machine="1").submit(abs, -1).result(WAIT) == 1
-    assert Counter(each.machine for each in journalled(path).values()) == {"2": 6, "1": 1}
-
-
 def test_operators_step_in(tmp_path: Path) -> None:
     executor = LocalExecutor(["a", "b"])
     with Grid("fcfs", on=executor, journal=tmp_path / "j.sqlite") as grid:
