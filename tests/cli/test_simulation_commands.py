@@ -262,6 +262,7 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
             "gridwright compare 2.B --policies mct,lpas",
         ),
         (["simulate", "2.B", "--policy", "lpaz"], "no policy 'lpaz'"),
+        (["run", "MGST-1", "--policy", "cmu:preempt=true"], "use cmu:preempt=false"),
         (["simulate", "2.B", "--policy", "kpb:k=9"], "kpb: k is 9; expected from 1 to 2"),
         (["simulate", "2.B", "--policy", "mct", "--horizon", "0"], "horizon is 0"),
         (["simulate", "2.B", "--policy", "mct", "--horizon", "x"], "--horizon"),

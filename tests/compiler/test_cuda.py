@@ -38,9 +38,10 @@ def least_backlog(task_class: int, view: View) -> int:
         (load("2.D").replace(execution={"kind": "gamma", "shape": 2}), find("mct")),
         pytest.param(load("3.A:alpha1:5"), find("lpas_dg"), marks=pytest.mark.slow),
         pytest.param(load("3.A:alpha1:5"), find("pas"), marks=pytest.mark.slow),
+        pytest.param(load("2.B"), find("cmu:preempt=true"), marks=pytest.mark.slow),
         (System(arrivals=[1], rates=[[2, 3]]), policy_of(least_backlog, PUSH)),
     ],
-    ids=["push", "gamma", "pull, failures, plans", "push, failures, plans", "a user's"],
+    ids=["push", "gamma", "pull, failures", "push, failures", "preemption", "a user's"],
 )
 def test_it_compiles_to_ptx(system: System, policy: object) -> None:
     code = ptx_of(system, policy, (9, 0))  # type: ignore[arg-type]

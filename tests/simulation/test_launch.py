@@ -132,6 +132,7 @@ def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
         (FAILING, "kpb:k=2"),
         (FAILING, "kpb:k=3"),
         (small, "fcfs"),
+        (FAILING, "cmu:preempt=true"),
     ]:
         jobs.append(Job(system, find(name), SEEDS[:2], 4.0, 1.0))
     fake = Interpreter()

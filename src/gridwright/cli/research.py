@@ -200,6 +200,8 @@ def _show_optimum(found: experiments.Optimum) -> None:
     if not found.policies:
         return
     against = "pull and push" if found.pull else "any policy" if found.preemptive else "the bound"
+    if found.pull and any(each.result.policy.preempts for each in found.policies):
+        against += ", or for any policy if they interrupt tasks"
     out.print(f"\nSimulated policies, and how far they are above the least for {against}:\n")
     gaps = []
     for each in found.policies:

@@ -183,6 +183,8 @@ def show_result(result: experiments.Result) -> None:
     rows |= {experiments.in_words(name): str(result.figures[name]) for name in result.further}
     if result.lost.mean > 0:
         rows["tasks lost to failures"] = str(result.lost)
+    if result.policy.preempts:
+        rows["interruptions of tasks"] = str(result.interrupted)
     if result.policy.kind is library.PUSH:
         rows["machines asked per task"] = str(result.information)
     if result.refusals:

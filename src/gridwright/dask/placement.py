@@ -13,7 +13,7 @@ from distributed import SchedulerPlugin
 
 from ..experiments.serialise import pack, unpack
 from ..grid.executors import dask_internals as internals
-from ..policies import Policy, check_central, find
+from ..policies import Policy, check_central, check_not_preemptive, find
 from . import page, status
 from .book import compile_policy
 from .comparison import Comparison, check_share
@@ -60,6 +60,7 @@ class Placement(SchedulerPlugin):  # type: ignore[misc]
     ) -> None:
         found = find(policy)
         check_central(found, "Dask's tasks are placed by")
+        check_not_preemptive(found)
         check_groups(groups)
         self.policy = found
         self.classes, self.groups = classes, groups

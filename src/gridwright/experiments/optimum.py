@@ -90,6 +90,12 @@ class Optimum(Tabular):
         best = self.pull or self.preemptive
         return best.mean_cost if best else self.bound
 
+    def least_for(self, policy: Policy) -> float:
+        """Return the value for a policy: the least of any, if it interrupts tasks."""
+        if policy.preempts:
+            return self.preemptive.mean_cost if self.preemptive else self.bound
+        return self.least
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each policy; the gap is the share above the least mean cost."""
         return [
@@ -191,7 +197,7 @@ def optimum(
         result = simulate(
             system, policy, horizon, replications, seed, warmup=WARMUP * horizon, on=on
         )
-        above = result.figure(result.holding).mean / found.least - 1
+        above = result.figure(result.holding).mean / found.least_for(policy) - 1
         gaps.append(Gap(result, above if result.stable else np.nan))
     return replace(found, policies=tuple(gaps))
 

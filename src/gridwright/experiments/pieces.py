@@ -29,7 +29,10 @@ AT_ONCE = 7_680
 """About how many pieces are launched together: what is done after them is kept."""
 LEVELS = ("mean_number", "throughput", "utilisation", "number", "class_number", "permitted")
 """Means over time: all pieces are as long."""
-TOTALS = ("tasks", "lost", "refusals", "held", "asked", "replans", "tally", "seconds")
+TOTALS = (
+    *("tasks", "lost", "refusals", "held", "asked", "replans", "interrupted"),
+    *("tally", "seconds"),
+)
 
 
 class Pieces(NamedTuple):

@@ -271,6 +271,11 @@ class Result(Tabular):
         return estimate([float(r.lost) for r in self.replications])
 
     @property
+    def interrupted(self) -> Estimate:
+        """How often a task gave way to another; 0 unless the policy has preempt=true."""
+        return estimate([float(r.interrupted) for r in self.replications])
+
+    @property
     def refusals(self) -> int:
         """Impossible answers of the policy, over all replications."""
         return sum(r.refusals for r in self.replications)
@@ -336,6 +341,7 @@ class Result(Tabular):
                 for name, busy in zip(self.system.machines, self.utilisation, strict=True)
             ],
             **{name: getattr(self, name).as_json() for name in ("messages", "information", "lost")},
+            **({"interrupted": self.interrupted.as_json()} if self.policy.preempts else {}),
             "refusals": self.refusals,
             **{name: found.as_json() for name, found in self.figures.items()},
         }

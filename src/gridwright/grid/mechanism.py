@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..policies import BATCH, CHAIN, PULL, PUSH, Kind
+from ..policies import BATCH, CHAIN, PULL, PUSH, Kind, check_not_preemptive
 from .batch import Batch
 from .chain import Chains
 from .job import Decision, Job
@@ -43,6 +43,7 @@ class Pull(Central):
     """Jobs wait centrally, and the policy is asked for a job when a machine is free."""
 
     def __init__(self, book: GridState) -> None:
+        check_not_preemptive(book.policy)
         super().__init__(book)
         self.idle: dict[int, None] = {j: None for j in range(len(book.machines)) if book.up[j]}
         """The idle machines, in the order in which they became idle."""

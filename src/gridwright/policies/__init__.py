@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind
-from .policy import PLANNERS, Policy, check_central, policy_of
+from .policy import PLANNERS, Policy, check_central, check_not_preemptive, policy_of
 from .registry import batch, chain, find, peer, policies, pull, push
 from .view import EXCLUDED, INFORMED, BatchView, ChainView, Count, Pairs, Table, View, assign
 
@@ -39,6 +39,7 @@ __all__ = [
     "batch",
     "chain",
     "check_central",
+    "check_not_preemptive",
     "find",
     "peer",
     "policies",

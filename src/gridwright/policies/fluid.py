@@ -7,7 +7,7 @@ from .registry import pull
 from .view import View
 
 
-@pull(plan=grouped)
+@pull(plan=grouped, preempt=None)  # it counts its answers
 def fluid(machine: int, view: View) -> int:
     """Take the class that has had the least time on the machine for its share of the allocation.
 

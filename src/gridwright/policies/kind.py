@@ -14,8 +14,9 @@ class Option:
     """What a policy of a kind may choose beside its own parameters."""
 
     default: Any
-    choices: tuple[str, ...] = ()
-    """The values that users may choose, as for a parameter; if none, only the decorator sets it."""
+    choices: tuple[Any, ...] = ()
+    """The values that users may choose, as for a parameter; if none, only the decorator sets it. A
+    policy whose decorator sets it to None does not have it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +58,8 @@ IDLE = ("longest", "fastest", "every", "rotate", "blocking")
 task's class; every one, in their order, after every event; the head of a queue of machines, which
 goes to its back if it can run nothing that waits (MGST); that head alone, until it can (MGST's
 first version)."""
+PREEMPT = Option(False, (False, True))
+"""Whether machines are asked anew at every event, and interrupt their tasks for others."""
 ORDER = ("arrival", "oldest_job")
 """Which queued application is served first: the one that came first, or that of the oldest job."""
 ASKS = Option(-1)
@@ -85,7 +88,7 @@ PULL = Kind(
     ("machine",),
     "a class that can do it, or -1",
     mode.CENTRAL,
-    {"idle": Option("longest", IDLE), "on_timeout": LATE},
+    {"idle": Option("longest", IDLE), "preempt": PREEMPT, "on_timeout": LATE},
     pulls=True,
 )
 PEER = Kind(

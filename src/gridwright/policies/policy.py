@@ -92,6 +92,11 @@ class Policy:
         return all(getattr(each, "__module__", "").partition(".")[0] == own for each in parts)
 
     @property
+    def preempts(self) -> bool:
+        """Whether it interrupts tasks for others."""
+        return bool(self.options.get("preempt"))
+
+    @property
     def pairs(self) -> set[str]:
         """The parameters that may differ by class and machine."""
         notes = self.decide.__annotations__
@@ -111,7 +116,7 @@ class Policy:
         if self.planner is not None:
             values["use_availability"] = self.use_availability
         for key, option in self.kind.options.items():
-            if option.choices:
+            if option.choices and self.options[key] is not None:
                 values[key] = self.options[key]
         return values
 
@@ -136,7 +141,10 @@ class Policy:
             for part in ("own", "planning", "options")
         }
         use_availability = values.get("use_availability", self.use_availability)
-        return replace(self, **changed, use_availability=use_availability)
+        made = replace(self, **changed, use_availability=use_availability)
+        if made.preempts and made.options["idle"] != self.original.options["idle"]:
+            raise InputError(f"{made}: with preempt=true all machines are asked; leave out idle")
+        return made
 
     def __str__(self) -> str:
         """Write the policy as the command line takes it."""
@@ -161,6 +169,15 @@ def check_central(policy: Policy, limit: str, why: str = "") -> None:
         raise InputError(f"{words}{why}")
 
 
+def check_not_preemptive(policy: Policy) -> None:
+    """Refuse a policy that interrupts tasks where these are real or recorded jobs."""
+    if policy.preempts:
+        raise InputError(
+            f"{policy} interrupts tasks, which only a simulation can do: real and recorded jobs "
+            f"end where they began; use {policy.name}:preempt=false"
+        )
+
+
 def policy_of(
     decide: Any, kind: Kind, plan: Callable[..., Any] | None = None, **options: Any
 ) -> Policy:
@@ -168,7 +185,7 @@ def policy_of(
     _check_signature(kind, decide)
     chosen = {key: option.default for key, option in kind.options.items()} | options
     for key, option in kind.options.items():
-        if option.choices:
+        if option.choices and chosen[key] is not None:
             checked(decide.__name__, key, chosen[key], option.default)
     late = chosen.get("on_timeout")
     if late is not None and not callable(late) and late not in ON_TIMEOUT:
@@ -231,7 +248,7 @@ CHOICES: dict[str, Collection[str]] = {"planner": PLANNERS} | {
     key: option.choices
     for kind in KINDS.values()
     for key, option in kind.options.items()
-    if option.choices
+    if option.choices and not isinstance(option.default, bool)
 }
 """The values of parameters that are words."""
 

@@ -38,13 +38,16 @@ def pull(
     *,
     plan: Callable[..., Any] | None = None,
     idle: str = "longest",
+    preempt: bool | None = False,
     on_timeout: str | Callable[..., str] | None = None,
 ) -> Any:
     """Make a pull policy of a function (machine, view, …) that answers a class, or −1.
 
-    ``on_timeout`` is as for ``push``.
+    ``preempt`` says whether it is asked anew for all machines at every event, and interrupts tasks
+    for others; None if it cannot be. ``on_timeout`` is as for ``push``.
     """
-    return _decorate(PULL, decide, plan=plan, idle=idle, on_timeout=on_timeout)
+    options = {"idle": idle, "preempt": preempt, "on_timeout": on_timeout}
+    return _decorate(PULL, decide, plan=plan, **options)
 
 
 def peer(decide: Any = None, *, plan: Callable[..., Any] | None = None) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..model import Floats, InputError, System
 from ..policies import Policy
-from . import event_loop, pull, push
+from . import event_loop, preemption, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
 from .central_state import State
 from .driver import Conditions, Mechanism
@@ -45,8 +45,13 @@ class Central(Mechanism):
 
     @staticmethod
     def check(system: System, policy: Policy) -> None:
-        """Refuse delays that only pull policies have."""
+        """Refuse delays that only pull policies have, or those that never interrupt tasks."""
         late = system.delays
+        if late is not None and policy.preempts:
+            raise InputError(
+                f"[delays] are for policies that do not interrupt tasks; {policy} does: simulate "
+                f"{policy.name}:preempt=false, or leave out [delays]"
+            )
         if late is not None and not policy.kind.pulls and (late.sending or np.any(late.timeout)):
             raise InputError(
                 f"[delays] sending and timeout are for pull policies; {policy.name} is a "
@@ -56,6 +61,8 @@ class Central(Mechanism):
     @property
     def hooks(self) -> dict[str, Any]:
         """The functions that make the loop with an event list a push or a pull system."""
+        if self.policy.preempts:
+            return preemption.HOOKS
         return pull.ORDERS[self.policy.options["idle"]] if self.policy.kind.pulls else push.HOOKS
 
     @property
@@ -119,7 +126,7 @@ def central_figures(state: State, conditions: Conditions) -> dict[str, Any]:
     return {
         "class_number": area / (conditions.horizon - conditions.warmup),
         "lost": stream["lost"].sum(axis=-1),
-        **{name: count[name] for name in ("held", "asked", "replans")},
+        **{name: count[name] for name in ("held", "asked", "replans", "interrupted")},
         "tally": state.tally.copy(),
         "permitted": np.count_nonzero(state.plan, axis=-1).astype(float),
         "memory": state.memory.copy(),

@@ -45,6 +45,7 @@ SERVER = record_type(
     head="i8",  # its own queue (push, peers): first ticket, −1 for none
     tail="i8",
     free_at="f8",  # push without an event list: when the last task there leaves
+    # with preemption, head is the task that it is promised, free_at and tail what it can do best
     uptime="i8",  # shapes
     repair="i8",
     mean_uptime="f8",
@@ -88,7 +89,8 @@ TICKET = record_type(
     task_class="i8",
     number="i8",
     leaves="f8",  # without an event list: when it leaves; peers: inf until begun; push with
-    # an event list: when it arrives at its machine, or what is left of its work was reckoned
+    # an event list: when it arrives at its machine, or what is left of its work was reckoned;
+    # with preemption: how long an interrupted one has run
     sent="f8",  # with an event list: when it was sent to its machine
 )
 """These are 64 bytes. A ninth field makes simulations 2 to 3 % slower."""
@@ -113,6 +115,7 @@ COUNT = record_type(
     planned="i8",  # whether the policy has a planner
     sending="f8",  # time that the scheduler takes to send a task
     sent="f8",  # when it has sent all tasks that it was to send
+    interrupted="i8",  # tasks that gave way to others
 )
 
 

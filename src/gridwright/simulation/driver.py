@@ -103,6 +103,7 @@ class Replication(NamedTuple):
     held: int = 0
     asked: int = 0
     replans: int = 0
+    interrupted: int = 0  # how often a task gave way to another
     tally: Floats = np.zeros(0)
     permitted: Floats = np.zeros(0)  # [class], machines that the plan permits
     memory: Floats = np.zeros((0, 0))

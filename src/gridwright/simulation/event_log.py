@@ -16,8 +16,9 @@ KINDS = (
     "loss",
     "availability",
     "discard",
+    "interruption",
 )
-ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD = range(10)
+ARRIVE, ASSIGN, START, FINISH, FAIL, REPAIR, REPLAN, LOSE, SHIFT, DISCARD, INTERRUPT = range(11)
 
 
 EVENT = record_type(time="f8", kind="i8", task="i8", task_class="i8", machine="i8")

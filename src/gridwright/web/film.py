@@ -73,12 +73,13 @@ def _read(trace: Any, end: float) -> tuple[list[list[float]], list[list[float]]]
         )
         if kind == "arrival":
             tasks[int(row["task"])] = [int(row["task_class"]), time, WAITS]
-        elif kind in ("assignment", "start", "finish", "loss"):
+        elif kind in ("assignment", "start", "finish", "loss", "interruption"):
             place = {
                 "assignment": 2 * machine,
                 "start": 2 * machine + 1,
                 "finish": GONE,
                 "loss": WAITS,
+                "interruption": WAITS,
             }
             _move(tasks[int(row["task"])], time, place[kind])
         elif kind == "failure":
