@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +34,49 @@ def said(*words: str) -> Any:
     return json.loads(found.stdout)
 
 
-@pytest.fixture
-def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
-    command = [*COMMAND, "grid", "serve", "--name", "farm", "--machines", "a,b", "--json"]
+@contextmanager
+def serving(*words: str) -> Iterator[Any]:
+    command = [*COMMAND, "grid", "serve", "--name", "farm", *words, "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT) == 0
+
+
+@pytest.fixture
+def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    with serving("--machines", "a,b") as found:
+        yield found
+
+
+SYSTEM = """
+classes = ["short", "long"]
+groups = ["one"]
+arrivals = [1, 1]
+rates = [[2], [0.1]]
+batch = { queue_limit = 1 }
+deadlines = { allowance = 9, discard = "batch" }
+"""
+
+
+def test_a_batch_policy_is_served_from_a_system_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    (tmp_path / "two.toml").write_text(SYSTEM)
+    with serving("--policy", "mm", "--system", str(tmp_path / "two.toml")):
+        about = ("submit", "--on", "farm", "--class")
+        first = said(*about, "long", "--", "sleep", "1000")["job"]
+        late = grid(*about, "short", "--deadline", "0.2", "--wait", "--", "echo", "late")
+        assert "its deadline, 0.2 s after it was submitted, had passed" in late.stderr
+        odd = grid(*about, "odd", "--", "true")
+        assert "it is not known how long jobs of class 'odd' take" in " ".join(odd.stderr.split())
+        assert "cancelled" in grid("cancel", "--on", "farm", str(first)).stdout
+        fine = grid(*about, "short", "--deadline", "900", "--wait", "--", "echo", "fine")
+        assert fine.stdout == "fine\n"
+        assert list(said("status", "--on", "farm")["machines"]) == ["one"]
 
 
 def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
@@ -98,6 +133,9 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
         (("serve", "--retries", "-1"), "retries is -1"),
         (("serve", "--slots", "many"), "--slots is 'many'; expected a number, or as big=8"),
         (("serve", "--slots", "0"), "slots is 0"),
+        (("serve", "--policy", "mm"), "mm is a batch policy, which must know how long jobs take"),
+        (("serve", "--system", "2.B", "--machines", "a"), "both name machines; give one of them"),
+        (("serve", "--system", "3.A:alpha1:1"), "machines; expected one in each column"),
         (("serve", "--machines", "a,b", "--slots", "c=2"), "slots: no machine 'c'"),
         (("export", "tables"), "no grid 'grid'; expected the name of a grid that is or was served"),
         (("jobs", "--stage", "lost"), "expected one of blocked, waiting"),

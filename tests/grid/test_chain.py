@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, JobLostError, System, simulate
-from gridwright.grid import Book, Grid, Send, Stage, here
+from gridwright.grid import Book, Grid, Send, Stage, connect, here, service
 from gridwright.grid.chain import chains_of
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.job import Options
@@ -156,6 +156,36 @@ def test_chains_under_a_central_policy(tmp_path: Path) -> None:
         assert one.result(WAIT) == "27"
         assert keyed.submit_chain([pow, str], 3, 3).number == one.number
         assert grid.result("power.1") == 27
+
+
+@pytest.mark.usefixtures("no_process_stays_behind")
+def test_chains_of_a_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
+    about: Any = {"journal": tmp_path / "j.sqlite", "chains": {"templates": [SCAN]}}
+    farm = service.ServedGrid("chain_mct", ["one", "two"], **about)
+    served = service.serve(farm, "farm")
+    try:
+        with connect("farm") as grid:
+            keyed = grid.options(key="scan it")
+            found = keyed.submit_chain([note_here] * 3, ["k"])
+            assert found.result(WAIT) == ["k", "one", "two", "one"], "each where it is fastest"
+            assert keyed.submit_chain([note_here] * 3, ["k"]).number == found.number
+            wrong = grid.submit_chain([str, int, note_here], "x")
+            with pytest.raises(ValueError, match="invalid literal") as caught:
+                wrong.result(WAIT)
+            assert caught.value.__notes__ == [
+                f"stage 2 of its chain failed: job {wrong.number - 1}"
+            ]
+            with pytest.raises(InputError, match="'scan' has 3 stages; 2 functions were given"):
+                grid.submit_chain([abs, str], 1)
+            with pytest.raises(InputError, match="a chain policy; use submit_chain"):
+                grid.submit(abs, 1)
+    finally:
+        served.close()
+        farm.close()
+    kept = journalled(tmp_path / "j.sqlite")
+    assert [kept[k].job.options.stage for k in range(3)] == [1, 2, 3]
+    assert [kept[k].job.options.deadline for k in range(3)] == [None, None, 600.0]
 
 
 KILLED = f"""

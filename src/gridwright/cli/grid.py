@@ -16,7 +16,7 @@ import typer
 
 from .options import Json, listed, option, policy_option
 from .output import StoppedError, console, finish, print_json, show
-from .packages import grid, model, progress, service
+from .packages import catalogue, grid, model, policies, progress, service
 
 app = typer.Typer(help="Serve a grid, submit commands to it, and look at its jobs.")
 
@@ -38,6 +38,14 @@ def serve(
     slots: Annotated[
         str, option("Jobs at the same time on each machine, or as big=8,small=2.", "N|NAME=N,…")
     ] = "1",
+    system: Annotated[
+        str,
+        option(
+            "System whose machines, classes and rates the grid has; batch and chain policies need "
+            "one, in seconds.",
+            "SYSTEM",
+        ),
+    ] = "",
     on: Annotated[
         str | None, option("Dask scheduler whose workers run the jobs; by default local processes.")
     ] = None,
@@ -61,17 +69,21 @@ def serve(
     if not 0 <= port <= 65535:
         raise model.InputError(f"--port is {port}; expected 0 to 65535")
     chosen = None if machines is None else int(machines) if machines.isdigit() else listed(machines)
+    known = _known(policy, system) if system else {}
+    if known and chosen is not None:
+        raise model.InputError("--machines and --system both name machines; give one of them")
     journal = grid.ownership.home() / "grids" / f"{name}.sqlite"
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     farm = service.ServedGrid(
         policy,
-        chosen,
+        known.pop("machines", chosen),
         slots=_slots(slots),
         on=on,
         journal=journal,
         timeout=timeout,
         retries=retries,
+        **known,
     )
     try:
         served = service.serve(farm, name, host, port, tls_cert, tls_key)
@@ -271,6 +283,29 @@ def export(
     with closing(grid.find_journal(on)) as journal:
         files = [str(path) for path in grid.export(journal, folder)]
     finish(lambda: {"files": files}, lambda: print(*files, sep="\n"), json=json)
+
+
+def _known(policy: str, name: str) -> dict[str, Any]:
+    """Return what a system says of machines, classes, execution times and chains."""
+    system, kind = catalogue.find_or_read(name).system, policies.find(policy).kind
+    for group, count in zip(system.groups, system.counts, strict=True):
+        if count > 1:
+            raise model.InputError(
+                f"--system: {group} stands for {count} machines; expected one in each column"
+            )
+    known: dict[str, Any] = {"machines": list(system.groups)}
+    if kind is policies.CHAIN:
+        parts = {"templates": system.templates, "customers": system.customers}
+        return known | {"chains": grid.ChainOptions(**parts)}
+    known |= {"classes": list(system.classes), "rates": system.rates}
+    if kind is policies.BATCH:
+        batch: dict[str, Any] = {"pmf": system.pmf, "execution": system.execution}
+        if system.batch is not None:
+            batch["queue_limit"] = system.batch.queue_limit
+        if system.deadlines is not None:
+            batch["discard"] = system.deadlines.discard
+        known["batch"] = grid.BatchOptions(**batch)
+    return known
 
 
 def _slots(text: str) -> int | dict[str, int]:

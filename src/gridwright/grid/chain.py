@@ -68,8 +68,8 @@ class KnownChains:
             names.index(each.customer) if each.customer else 0 for each in options.templates
         ]
 
-    def template(self, name: str, stages: int) -> Template:
-        """Return the template of a chain; refuse one that has another number of stages."""
+    def template(self, name: str, stages: int) -> tuple[str, float]:
+        """Return the name and latency of a chain's template; refuse another number of stages."""
         found = self.templates.get(name)
         if not name and len(self.templates) == 1:
             found = next(iter(self.templates.values()))
@@ -83,7 +83,7 @@ class KnownChains:
                 f"submit_chain: template {found.name!r} has {found.applications} stages; "
                 f"{stages} functions were given"
             )
-        return found
+        return found.name, float(found.latency)
 
     def rates(self) -> Floats:
         """Return the rates of each class on each slot, 0 where it cannot run."""

@@ -158,6 +158,8 @@ class Client(Submitter):
         }
         if chosen.deadline is not None:
             options["deadline"] = chosen.deadline
+        if chosen.stage:
+            options |= {"stage": chosen.stage, "chain": chosen.chain}
         keys = [call.key or f"~{self._own}:{next(self._numbers)}" for call in calls]
         words = [
             [len(call.work), key, list(call.needs)] for call, key in zip(calls, keys, strict=True)
@@ -181,6 +183,10 @@ class Client(Submitter):
             futures += self._request("submit", some, content, **about).result()
             begin = end
         return Sent(futures, lambda: None)
+
+    def _template(self, name: str, stages: int) -> tuple[str, float] | None:
+        found = self._ask("template", name=name, stages=stages)["template"]
+        return None if found is None else (found[0], found[1])
 
     def _future(self, number: int, key: str) -> JobFuture:
         """Return the future of a job of which the grid will tell; in the thread of the loop."""

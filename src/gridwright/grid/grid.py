@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..model import GridClosedError, InputError, Template
+from ..model import GridClosedError, InputError
 from ..policies import Policy
 from ..policies import find as find_policy
 from . import validation
@@ -344,7 +344,7 @@ class Grid(OperatedGrid, Submitter):
             self.mapper.adopt(job, number, Submission(job.number, number, kept.work, raw))
         return futures
 
-    def _template(self, name: str, stages: int) -> Template | None:
+    def _template(self, name: str, stages: int) -> tuple[str, float] | None:
         known = self.mapper.book.times
         return known.template(name, stages) if isinstance(known, KnownChains) else None
 

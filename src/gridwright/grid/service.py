@@ -271,6 +271,11 @@ class _Client:
         sent.wait()
         return {"jobs": [each.number for each in sent.futures], "watched": sent.futures}
 
+    def template(self, message: Message) -> dict[str, Any]:
+        """Return the name and latency of the template of a chain; None if there are none."""
+        name, stages = str(message.words["name"]), int(message.words["stages"])
+        return {"template": self.grid._template(name, stages)}
+
     def watch(self, message: Message) -> dict[str, Any]:
         """Tell of the ends of some jobs, by number or key; the number of an unknown one is None."""
         futures: list[JobFuture | None] = []
@@ -324,6 +329,7 @@ VERBS: dict[str, Callable[[_Client, Message], dict[str, Any]]] = {
     each.__name__: each
     for each in (
         _Client.submit,
+        _Client.template,
         _Client.watch,
         _Client.cancel,
         _Client.status,

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from ..model import InputError, Template
+from ..model import InputError
 from . import command
 from .chain import class_of_stage
 from .future import JobFuture
@@ -195,8 +195,8 @@ class Submitter(Executor):
             if every:
                 own = replace(own, chain=every[0].futures[0].number)
             if template is not None:
-                latency = float(template.latency) if is_last else None
-                name = class_of_stage(template.name, stage)
+                name = class_of_stage(template[0], stage)
+                latency = template[1] if is_last else None
                 own = replace(own, task_class=name, deadline=deadline or latency)
             call = Call(*self._pickled(function, args, kwargs), key)
             every.append(self._send(name_of(function), [call], own))
@@ -301,9 +301,9 @@ class Submitter(Executor):
         """Return the grid itself."""
         return self
 
-    def _template(self, name: str, stages: int) -> Template | None:
-        """Return the template of a chain; None if the policy knows none."""
-        raise InputError("submit_chain is for a Grid; a client gives futures as arguments instead")
+    def _template(self, name: str, stages: int) -> tuple[str, float] | None:
+        """Return the name and latency of a chain's template; None if the policy knows none."""
+        raise NotImplementedError
 
 
 class Sent(NamedTuple):
