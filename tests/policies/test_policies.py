@@ -7,10 +7,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gridwright import InputError, pull, push, simulate
-from gridwright.policies import KINDS, PUSH, Policy, find, policies, policy_of
+from gridwright.grid import Book
+from gridwright.policies import (
+    KINDS,
+    PULL,
+    PUSH,
+    PerClass,
+    Policy,
+    View,
+    find,
+    policies,
+    policy_of,
+)
 from gridwright.policies.kind import Kind
 
 SHIPPED = [policy for policy in policies().values() if policy.is_shipped]
@@ -292,3 +304,58 @@ def test_a_kind_stays_itself_on_its_way_to_another_process(kind: Kind) -> None:
     )
     assert done.stdout.decode().strip() == kind.name
     assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+def marked(machine: int, view: View, weight: PerClass = 1.0) -> int:
+    """Take the class with the largest weight; count the tasks of a machine (made up)."""
+    best, largest = -1, -1.0
+    for i in range(len(view.classes)):
+        if view.classes[i].waiting > 0 and view.rate[i, machine] > 0 and weight[i] > largest:
+            best, largest = i, weight[i]
+    if best >= 0:
+        view.memory[0, machine] += 1
+        view.memory[1, machine] = best
+    return best
+
+
+MARKED = policy_of(marked, PULL, memory=(2, "machines"))
+
+
+def test_a_parameter_by_class_and_a_memory_of_its_own() -> None:
+    assert str(MARKED(weight=[1, 2.5])) == "marked:weight=1 2.5"
+    assert str(MARKED(weight="1 2.5")) == "marked:weight=1 2.5"
+    with pytest.raises(InputError, match="3 numbers; expected one for each of 2 classes"):
+        simulate("2.B", MARKED(weight=[1, 2, 3]), 10, 1)
+    for wrong in ("1 2;3 4", [], [[1, 2]], "x y", None):
+        with pytest.raises(InputError, match=r"marked: weight is .*; expected a number"):
+            MARKED(weight=wrong)
+    first, second = (
+        simulate("2.B", MARKED(weight=weight), 100, 2).replications for weight in ("2 1", "1 2")
+    )
+    for one, other in zip(first, second, strict=True):
+        assert one.memory.shape == (2, 2)
+        assert one.memory[0].sum() == one.memory[0].round().sum() > 1000
+        assert one.response[0] < other.response[0]
+        assert one.response[1] > other.response[1]
+
+
+def test_a_memory_grows_with_a_grid() -> None:
+    book = Book(MARKED, [[1.0, 1.0]], [1.0])
+    book.submit(0.0, 1, 0)
+    assert book.memory.tolist() == [[1, 0], [0, 0]]
+    book.add_machine(np.array([1.0]))
+    assert book.memory.tolist() == [[1, 0, 0], [0, 0, 0]]
+    book.submit(2.0, 2, 0)
+    assert book.memory[0].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("memory", [3, (0, 2), (1.5, 2), (True, 2), ("class", 2), (1, 2, 3)])
+def test_a_wrong_memory_is_refused(memory: Any) -> None:
+    with pytest.raises(InputError, match=r"memory is .*; expected \(rows, columns\), each of them"):
+        policy_of(marked, PULL, memory=memory)
+
+
+def test_a_memory_has_a_limit() -> None:
+    large = policy_of(lambda machine, view: -1, PULL, memory=(10_000, "machines"))
+    with pytest.raises(InputError, match="10,000 × 1,001 numbers; expected at most 10,000,000"):
+        large.memory((1, 1001))

@@ -28,7 +28,7 @@ from gridwright.experiments import (
     random_systems,
     simulate_in_pieces,
 )
-from gridwright.policies import PULL, PUSH, View, find
+from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation import Job, Replication, launch, replicate
 from gridwright.simulation.launch import Fleet
@@ -138,6 +138,22 @@ def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
     fake = Interpreter()
     check(run(fake, *jobs), *jobs)
     assert max(fake.counts) == 4, "two systems under lpas, and two values of k, are one launch each"
+
+
+def dearest(machine: int, view: View, weight: PerClass = 1.0) -> int:
+    """Take the waiting class with the largest weight."""
+    best = -1
+    for i in range(len(view.classes)):
+        if view.classes[i].waiting > 0 and (best < 0 or weight[i] > weight[best]):
+            best = i
+    return best
+
+
+def test_parameters_by_class_run_there_and_other_memories_do_not() -> None:
+    job = Job(load("2.B"), policy_of(dearest, PULL)(weight=[1, 2]), SEEDS[:1], 4.0, 1.0)
+    check(run(Interpreter(), job), job)
+    with pytest.raises(InputError, match="dearest: on a GPU its memory must be"):
+        run(Interpreter(), job._replace(policy=policy_of(dearest, PULL, memory=(1, "machines"))))
 
 
 @pytest.mark.parametrize(("policy", "shares"), [("lpas_dg", (1, 0.5)), ("pas", (1, 1))])

@@ -122,8 +122,7 @@ class GridState:
         self.rate: Floats = np.ascontiguousarray(self.nominal * share)
         self.expected: Floats = np.full_like(self.rate, np.inf)
         self.assigned = np.zeros((classes, machines), np.int64)
-        self.plan: Floats = np.zeros((classes, machines))
-        self.memory: Floats = np.zeros((classes, machines))
+        self.plan, self.memory = np.zeros((classes, machines)), policy.memory((classes, machines))
         self.tally: Floats = np.zeros(TALLIES)
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.out: list[Instruction] = []
@@ -189,8 +188,9 @@ class GridState:
 
         Many new classes then need only one plan.
         """
-        for name in ("expected", "plan", "memory", "assigned"):
+        for name in ("expected", "plan", "assigned"):
             setattr(self, name, np.pad(getattr(self, name), (classes, machines)))
+        self.memory = self.policy.memory(self.nominal.shape, self.memory)
         self.arguments = self.policy.arguments(self.nominal.shape)
         self.group = groups_of(self.nominal)
         for j in range(len(self.machines)):

@@ -9,7 +9,18 @@ from pkgutil import iter_modules
 from .kind import BATCH, CHAIN, IDLE, KINDS, ORDER, PEER, PULL, PUSH, Kind
 from .policy import PLANNERS, Policy, check_central, check_not_preemptive, policy_of
 from .registry import batch, chain, find, peer, policies, pull, push
-from .view import EXCLUDED, INFORMED, BatchView, ChainView, Count, Pairs, Table, View, assign
+from .view import (
+    EXCLUDED,
+    INFORMED,
+    BatchView,
+    ChainView,
+    Count,
+    Pairs,
+    PerClass,
+    Table,
+    View,
+    assign,
+)
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -32,6 +43,7 @@ __all__ = [
     "Count",
     "Kind",
     "Pairs",
+    "PerClass",
     "Policy",
     "Table",
     "View",

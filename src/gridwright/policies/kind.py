@@ -74,13 +74,17 @@ LATE = Option(None)
 machine, times, view) that answers one, where ``times`` is how often the job has timed out before;
 None if the policy does not say either."""
 
+BY_PAIR = ("classes", "machines")
+MEMORY = Option(BY_PAIR)
+"""The rows and the columns of ``view.memory``: each is a number, or one of these words."""
+
 PUSH = Kind(
     "push",
     "the scheduler sends each task to a machine when it arrives",
     ("task_class",),
     "a machine that can do it, or -1",
     mode.CENTRAL,
-    {"informed": ASKS, "on_timeout": LATE},
+    {"informed": ASKS, "memory": MEMORY, "on_timeout": LATE},
 )
 PULL = Kind(
     "pull",
@@ -88,7 +92,7 @@ PULL = Kind(
     ("machine",),
     "a class that can do it, or -1",
     mode.CENTRAL,
-    {"idle": Option("longest", IDLE), "preempt": PREEMPT, "on_timeout": LATE},
+    {"idle": Option("longest", IDLE), "preempt": PREEMPT, "memory": MEMORY, "on_timeout": LATE},
     pulls=True,
 )
 PEER = Kind(

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from ..allocation import Situation, dantzig, dual, grouped, interior, prices, tolls, vertex, weights
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
-from .kind import KINDS, ON_TIMEOUT, Kind
-from .view import Count, Pairs, Table
+from .kind import BY_PAIR, KINDS, ON_TIMEOUT, Kind
+from .view import Count, Pairs, PerClass, Table
+
+MOST_MEMORY = 10_000_000
+"""The most numbers that ``view.memory`` may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +54,31 @@ class Policy:
     def arguments(self, shape: tuple[int, int]) -> tuple[Any, ...]:
         """Return the parameters for compiled code, given the number of classes and machines.
 
-        They are numbers, booleans, and read-only arrays [class, machine] for pairs.
+        They are numbers, booleans, and read-only arrays [class, machine] or [class].
         """
         found: dict[str, Any] = dict(self.own)
         for key, value in self.own.items():
-            if key in self.pairs:
-                found[key] = readonly(of_pairs(self.name, key, value, shape))
+            if key in self.arrays:
+                found[key] = readonly(as_array(self.name, key, value, shape[: self.arrays[key]]))
             elif isinstance(value, Table):
                 found[key] = readonly(value.array)
             elif isinstance(value, IntEnum):
                 found[key] = int(value)
         return tuple(found.values())
+
+    def memory(self, shape: tuple[int, int], before: Floats | None = None) -> Floats:
+        """Make ``view.memory`` for so many classes and machines; keep the numbers of one before."""
+        known = dict(zip(BY_PAIR, shape, strict=True))
+        rows, columns = (known.get(each, each) for each in self.options.get("memory", BY_PAIR))
+        if rows * columns > MOST_MEMORY:
+            raise InputError(
+                f"{self.name}: its memory has {rows:,} × {columns:,} numbers; expected at most "
+                f"{MOST_MEMORY:,}"
+            )
+        made = np.zeros((rows, columns))
+        if before is not None:
+            made[: before.shape[0], : before.shape[1]] = before
+        return made
 
     def plan(self, situation: Situation) -> Floats:
         """Run the planner in Python and return its plan [class, machine]; refuse any other answer.
@@ -97,10 +114,11 @@ class Policy:
         return bool(self.options.get("preempt"))
 
     @property
-    def pairs(self) -> set[str]:
-        """The parameters that may differ by class and machine."""
+    def arrays(self) -> dict[str, int]:
+        """The parameters that may differ by class (1), or by class and machine (2)."""
         notes = self.decide.__annotations__
-        return {key for key in self.own if notes.get(key) in (Pairs, "Pairs")}
+        known = {Pairs: 2, "Pairs": 2, PerClass: 1, "PerClass": 1}
+        return {key: known[notes[key]] for key in self.own if notes.get(key) in known}
 
     @property
     def doc(self) -> str:
@@ -132,8 +150,10 @@ class Policy:
             if key not in known:
                 hint = did_you_mean(key, known) or f"; it takes {', '.join(known) or 'none'}"
                 raise InputError(f"{self.name} has no parameter {key!r}{hint}")
-            check = checked_pairs if key in self.pairs else checked
-            values[key] = check(self.name, key, value, known[key])
+            if key in self.arrays:
+                values[key] = checked_numbers(self.name, key, value, self.arrays[key])
+            else:
+                values[key] = checked(self.name, key, value, known[key])
             if self.decide.__annotations__.get(key) in (Count, "Count") and values[key] < 1:
                 raise InputError(f"{self.name}: {key} is {value}; expected at least 1")
         changed: dict[str, Any] = {
@@ -193,6 +213,7 @@ def policy_of(
         raise InputError(
             f"{decide.__name__}: on_timeout is {late!r}; expected {words}, or a function"
         )
+    _check_memory(decide.__name__, chosen.get("memory", BY_PAIR))
     leading = len(kind.subjects) + 1
     own = {p.name: p.default for p in list(inspect.signature(decide).parameters.values())[leading:]}
     planning = MappingProxyType(_planning(plan))
@@ -206,6 +227,19 @@ def _planning(plan: Callable[..., Any] | None) -> dict[str, Any]:
     if plan is None:
         return {}
     return {p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]}
+
+
+def _check_memory(name: str, memory: Any) -> None:
+    """Refuse rows and columns of a memory that are neither numbers nor known words."""
+    is_pair = isinstance(memory, tuple | list) and len(memory) == 2
+    if not is_pair or not all(
+        each in BY_PAIR if isinstance(each, str) else type(each) is int and each > 0
+        for each in memory
+    ):
+        raise InputError(
+            f"{name}: memory is {memory!r}; expected (rows, columns), each of them a whole number "
+            "from 1, 'classes' or 'machines'"
+        )
 
 
 def _check_signature(kind: Kind, decide: Any) -> None:
@@ -288,31 +322,40 @@ def checked(name: str, key: str, value: Any, default: Any) -> Any:
     return int(value) if isinstance(default, int) else float(value)
 
 
-def checked_pairs(name: str, key: str, value: Any, default: Any) -> Any:
-    """Turn a number, rows of numbers, or the text of either ("1 2;3 4") into plain numbers."""
-    if isinstance(value, str) and (" " in value or ";" in value):
+def checked_numbers(name: str, key: str, value: Any, dimensions: int) -> Any:
+    """Turn a number, or numbers by class, into plain ones, or the text of either.
+
+    The text is "1 2" in one dimension, by rows "1 2;3 4" in two.
+    """
+    if isinstance(value, str) and (" " in value.strip() or ";" in value):
         value = [row.split() for row in value.split(";")]
+        value = value[0] if dimensions == 1 and len(value) == 1 else value
     if isinstance(value, int | float | str):
         return checked(name, key, value, 1.0)
     try:
-        rows = tuple(tuple(checked(name, key, each, 1.0) for each in row) for row in value)
+        found = [[each] if dimensions == 1 else each for each in value]
+        rows = [tuple(checked(name, key, each, 1.0) for each in row) for row in found]
     except TypeError:
-        rows = ()
+        rows = []
     if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
+        several = "numbers" if dimensions == 1 else "rows of numbers"
         raise InputError(
-            f"{name}: {key} is {value!r}; expected a number, or rows of numbers, one a class"
+            f"{name}: {key} is {value!r}; expected a number, or {several}, one a class"
         )
-    return rows
+    return tuple(row[0] for row in rows) if dimensions == 1 else tuple(rows)
 
 
-def of_pairs(name: str, key: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Return an array with the value for every class and machine."""
+def as_array(name: str, key: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return an array with the value for every class, or for every class and machine."""
     given = np.array(value, dtype=float)
-    if given.ndim == 2 and given.shape != shape:
-        raise InputError(
-            f"{name}: {key} has {given.shape[0]} rows of {given.shape[1]}; expected a row for each "
-            f"of {shape[0]} classes, with a number for each of {shape[1]} machines"
-        )
+    if given.ndim and given.shape != shape:
+        if len(shape) == 1:
+            has, wanted = f"{len(given)} numbers", f"one for each of {shape[0]} classes"
+        else:
+            has = f"{given.shape[0]} rows of {given.shape[1]}"
+            wanted = f"a row for each of {shape[0]} classes, with a number for each of {shape[1]} "
+            wanted += "machines"
+        raise InputError(f"{name}: {key} has {has}; expected {wanted}")
     return np.ascontiguousarray(np.broadcast_to(given, shape))
 
 
@@ -333,7 +376,7 @@ def word(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return ";".join(" ".join(word(each) for each in row) for row in value)
+        return (";" if isinstance(value[0], tuple) else " ").join(map(word, value))
     if isinstance(value, float):
         short = f"{value:g}"
         return short if float(short) == value else repr(value)

@@ -9,10 +9,12 @@ from typing import Any
 
 from ..model import InputError, did_you_mean
 from ..model.user_file import load_module
-from .kind import BATCH, CHAIN, PEER, PULL, PUSH, Kind
+from .kind import BATCH, BY_PAIR, CHAIN, PEER, PULL, PUSH, Kind
 from .policy import Policy, policy_of
 
 DECORATORS = "with @push, @pull, @peer, @batch or @chain"
+
+Memory = tuple[int | str, int | str]
 
 _REGISTRY: dict[str, Policy] = {}
 
@@ -22,15 +24,20 @@ def push(
     *,
     plan: Callable[..., Any] | None = None,
     informed: int | None = -1,
+    memory: Memory = BY_PAIR,
     on_timeout: str | Callable[..., str] | None = None,
 ) -> Any:
     """Make a push policy of a function (task_class, view, …) that answers a machine, or −1.
+
+    ``memory`` says how many rows and columns ``view.memory`` has: whole numbers, or the words
+    "classes" and "machines".
 
     ``on_timeout`` says what a grid does with a job that takes too long: ``resubmit``, ``wait``,
     ``fail`` or ``duplicate``, or a function (task_class, machine, times, view) that answers one of
     them, where ``times`` is how often the job has timed out before.
     """
-    return _decorate(PUSH, decide, plan=plan, informed=informed, on_timeout=on_timeout)
+    options = {"informed": informed, "memory": memory, "on_timeout": on_timeout}
+    return _decorate(PUSH, decide, plan=plan, **options)
 
 
 def pull(
@@ -39,14 +46,15 @@ def pull(
     plan: Callable[..., Any] | None = None,
     idle: str = "longest",
     preempt: bool | None = False,
+    memory: Memory = BY_PAIR,
     on_timeout: str | Callable[..., str] | None = None,
 ) -> Any:
     """Make a pull policy of a function (machine, view, …) that answers a class, or −1.
 
     ``preempt`` says whether it is asked anew for all machines at every event, and interrupts tasks
-    for others; None if it cannot be. ``on_timeout`` is as for ``push``.
+    for others; None if it cannot be. ``memory`` and ``on_timeout`` are as for ``push``.
     """
-    options = {"idle": idle, "preempt": preempt, "on_timeout": on_timeout}
+    options = {"idle": idle, "preempt": preempt, "memory": memory, "on_timeout": on_timeout}
     return _decorate(PULL, decide, plan=plan, **options)
 
 

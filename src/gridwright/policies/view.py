@@ -34,6 +34,10 @@ Pairs = Annotated[Any, "[class, machine]"]
 """The type of a parameter that may differ by class and machine. The policy gets an array
 [class, machine]; users may write one number for all."""
 
+PerClass = Annotated[Any, "[class]"]
+"""The type of a parameter that may differ by class. The policy gets an array [class]; users may
+write one number for all."""
+
 Count = Annotated[int, "at least 1"]
 """The type of a parameter that counts something, and so is a whole number of at least 1."""
 

@@ -71,7 +71,7 @@ def make_state(
         expected=np.divide(1.0, rate, out=np.full_like(rate, np.inf), where=rate > 0),
         assigned=np.zeros((classes, machines), np.int64),
         plan=np.zeros((classes, machines)),
-        memory=np.zeros((classes, machines)),
+        memory=policy.memory(system.shape),
         tally=np.zeros(TALLIES),
         server=server,
         stream=stream,
