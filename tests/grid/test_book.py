@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gridwright import InputError, load, simulate
 from gridwright.grid import Book, Cancel, Send, Stage
+from gridwright.grid.batch import Batch
 from gridwright.grid.chain import chains_of
 from gridwright.grid.execution_times import times_of
 from gridwright.grid.job import Options
@@ -204,6 +205,18 @@ class Turmoil(RuleBasedStateMachine):
     def believe(self, share: float, faster: bool) -> None:
         rates = RATES * (2.0 if faster else 1.0)
         self.hear(self.book.believe(self.now, rates=rates, availability=[share, 1.0, 1.0]))
+
+    @invariant()
+    def a_batch_policy_is_shown_the_jobs_that_wait(self) -> None:
+        batch = self.book.mechanism
+        if isinstance(batch, Batch):
+            jobs = [each.job for each in batch.rows]
+            waiting = {job.number for line in self.book.waiting for job in line}
+            assert sorted(waiting) == sorted(j.number for j in jobs if j.stage == Stage.waiting)
+            shown = batch.known[: len(jobs)]
+            assert shown["task_class"].tolist() == [job.task_class for job in jobs]
+            assert shown["arrival"].tolist() == [job.submitted for job in jobs]
+            assert shown["deadline"].tolist() == [job.deadline for job in jobs]
 
     @invariant()
     def every_job_is_in_one_place(self) -> None:
