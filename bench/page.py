@@ -40,7 +40,9 @@ CLICK = """
     button: () => [table.querySelector(`[aria-label="${name}"]`), table.querySelector('tbody')],
     head: () => [[...table.querySelectorAll('th')].find((each) => each.innerText.startsWith(name)),
       table.querySelector('tbody')],
-    tile: () => [document.querySelector(`.gw-tile:nth-child(${name})`), button('pause')],
+    tile: () => [document.querySelector(`.gw-tile:nth-child(${name})`),
+      [...document.querySelectorAll('[role=status]')]
+        .find((each) => each.innerText.startsWith('Select'))],
     measure: () => [button(name), document.querySelector('.gw-chart')],
   }[what]();
   const seen = () => shown.innerHTML + shown.className + shown.disabled;
@@ -172,7 +174,8 @@ def watch(page: Page, server: Server, until: float) -> list[float]:
         found += times
         print(
             f"{run['arrived']:9,} jobs, {run['state']:8}{server.memory():7.0f} MiB"
-            f"{median(times):7.0f} ms the median click{max(times):7.0f} ms the slowest",
+            f"{median(times):7.0f} ms the median click{max(times):7.0f} ms the slowest: "
+            + " ".join(CLICKS[times.index(max(times))]),
             flush=True,
         )
         if run["state"] != "running" or run["arrived"] >= until * JOBS:

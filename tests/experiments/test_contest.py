@@ -99,7 +99,9 @@ def test_an_undecided_policy_that_is_worse_leaves_a_winner() -> None:
     _leave_undecided(found, 2)  # the worst
     assert Bout(found.results[0].system, 0.75, found).verdict == "better"
     assert found.winner == "pas"
-    assert found.conclusions[-1] == "Best: pas (of the stable policies)"
+    assert found.conclusions[-1] == (
+        "Best: pas (lowest mean response time of the stable policies, beyond noise)"
+    )
 
 
 def _leave_undecided(found: Any, place: int) -> None:

@@ -60,10 +60,22 @@ def test_an_undecided_run_says_how_long_would_tell() -> None:
     assert short.verdict == "undecided: a horizon of 3,400 time units would probably tell"
     assert short.as_json()["needed_horizon"] == 3400
     assert short.as_json()["stable"] is None
+
     assert "undecided" in repr(short)
     enough = simulate(one_machine(0.95), "fcfs", 3400)
     assert enough.stable
     assert enough.as_json()["needed_horizon"] is None
+
+
+def test_a_machine_that_is_exactly_critical_is_named() -> None:
+    """MET gives machine 1 exactly as much as it can do; a longer run would not tell either."""
+    found = compare(System(arrivals=[10, 5], rates=[[10, 9], [3, 10]]), ["met", "mct"], 2000, 4)
+    assert [each.stable for each in found.results] == [None, True]
+    said, best = found.conclusions
+    assert said.startswith("met is undecided and not ranked: machine 1 is busy 98.")
+    assert said.endswith("may tell, but no length will if its load is exactly 1.")
+    assert best == "Best: mct (the only policy known to be stable)"
+    assert found.results[1].critical_machine is None
 
 
 @pytest.mark.parametrize("horizon", [50, 200, 1000])

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from gridwright.web import findings
 from gridwright.web.elsewhere import as_command, as_python
-from gridwright.web.findings import list_documents, load_document
+from gridwright.web.findings import list_documents, load_document, spreadsheet
 from gridwright.web.pages.result_charts import (
     class_chart,
     growth_chart,
@@ -120,11 +120,13 @@ def test_an_unstable_policy_is_drawn_over_time_alone(home: Path) -> None:
     assert [each["type"] for each in rows["series"]] == ["scatter", "line"]
     low, mean, high = (each["value"][0] for each in rows["series"][1]["data"])
     assert low < mean < high
-    assert means_words(found).startswith("Lowest: mct, ")
+    assert means_words(found).startswith("Lowest mean response time: mct, ")
     assert "met has no mean: unstable: grows by" in means_words(found)
     assert "No other policy is known to be stable." in means_words(found)
     half = {**found, "policies": [{"policy": "met"}, mct]}
-    assert means_words(half).startswith("Lowest so far (1 of 2 policies have no result yet): mct")
+    assert means_words(half).startswith(
+        "Lowest mean response time so far (1 of 2 policies have no result yet): mct"
+    )
     assert [each["name"] for each in class_chart(found)["series"]] == ["mct"]
     far = {**mct, "classes": [{"name": "a", "mean": 0.03}, {"name": "b", "mean": 2.0}]}
     axis = class_chart({**found, "policies": [met, far]})["yAxis"]
@@ -148,11 +150,15 @@ def test_the_page_says_whether_the_lowest_mean_is_certain(home: Path) -> None:
     policies = ("mct", "kpb:k=2")
     busy = simulated(system=SYSTEM, policies=policies).findings()
     assert "Not certain: the stability of mct, kpb is undecided." in means_words(busy)
+    assert {row[5] for row in spreadsheet(busy)[1:]} == {"undecided", ""}
+    first, second = busy["policies"]
+    half = means_chart({**busy, "policies": [{**first, "stable": True}, second]})
+    assert [each["type"] for each in half["series"]] == ["line", "scatter"], "it may be far off"
     calm = {**SYSTEM, "arrivals": [5.0, 5.0]}
     same = simulated(system=calm, policies=policies).findings()
     assert "Not certain: against kpb the paired 95 % interval contains 0." in means_words(same)
     apart = simulated(system="2.B", policies=("mct", "lpas"), horizon=2000.0).findings()
-    assert means_words(apart).startswith("Lowest: lpas, ")
+    assert means_words(apart).startswith("Lowest mean response time: lpas, ")
     assert "This is certain: every paired 95 % interval" in means_words(apart)
     assert "Not compared yet." in means_words({k: v for k, v in apart.items() if k not in ENDED})
 
@@ -215,11 +221,19 @@ def test_drafts_and_results_outlive_the_server(browser: Any, tmp_path: Path) -> 
         chosen = {"policy": "mct", "of": "all tasks", "figure": "mean_response"}
         (row,) = [each for each in rows if chosen.items() <= each.items()]
         assert float(row["mean"]) == mean
+        same = {"system": "2.B", "horizon": "500.0", "replications": "4", "seed": "1"}
+        assert all(same.items() <= each.items() for each in rows)
+        assert {each["stable"] for each in rows} <= {"True", "False", "undecided", ""}
+        chosen = {"policy": "lpas", "figure": "mean_response, difference to mct"}
+        (row,) = [each for each in rows if chosen.items() <= each.items()]
+        apart = [each for each in whole["result"]["differences"] if "response" in each["metric"]]
+        assert float(row["mean"]) == apart[0]["difference"]["mean"]
         picture = export(page, "button", "Export the charts as PNG").read_bytes()
         assert picture.startswith(b"\x89PNG")
         assert len(picture) > 20_000, "something is drawn"
         page.get_by_text("The same in Python").click()
         expect(page.locator(".gw-same code").first).to_contain_text("gw.compare(")
+        expect(page.get_by_role("button", name="Copy: The same in Python")).to_be_visible()
         page.get_by_text("Earlier results").click()
         expect(page.get_by_role("row").filter(has_text="mct, lpas")).to_be_visible()
         page.goto(f"{second.url}/simulate/00000000")

@@ -276,7 +276,7 @@ def _show_policies(found: experiments.Comparison, reference: str | None) -> None
     others = [name for name in first.criteria if name not in first.further]
     shown = first.compared or (first.further and (*others, *first.further))
     if first.tails:
-        shown = (*(shown or ("mean_response",)), *first.tails)
+        shown = (*(shown or ("mean_number", "mean_response")), *first.tails)
     columns = [f">{experiments.in_words(name)}" for name in shown]
     if not shown:
         columns = [">number in system", ">response time", ">interval"]

@@ -177,22 +177,33 @@ class Comparison(Tabular):
             others = f"; {_listed(stable)} can" if stable else ""
             lines.append(f"{_listed(unstable)} cannot keep up{others}.")
         if undecided:
-            needed = max(result.stability.needed or 0.0 for result in undecided)
             names = _listed([str(result.policy) for result in undecided])
             verb = "are" if len(undecided) > 1 else "is"
-            lines.append(
-                f"{names} {verb} undecided and not ranked: a horizon of {needed:,g} "
-                "time units would probably tell."
-            )
+            critical = [each for each in undecided if each.critical_machine is not None]
+            longest = max(critical or undecided, key=lambda each: each.stability.needed or 0.0)
+            lines.append(f"{names} {verb} undecided and not ranked: {longest.advice}.")
         if self.winner is not None:
-            which = "the only stable policy" if len(self.ranked) == 1 else "of the stable policies"
-            lines.append(f"Best: {self.winner}" + (f" ({which})" if unranked else ""))
+            lines.append(f"Best: {self.winner} ({self._why_best})")
         elif (best := self._best_ranked) is not None:
             rivals = _listed(self._rivals_of(best))
             lines.append(f"No winner: {rivals} may be better than {best.policy}.")
         elif len(self.ranked) > 1:
             lines.append("No policy beats all others beyond noise.")
         return tuple(lines)
+
+    @property
+    def _why_best(self) -> str:
+        """By which measure, and among which policies, the winner is best."""
+        if len(self.ranked) == 1:
+            is_open = any(result.stable is None for result in self.results)
+            return "the only policy known to be stable" if is_open else "the only stable policy"
+        first = self.results[0]
+        metric = first.criteria[-1]
+        which = "highest" if metric in first.more_is_better else "lowest"
+        if which == "highest" and metric in UNITS:
+            which = f"most {UNITS[metric]}"
+        among = " of the stable policies" if len(self.ranked) < len(self.results) else ""
+        return f"{which} {in_words(metric)}{among}, beyond noise"
 
     def improvement(self, reference: str) -> dict[str, float]:
         """Return (W_reference − W) / W_reference of every policy, as the sources print it.

@@ -10,9 +10,18 @@ import numpy as np
 
 from ..allocation import long_run_of, situation
 from ..model import Floats, System
-from ..policies import EXCLUDED, INFORMED, Policy
+from ..policies import EXCLUDED, INFORMED, PUSH, Policy
 from ..simulation import Replication
-from ..statistics import EDGE, Estimate, Stability, estimate, quantile, share_within, stability
+from ..statistics import (
+    EDGE,
+    RELAXATIONS,
+    Estimate,
+    Stability,
+    estimate,
+    quantile,
+    share_within,
+    stability,
+)
 from ..tabular import Tabular
 
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -206,7 +215,7 @@ class Result(Tabular):
     @property
     def length(self) -> str:
         """How long a run is, in words."""
-        return f"{self.horizon:g} time units"
+        return f"{in_full(self.horizon)} time units"
 
     @property
     def stable(self) -> bool | None:
@@ -236,9 +245,43 @@ class Result(Tabular):
             return f"unstable: {_never_offered(self.never_offered)}"
         if found.stable is False:
             return f"unstable: grows by {found.growth:.3g} tasks per time unit"
-        if found.needed is not None:
-            return f"undecided: a horizon of {found.needed:,g} time units would probably tell"
+        if found.stable is None:
+            return f"undecided: {self.advice}"
         return found.word
+
+    @property
+    def advice(self) -> str:
+        """What a run that cannot tell whether the policy is stable needs, in words."""
+        needed = f"a horizon of {in_full(self.stability.needed or 0.0)} time units"
+        if self.critical_machine is None:
+            return f"{needed} would probably tell"
+        name, busy = self.critical_machine
+        return (
+            f"machine {name} is busy {100 * busy:.1f} % of the time; {needed} may tell, but no "
+            "length will if its load is exactly 1"
+        )
+
+    @property
+    def critical_machine(self) -> tuple[str, float] | None:
+        """The busiest machine and its utilisation, if its load may well be exactly 1.
+
+        A machine with a load of 1 is idle for a share of about √(2 / tasks that it runs) of the
+        time, if all times are exponential. In a run that is long enough for the load of the
+        system, the policy is the reason why a machine is that busy. Only a policy that sends tasks to
+        machines gives each a load of its own.
+        """
+        if self.policy.kind is not PUSH:
+            return None
+        known, rate = long_run_of(self.system), float(self.system.arrival_rates.sum())
+        if not self.tasks or not rate or self.horizon < RELAXATIONS * (known.settling or 0.0):
+            return None
+        busy = np.array([each.mean for each in self.utilisation])
+        idle = self.system.up_fraction - busy
+        j = int(np.argmin(idle))
+        tasks = self.tasks / len(self.replications) / len(idle)
+        if idle[j] ** 2 > 4 * known.variance / rate / tasks:
+            return None
+        return self.system.machines[j], float(busy[j])
 
     @cached_property
     def never_offered(self) -> tuple[str, ...]:
@@ -364,6 +407,15 @@ class Result(Tabular):
         if informed >= 0:
             asked = np.minimum(asked, informed)
         return float(np.average(asked, weights=self.system.arrival_rates))
+
+
+def in_full(number: float) -> str:
+    """Write a number with its thousands apart, and without digits that say nothing.
+
+    >>> in_full(20000.0), in_full(2500000.0), in_full(0.25)
+    ('20,000', '2,500,000', '0.25')
+    """
+    return f"{number:,.0f}" if number == round(number) else f"{number:,g}"
 
 
 def in_words(name: str) -> str:

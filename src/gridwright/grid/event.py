@@ -13,14 +13,14 @@ UNUSUAL = f"kind NOT IN {USUAL}"
 """The SQL condition for all other events, which have an index of their own."""
 BY_OPERATORS = (
     *("paused", "resumed", "killed", "started again", "availability imposed", "prediction"),
-    *("run paused", "run resumed"),
+    *("run paused", "run resumed", "run stopped"),
 )
 """Kinds of events that operators cause; a failure that one causes has the field ``period``."""
 FIELDS: dict[str, tuple[str, ...]] = {
     "arrivals": ("rates",),
     "availability": ("measured", "predicted"),
     "availability imposed": ("availability",),
-    "begun": ("clock",),
+    "begun": ("clock", "resumed"),
     "cancelled": ("why",),
     "changed": ("what", "task_class", "value"),
     "down": ("why",),
@@ -34,6 +34,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "rates": ("rates",),
     "run paused": ("clock",),
     "run resumed": ("clock",),
+    "run stopped": ("clock",),
     "started": ("length",),
     "timed out": ("then",),
 }

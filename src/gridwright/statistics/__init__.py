@@ -12,12 +12,13 @@ from .estimate import (
     share_text,
 )
 from .histogram import BINS, bin_of, longer_than, quantile, share_within
-from .stability import EDGE, Stability, stability
+from .stability import EDGE, RELAXATIONS, Stability, stability
 
 __all__ = [
     "BINS",
     "CONFIDENCE",
     "EDGE",
+    "RELAXATIONS",
     "Estimate",
     "Line",
     "Stability",

@@ -199,7 +199,7 @@ class Conduct:
             self.came = self._adopt(mapper)
             # Every part of a run that was stopped has its own time of day.
             await patiently(lambda: self.journal.describe(paused=False))
-            mapper.note("begun", clock=wall_clock())
+            mapper.note("begun", clock=wall_clock(), resumed=since > 0)
             operators = Operators(mapper)
             operators.usual = usual
             operators.more = {
@@ -217,6 +217,9 @@ class Conduct:
             while not mapper.broken and self._due() < experiment.duration:
                 self._submit(mapper)  # a busy computer may be late
             await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            mapper.note("run stopped", clock=wall_clock())
+            raise
         finally:
             self.failure = mapper.refusal() if mapper.broken else None
             for part in parts:

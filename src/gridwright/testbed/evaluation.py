@@ -200,7 +200,8 @@ def _published(run: Run) -> dict[str, dict[str, str]]:
         whose = str(cell["class"]) if "class" in cell else "overall"
         words = f"{cell['value']:g}" if "value" in cell else str(cell.get("status", ""))
         if "lo" in cell:
-            words = f"{cell['lo']:g} to {cell['hi']:g}"
+            low, high = f"{cell['lo']:g}", f"{cell['hi']:g}"
+            words = low if low == high else f"{low} to {high}"
         found.setdefault(whose, {}).setdefault(platform, words)
     return found
 
@@ -209,18 +210,19 @@ def _is_erratum(cell: Cell) -> bool:
     return any(remark.kind == "erratum" for remark in remarks_on(cell))
 
 
-def export(run: Run, folder: Path) -> list[Path]:
+def export(run: Run, folder: Path, *, originals: bool = True) -> list[Path]:
     """Write a run's tables into a folder; return their paths.
 
     Times are in time units since the beginning, except where a title names the time of day. Four
-    of the files are those of the original testbed.
+    of the files are copies under the names of the original testbed, if ``originals`` are wanted.
     """
     run.journal.check()
     name = run.experiment.name or run.system.name or f"run-{run.number}"
     name = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
     paths = write_tables(folder, _tables(run, run.statistics()))
     copies = {"classes.csv": "classesStats", "jobs.csv": "jobs", "rates.csv": "mue"}
-    for source, title in {**copies, "system.csv": "systemStats"}.items():
+    copies["system.csv"] = "systemStats"
+    for source, title in copies.items() if originals else ():
         copy = folder / f"{name}_{title}.txt"
         with file_errors(copy, "written"):
             copyfile(folder / source, copy)  # a long table is made once
@@ -292,7 +294,7 @@ def _rates(run: Run) -> list[list[Any]]:
 
 
 def _system(run: Run, found: Statistics) -> list[list[Any]]:
-    began = datetime.fromtimestamp(_stretches(run)[-1][1]).isoformat(" ", "seconds")
+    began = datetime.fromtimestamp(run.began).isoformat(" ", "seconds")
     return [
         ["system", run.system.name],
         ["policy", run.about["policy"]],
@@ -311,4 +313,4 @@ def _stretches(run: Run) -> list[tuple[float, float]]:
     begun = run.journal.events("begun", "run resumed")
     unit = run.about["unit"]
     found = [(each.time, each.fields["clock"] - each.time * unit) for each in begun]
-    return [*reversed(found), (float("-inf"), found[0][1] if found else run.about["origin"])]
+    return [*reversed(found), (float("-inf"), run.began)]

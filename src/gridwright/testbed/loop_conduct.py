@@ -94,7 +94,7 @@ class LoopConduct:
                     await asyncio.sleep(0.005)
             self.zero, self.is_going = clock.time() - since * experiment.time_unit, True
             await patiently(lambda: self.journal.describe(paused=False))
-            self._note("begun", clock=wall_clock())
+            self._note("begun", clock=wall_clock(), resumed=since > 0)
             for machine in list(self.running):
                 self._send(machine, self.now())
             while (now := self.now()) < experiment.duration and not self._is_over():
@@ -103,6 +103,11 @@ class LoopConduct:
                 await self._wait(min(self.loop.upcoming(), experiment.duration))
                 if watching.done():
                     watching.result()
+        except asyncio.CancelledError:
+            await patiently(self._flush)  # a resumed run continues from the last of these events
+            fields = {"clock": wall_clock()}
+            self._entries.append(Entry(self.journal.last(), "run stopped", fields=fields))
+            raise
         finally:
             watching.cancel()
             await self.executor.close()

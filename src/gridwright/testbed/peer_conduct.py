@@ -142,7 +142,7 @@ class PeerConduct:
                 life.say("begin", self.zero)
                 self._up(j, life)
             await patiently(lambda: self.journal.describe(paused=False))
-            self._note("begun", clock=wall_clock())
+            self._note("begun", clock=wall_clock(), resumed=since > 0)
             self._adopt()
             writer = asyncio.create_task(self._write())
             parts = [
@@ -157,6 +157,9 @@ class PeerConduct:
                 self._look_at([*parts, *keepers])
             while self.came < len(self.jobs) and self.jobs.times[self.came] < experiment.duration:
                 self._next_job()  # a busy computer may be late
+        except asyncio.CancelledError:
+            self._note("run stopped", clock=wall_clock())
+            raise
         finally:
             for part in parts:
                 part.cancel()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ..grid import Journal, Statistics, request, statistics
+from ..grid.event import UNUSUAL
 from ..grid.ownership import home
 from ..model import InputError, System
 from .experiment import Experiment
@@ -73,6 +74,13 @@ class Run:
     def name(self) -> str:
         """``run 3``, or the path of its journal."""
         return f"run {self.number}" if self.number else str(self.path)
+
+    @property
+    def began(self) -> float:
+        """When time 0 was by the clock, in seconds since 1970: its machines were up by then."""
+        for entry in self.journal.entries(f"WHERE kind = 'begun' AND {UNUSUAL} LIMIT 1"):
+            return float(entry.fields["clock"] - entry.time * self.about["unit"])
+        return float(self.about["origin"])
 
     @property
     def until(self) -> float:
@@ -229,7 +237,7 @@ def overview(path: Path) -> Overview:
                 float(words.get("time_unit", fields["time_unit"].default)),
                 float(words.get("duration", fields["duration"].default)),
                 run.until,
-                float(run.about["origin"]),
+                run.began,
                 *run.journal.tally(),
             )
     except InputError as error:

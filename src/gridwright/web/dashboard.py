@@ -41,6 +41,7 @@ class Tile(NamedTuple):
     state: str
     """One of `STATES`."""
     since: float
+    """When it came into this state; when its job began, or when the last one ended."""
     job: int | None
     task_class: str
     """The class of the job that runs."""
@@ -179,6 +180,7 @@ def tiles_of(
 ) -> list[Tile]:
     """Return a tile for each machine; ``ran`` is what ran on them since a time."""
     running: dict[str, Attempt] = {}
+    idle: dict[str, float] = {}
     worked: dict[str, float] = {state.name: 0.0 for state in states}
     often: dict[str, Counter[str]] = {}
     spent: dict[tuple[str, str], list[float]] = {}
@@ -188,7 +190,9 @@ def tiles_of(
         often.setdefault(each.machine, Counter())[each.task_class] += 1
         if each.result == "running":
             running[each.machine] = each
-        elif each.result == "finished":
+        else:
+            idle[each.machine] = max(each.end, idle.get(each.machine, 0.0))
+        if each.result == "finished":
             spent.setdefault((each.machine, each.task_class), []).append(each.end - each.start)
     kinds = _numbers(system.classes)
     tiles = []
@@ -208,7 +212,7 @@ def tiles_of(
             Tile(
                 state.name,
                 _state(state),
-                round(state.since, 2),
+                round(_since(state, own, idle.get(state.name, 0.0)), 2),
                 state.running,
                 own.task_class if own is not None and own.job == state.running else "",
                 state.finished,
@@ -235,8 +239,18 @@ def _state(machine: MachineState) -> str:
     return names.get(machine.state, machine.state)
 
 
+def _since(machine: MachineState, job: Attempt | None, idle: float) -> float:
+    """Return when a machine came into the state that its tile shows."""
+    if machine.state != "up":
+        return machine.since
+    is_known = job is not None and job.job == machine.running
+    return max(machine.since, job.start if is_known and job is not None else idle)
+
+
 FAR = 0.1
 """The least distance of a rate from the stated one that is worth a word, as a share."""
+ENOUGH = 30
+"""Jobs after which a rate may be called faster or slower than the stated one."""
 
 
 def _pace(found: float | None, said: float | None, jobs: int) -> str:
@@ -244,15 +258,14 @@ def _pace(found: float | None, said: float | None, jobs: int) -> str:
 
     The mean of exponential times of so many jobs is seldom off by three standard errors.
 
-    >>> _pace(1.5, 1.0, 100), _pace(1.5, 1.0, 9), _pace(0.8, 1.0, 10_000)
+    >>> _pace(1.5, 1.0, 100), _pace(9.0, 1.0, 9), _pace(0.8, 1.0, 10_000)
     ('faster', '', 'slower')
     """
-    if found is None or not said or not jobs:
+    if not found or not said or jobs < ENOUGH:
         return ""
-    far = found / said - 1
-    if abs(far) <= max(FAR, 3 / jobs**0.5):
+    if abs(found / said - 1) <= FAR or abs(said / found - 1) <= 3 / jobs**0.5:
         return ""
-    return "slower" if far < 0 else "faster"
+    return "slower" if found < said else "faster"
 
 
 def _rounded(value: Any) -> float | None:

@@ -1,5 +1,6 @@
 """The same simulation elsewhere: as a Python script, and as a command line."""
 
+import re
 import shlex
 from pprint import pformat
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 from .documents import system_of
 from .findings import Document
 
-SYSTEM, CODE = "system.toml", "my_policies.py"
-"""Files that the command line reads, and writes before."""
+CODE = "my_policies.py"
+"""The file of pasted policies that the command line reads, and writes before."""
 
 
 def as_python(document: Document) -> str:
@@ -28,11 +29,12 @@ def as_python(document: Document) -> str:
     options = "".join(f"    {key}={value!r},\n" for key, value in _options(document).items())
     call = "compare" if several else "simulate"
     parts.append(f"found = gw.{call}(\n    {system},\n    {what},\n{options})")
+    parts.append(f"for result in {'found.results' if several else '[found]'}:\n    print(result)")
+    if document["tails"]:
+        parts.append('    print("    p95:", result.figures["p95"], " p99:", result.figures["p99"])')
     if several:
-        parts.append("for result in found.results:\n    print(result)")
+        parts.append("for difference in found.ranked_differences:\n    print(difference.sentence)")
         parts.append('print(*found.conclusions, sep="\\n")')
-    else:
-        parts.append("print(found)")
     return "\n".join(parts) + "\n"
 
 
@@ -41,8 +43,9 @@ def as_command(document: Document) -> str:
     wanted, parts = document["wanted"], []
     system = wanted["system"]
     if not isinstance(system, str):
-        parts.append(_file(SYSTEM, system_of(system).to_toml()))
-        system = SYSTEM
+        made = system_of(system)
+        system = f"{re.sub('[^a-z0-9]+', '-', made.name.lower()).strip('-') or 'system'}.toml"
+        parts.append(_file(system, made.to_toml()))
     policies = [*wanted["policies"]]
     if wanted["code"].strip():
         parts.append(_file(CODE, wanted["code"]))
@@ -76,4 +79,5 @@ def _file(name: str, text: str) -> str:
     end = "END"
     while end in text.splitlines():
         end += "_"
-    return f"cat > {name} <<'{end}'\n{text.rstrip()}\n{end}"
+    words = f"# This writes the file {name}, which the command below reads."
+    return f"{words}\ncat > {name} <<'{end}'\n{text.rstrip()}\n{end}"

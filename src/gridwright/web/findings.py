@@ -89,7 +89,7 @@ def numbers(result: Result) -> list[list[float]]:
 
 
 def figure_rows(results: Sequence[Result]) -> list[list[Any]]:
-    """Return a row for each figure of each policy, for a spreadsheet."""
+    """Return a row for each figure of each policy."""
     return [
         [str(result.policy), result.stable, row["of"], row["figure"], *row["value"]]
         for result in results
@@ -97,7 +97,21 @@ def figure_rows(results: Sequence[Result]) -> list[list[Any]]:
     ]
 
 
-HEADS = ("policy", "stable", "of", "figure", "mean", "low", "high")
+CONDITIONS = ("system", "horizon", "replications", "seed")
+HEADS = (*CONDITIONS, "policy", "stable", "of", "figure", "mean", "low", "high")
+
+
+def spreadsheet(document: Document) -> list[Sequence[Any]]:
+    """Return all figures of a simulation that has ended, and the differences, as a table."""
+    conditions = [{**document["wanted"], **document}[key] for key in CONDITIONS]
+    rows: list[Sequence[Any]] = [HEADS]
+    for policy, stable, *rest in document["rows"]:
+        rows.append([*conditions, policy, "undecided" if stable is None else stable, *rest])
+    for each in document["result"].get("differences", ()):
+        figure = f"{each['metric']}, difference to {each['first']}"
+        numbers = [each["difference"][key] for key in ("mean", "low", "high")]
+        rows.append([*conditions, each["second"], "", "all tasks", figure, *numbers])
+    return rows
 
 
 def save_document(document: Document) -> None:

@@ -244,10 +244,8 @@ def machines_of(journal: Journal) -> list[MachineState]:
     found = machine_states(journal)
     if journal.is_claimed():
         return found
-    return [
-        each if each.state == "not yet up" else each._replace(state="off", running=None)
-        for each in found
-    ]
+    off: Any = {"state": "off", "running": None, "since": journal.last()}
+    return [each if each.state == "not yet up" else each._replace(**off) for each in found]
 
 
 def zipped(number: int) -> Iterator[bytes]:
@@ -262,7 +260,7 @@ def _pieces(number: int) -> Iterator[bytes]:
     with TemporaryDirectory() as folder:
         path, kind = Path(folder) / "all.zip", zipfile.ZIP_DEFLATED
         with Run.find(number) as run, zipfile.ZipFile(path, "w", kind, compresslevel=1) as out:
-            for each in export(run, Path(folder) / "tables"):
+            for each in export(run, Path(folder) / "tables", originals=False):
                 out.write(each, f"run-{number}/{each.name}")
         with path.open("rb") as file:
             while piece := file.read(PIECE):

@@ -36,8 +36,10 @@ KINDS = {
     "changed": "The {what} of machine {machine} becomes {value:g}.",
     "run paused": "The run is paused.",
     "run resumed": "The run continues.",
+    "run stopped": "The run is stopped.",
 }
 """What an event of each kind says; names in braces are its fields."""
+AGAIN = "The run continues after a stop."
 TAKEN = "An operator takes machine {machine} away for {period:g} time units."
 
 
@@ -48,6 +50,8 @@ def sentence(entry: Entry) -> str:
     '4.25: An operator kills machine m2.'
     """
     words = TAKEN if "period" in entry.fields else KINDS.get(entry.kind, "")
+    if entry.kind == "begun" and entry.fields.get("resumed"):
+        words = AGAIN
     fields = dict(entry.fields)
     if "then" in fields:
         fields["then"] = THEN.get(str(fields["then"]), "it is stopped")

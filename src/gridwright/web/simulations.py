@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..allocation import long_run_of, time_limit
 from ..catalogue import find
 from ..experiments import Comparison, Result, compare, simulate
+from ..experiments.result import in_full
 from ..experiments.results_by_kind import check_alike, result_of
 from ..model import InputError, System
 from ..policies import Policy
@@ -185,7 +186,7 @@ class Simulation(Task):
                 "wanted": self.wanted.model_dump(mode="json"),
                 "system": self.system.name or "the system",
                 "horizon": self.horizon,
-                "length": f"{self.horizon:g} time units" if first is None else first.length,
+                "length": f"{in_full(self.horizon)} time units" if first is None else first.length,
                 "replications": self.wanted.replications,
                 "tails": self.tails,
                 "metric": None if first is None else describe_metric(first),

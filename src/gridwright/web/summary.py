@@ -21,9 +21,10 @@ def label_of(entry: Entry) -> str:
     """Return the line of a list for a system of the catalogue; nothing is solved for it."""
     parts = entry.parts or {}
     words = [entry.where, size_of(*(entry.shape or (0, 0)))]
+    failing = bool(parts.get("failures"))
     if entry.expected_capacity:
-        words.append(f"load {100 / entry.expected_capacity:.0f} %")
-    if parts.get("failures"):
+        words.append(_load(1 / entry.expected_capacity, failing))
+    if failing:
         words.append("machines fail")
     if entry.is_example:
         words.append("teaching example")
@@ -35,8 +36,23 @@ def brief(system: System) -> str:
     words = [size_of(len(system.classes), len(system.machines))]
     with suppress(InputError):  # some have no single capacity
         if system.rates.size <= FEW_PAIRS:
-            words.append(f"load {100 * allocate(system).load:.0f} %")
+            words.append(_load(allocate(system).load, system.failures is not None))
     return ", ".join([*words, *(["machines fail"] if system.failures else [])])
+
+
+def _load(load: float, failing: bool) -> str:
+    """Write the load for a list, which is that of the allocation: every machine is up."""
+    return f"load {100 * load:.0f} %{' with all machines up' if failing else ''}"
+
+
+def _apart_from_failures(system: System) -> str:
+    """Say that failures count in the long-run load, and which load a list shows."""
+    if system.failures is None:
+        return ""
+    with suppress(InputError), time_limit(SECONDS):
+        load = 100 * allocate(system).load
+        return f" (failures counted; {load:.1f} % with all machines up)"
+    return " (failures counted)"
 
 
 @cache
@@ -63,7 +79,7 @@ def summary_of(system: System) -> str:
     except InputError:  # it takes too long
         load = None
     if load is not None:
-        words.append(f"long-run load {100 * load:.1f} %")
+        words.append(f"long-run load {100 * load:.1f} %{_apart_from_failures(system)}")
     if load is not None and load >= 1:
         words.append("more than any policy can do")
     if system.failures is None:

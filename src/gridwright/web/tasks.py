@@ -14,6 +14,7 @@ from .. import __version__, reproduction
 from ..experiments import Store
 from ..model import InputError
 from ..testbed import Calibrations, calibrate
+from ..traces import duration
 from .queue import Queue, Task
 from .runs import open_journal, path_of
 
@@ -21,6 +22,8 @@ MOST_MACHINES = 100
 """Machines of one calibration."""
 PATIENCE = 900.0
 """Seconds that a report may take."""
+LEAST_SHARE = 0.05
+"""The share of a report after which it says how long the rest takes."""
 
 
 @dataclass
@@ -112,6 +115,15 @@ class ReportTask(Task):
 
     run_number: int
     report: dict[str, Any] | None = None
+    began: float = 0.0
+
+    @property
+    def left(self) -> str:
+        """About how long it still takes, in words, once that can be said."""
+        if self.share < LEAST_SHARE:
+            return ""
+        seconds = (time.monotonic() - self.began) * (1 / self.share - 1)
+        return f", about {duration.in_words(round(seconds))} left"
 
     def refusal(self, others: list[Task]) -> str:
         """Refuse a third report: a request waits for its report."""
@@ -120,7 +132,7 @@ class ReportTask(Task):
 
     def work(self) -> None:
         """Make the report in a process, note how far it is, and keep it beside the run."""
-        begun = mark_of(self.run_number)
+        begun, self.began = mark_of(self.run_number), time.monotonic()
         command = [sys.executable, "-m", "gridwright.web.report_process", str(self.run_number)]
         pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         said = ["the report ended without a message"]

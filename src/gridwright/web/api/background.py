@@ -11,7 +11,7 @@ from pydantic import Field
 from ...model.spreadsheet import write_table
 from ...reproduction import ReproductionData, Section, explanations, read_data
 from ..documents import plain
-from ..findings import ADDRESS, HEADS, Document, list_documents
+from ..findings import ADDRESS, Document, list_documents, spreadsheet
 from ..queue import AnyTask, Queue
 from ..simulations import Simulation, Wanted, document_at, simulation_of
 from ..tasks import MOST_MACHINES, CalibrationTask, TableTask
@@ -63,12 +63,12 @@ def simulation_routes(queue: Queue) -> APIRouter:
 
     @routes.get("/results/{address}/csv", responses=TABLE, response_class=Response)
     def table(address: Address) -> Response:
-        """Return every figure of a simulation that has ended, with its interval, as CSV."""
+        """Return every figure of a simulation that has ended, and all differences, as CSV."""
         found = _document(queue, address)
         if "rows" not in found:
             raise missing(f"table of simulation {address} before it has ended")
         page = io.StringIO()
-        write_table(page, [HEADS, *found["rows"]], end="\n")
+        write_table(page, spreadsheet(found), end="\n")
         named = {"content-disposition": f'attachment; filename="simulation-{address}.csv"'}
         return Response(page.getvalue(), media_type="text/csv", headers=named)
 

@@ -117,17 +117,19 @@ class AllocationCard:
             )
         self.map.content = heat_map(found)
         classes, machines = found.bottleneck_classes, found.bottleneck_machines
-        self.limits.text = f"Limited by class {_few(classes)} on machine {_few(machines)}."
+        what = "class" if len(classes) == 1 else "classes"
+        where = "machine" if len(machines) == 1 else "machines"
+        self.limits.text = f"Limited by {what} {_few(classes)} on {where} {_few(machines)}."
 
 
 def _few(names: Sequence[str]) -> str:
-    """Name at most three, and count the others.
+    """Name at most four; of more name three, and count the others.
 
-    >>> _few(["a", "b", "c", "d", "e"]), _few(["a", "b", "c"])
-    ('a, b, c and 2 more', 'a, b, c')
+    >>> _few(["a", "b", "c", "d", "e"]), _few(["a", "b", "c", "d"])
+    ('a, b, c and 2 more', 'a, b, c, d')
     """
     rest = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+    return f"{', '.join(names[:MOST_NAMES])} and {rest} more" if rest > 1 else ", ".join(names)
 
 
 def _solution(system: System, down: tuple[str, ...]) -> Solution:

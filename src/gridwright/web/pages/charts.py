@@ -30,7 +30,7 @@ def draw(chart: ui.echart, options: dict[str, Any]) -> None:
 
 
 PNG = """
-(async (name, parts) => {
+(async (name, about, parts) => {
   const head = 28, row = 20, gap = 8, scale = 2, found = [];
   const css = (key) => getComputedStyle(document.body).getPropertyValue(key);
   let [ground, ink] = ["#fff", "#222"];
@@ -65,12 +65,22 @@ PNG = """
     }
     each.top = head + (each.keys.length ? (line + 1) * row + gap : 0);
   }
-  const height = found.reduce((sum, each) => sum + each.top + each.box.height + gap, 0);
+  const lines = [];
+  for (const word of about.split(" ")) {  // it may be longer than the pictures are wide
+    const last = lines.length - 1, longer = last < 0 ? word : `${lines[last]} ${word}`;
+    if (last >= 0 && pen.measureText(longer).width < width - 16) lines[last] = longer;
+    else lines.push(word);
+  }
+  const start = lines.length * row + gap;
+  const height = found.reduce((sum, each) => sum + each.top + each.box.height + gap, start);
   [canvas.width, canvas.height] = [width * scale, height * scale];
   pen.scale(scale, scale);
   pen.fillStyle = ground;
   pen.fillRect(0, 0, width, height);
-  let down = 0;
+  pen.fillStyle = ink;
+  pen.font = "12px sans-serif";
+  lines.forEach((line, k) => pen.fillText(line, 8, (k + 1) * row - 4));
+  let down = start;
   for (const {title, picture, box, keys, top} of found) {
     pen.fillStyle = ink;
     pen.font = "600 15px sans-serif";
@@ -94,10 +104,10 @@ PNG = """
 """Draw charts below each other, each with its title and legend, and download the picture."""
 
 
-def download_png(name: str, parts: Sequence[tuple[str, ui.element]]) -> None:
-    """Download charts, each with its title, as one picture."""
+def download_png(name: str, about: str, parts: Sequence[tuple[str, ui.element]]) -> None:
+    """Download charts, each with its title, as one picture; its first line says what it shows."""
     known = [[title, element.id] for title, element in parts]
-    ui.run_javascript(f"{PNG}({json.dumps(name)}, {json.dumps(known)})")
+    ui.run_javascript(f"{PNG}({', '.join(map(json.dumps, (name, about, known)))})")
 
 
 def download_button(kind: str, title: str, click: Callable[[], Any]) -> None:

@@ -107,6 +107,8 @@ table.gw tr { border-bottom: 1px solid rgba(128,128,128,.25); }
 body.body--dark .nicegui-markdown a { color: #8cc4ea; }
 .gw-quiet { opacity: .75; }
 .gw-steady { min-height: 1.5rem; }
+.nicegui-code-copy { opacity: 1 !important; }
+#popup::after { content: "Runs continue meanwhile: each is a process of its own."; }
 """
 
 
@@ -159,9 +161,12 @@ async def _restore(dark: ui.dark_mode) -> None:
             dark.value = chosen == "True"
 
 
-def tell(error: Exception | str, kind: str = "negative") -> None:
-    """Show a message to the user."""
-    ui.notify(str(error), type=kind, position="top", timeout=8000, multi_line=True)  # type: ignore[arg-type]
+def tell(error: Exception | str, kind: str = "negative", *, beside: bool = False) -> None:
+    """Show a message to the user in place of the last one, or ``beside`` it."""
+    options: Any = {"type": kind, "position": "top", "timeout": 8000, "multi_line": True}
+    if not beside:
+        options |= {"group": "told", "badgeStyle": "display: none"}
+    ui.notify(str(error), **options)
 
 
 @contextmanager
@@ -272,9 +277,15 @@ def offer(chosen: ui.select, options: list[str] | dict[Any, str]) -> None:
 
 
 def figure(value: Any, form: str = ".4g") -> str:
-    """Format a number; None and NaN are empty."""
+    """Format a number; None and NaN are empty.
+
+    >>> figure(0.123456), figure(12345.6), figure(12345), figure(None)
+    ('0.1235', '12,346', '12,345', '')
+    """
     if value is None or value != value:
         return ""
+    if form == ".4g" and (isinstance(value, int) or 1000 <= abs(value) < 1e15):
+        return f"{value:,.0f}"
     return f"{value:{form}}"
 
 

@@ -23,11 +23,14 @@ from .charts import (
 from .frame import columns_of, confirmed, errors_shown, figure, heading, read_journal
 from .gantt import Gantt
 from .machine_tiles import Machines
+from .run_charts import passed, run_title
 
 GLANCE = 1.0
 """Seconds between two updates; more if an update takes long."""
 SHARE = 0.15
-"""The largest share of the time that updates may take."""
+"""The largest share of the time that updates may take, unless they would come too seldom."""
+LONGEST = 5.0
+"""Seconds between two updates at most."""
 
 
 class Live:
@@ -52,6 +55,7 @@ class Live:
                 made = ui.button(label, on_click=lambda do=do: self._do(do)).props("outline")
                 self.buttons[made] = allowed
             ui.link("Statistics of this run", f"/statistics/{number}").classes("self-center")
+        self.apart = ui.label(APART).classes("gw-quiet")
         with ui.card().classes("w-full"):
             self.machines = Machines(number)
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
@@ -85,7 +89,12 @@ class Live:
     def _offer(self, title: str, name: str, element: ui.element) -> None:
         """Offer a chart as a picture, as it is shown at that moment."""
         file = f"run-{self.number}-{name}.png"
-        download_button("PNG", title, lambda: download_png(file, [(title, element)]))
+
+        def click() -> None:
+            about = "" if self.last is None else run_title(self.last)
+            download_png(file, about, [(title, element)])
+
+        download_button("PNG", title, click)
 
     async def show(self) -> None:
         """Show what has changed; a thread reads the journal, which may be long."""
@@ -96,13 +105,15 @@ class Live:
         self.last = found
         for each, allowed in self.buttons.items():
             each.set_enabled(found.state in allowed)
-        name = f"{found.name or found.system} under {found.policy}"
-        self.title.text = f"Run {found.run}: {name}, {found.state}"
+        self.title.text = f"{run_title(found)}, {found.state}"
         self.glance.content = at_a_glance(found)
+        self.apart.set_visibility(found.state in ("running", "paused", "starting"))
         self.bar.value = min(found.time_units / found.duration, 1) if found.duration else 0
         stopped = found.state in ("stopped", "unreadable")
-        self.trouble.text = said = self.services.runs.said(self.number) if stopped else ""
-        self.trouble.classes(replace="" if " was stopped at " in said else "text-negative")
+        said = self.services.runs.said(self.number) if stopped else ""
+        is_wanted = not said or " was stopped at " in said
+        self.trouble.text = STOPPED.format(passed(found)) if is_wanted and stopped else said
+        self.trouble.classes(replace="" if is_wanted else "text-negative")
         self.trouble.set_visibility(stopped)
         if found.state == "unreadable":
             self.title.text = f"Run {found.run} is unreadable: {found.name}"
@@ -110,10 +121,12 @@ class Live:
         seen = await read_journal(self.number, self.watcher.look)
         if seen is None:
             return
-        self._show(seen, can_operate=found.state in ("running", "paused"))
+        can_operate = found.state in ("running", "paused")
+        self._show(seen, can_operate=can_operate)
+        await self.jobs.show(is_over=not can_operate)
         await self._show_failures()
-        await self.jobs.show()
-        self.timer.interval = max(GLANCE, (time.monotonic() - begun) / SHARE)
+        took = time.monotonic() - begun
+        self.timer.interval = min(max(GLANCE, took / SHARE), LONGEST)
 
     def _show(self, seen: Dashboard, *, can_operate: bool) -> None:
         length = seen.now - seen.since
@@ -164,6 +177,11 @@ QUEUES, LAST = "Queues: number of jobs by class", "What each machine did last"
 LIMIT = f"It is at most {WINDOW:g} s, and less if very many jobs ran."
 
 
+APART = (
+    "The run is a process of its own: it continues while this page or its server is closed. "
+    "Only Stop ends it early."
+)
+STOPPED = "The run was stopped after {} time units. “Resume the run” continues it."
 ABOUT = {"": "all", "jobs": "jobs", "machines": "machines", "operators": "operators"}
 
 
@@ -226,9 +244,10 @@ def at_a_glance(found: Overview) -> str:
     >>> at_a_glance(Overview(1, "running", "a", duration=9, time_units=4.5))[:73]
     '<div class="gw-stat"><b>4.5 of 9</b> <span>time units passed</span></div>'
     """
+    so_far = "" if found.state == "done" else " so far"
     rows = (
-        (f"{found.time_units:.1f} of {found.duration:g}", "time units passed"),
-        (f"{found.finished:,} of {found.arrived:,}", "jobs finished, of those submitted so far"),
+        (passed(found), "time units passed"),
+        (f"{found.finished:,} of {found.arrived:,}", f"jobs finished, of those submitted{so_far}"),
         (figure(found.mean_response) or "–", "time units: mean response of finished jobs"),
         (f"{found.time_unit:g} s", "length of a time unit"),
     )
@@ -249,6 +268,7 @@ JOB_COLUMNS = ["number", "attempt", "class", "machine", "submitted", "sent", "st
 JOB_COLUMNS += ["stage", "timed_out", "lost", "error"]
 JOB_LABELS = {"number": "id", "ended": "done", "stage": "status", "timed_out": "timed out"}
 STAGES = ("", "waiting", "queued", "sent", "finished", "failed", "cancelled")
+GOING = ("waiting", "queued", "sent")
 TIMES = ("submitted", "sent", "started", "ended")
 NEWEST = {"sortBy": "number", "descending": True}
 
@@ -257,7 +277,7 @@ class Jobs:
     """A table of jobs, which the database filters, sorts and divides into pages."""
 
     def __init__(self, number: int) -> None:
-        self.number = number
+        self.number, self.is_over = number, False
         heading("Jobs, the newest first (times in time units since the run began)")
         with ui.row().classes("gap-2"):
             self.stage = ui.select(
@@ -287,8 +307,9 @@ class Jobs:
         self.table.pagination = {**self.table.pagination, "page": 1}
         await self.show()
 
-    async def show(self) -> None:
-        """Show the chosen page."""
+    async def show(self, *, is_over: bool | None = None) -> None:
+        """Show the chosen page; after the run, jobs that have not ended are called unfinished."""
+        self.is_over = self.is_over if is_over is None else is_over
         turned = self.table.pagination
         size = turned.get("rowsPerPage") or 100
         fields = {"stage": self.stage, "machine": self.machine, "class": self.task_class}
@@ -303,6 +324,9 @@ class Jobs:
         if page is None or turned is not self.table.pagination:
             return  # another page was asked for meanwhile
         rows = [{**job, **{key: figure(job[key], ".3f") for key in TIMES}} for job in page.jobs]
+        for row in rows:
+            if self.is_over and row["stage"] in GOING:
+                row["stage"] = f"unfinished ({row['stage']})"
         if self.table.rows != rows:
             self.table.rows = rows
         if turned.get("rowsNumber") != page.total:

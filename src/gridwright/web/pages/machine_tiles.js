@@ -80,12 +80,12 @@ export default {
     rate(tile) {
       const [, , , , , , , , name, learnt, stated] = tile, pace = tile[14];
       if (learnt === null || !stated) return "no rate learnt yet";
-      return `class ${name}: ${learnt} jobs/time unit, stated ${stated}${pace ? `, ${pace}` : ""}`;
+      return `class ${name}: rate ${learnt}, stated ${stated}${pace ? `, ${pace}` : ""}`;
     },
     about(tile) {
       const job = tile[3] === null ? "" : `, job ${tile[3]}${tile[4] ? " of class " + tile[4] : ""}`;
       const rest = `${tile[5]} jobs finished, ${tile[6]} lost; ${this.rate(tile)}`;
-      return `machine ${tile[0]}: ${this.word(tile)}${job}; `
+      return `machine ${tile[0]}: ${this.word(tile)} since ${tile[2]}${job}; `
         + `at work for ${this.percent(tile[7])} of the time shown; ${rest}`;
     },
     restore() {  // what was selected before the page was loaded again

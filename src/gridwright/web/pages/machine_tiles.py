@@ -181,7 +181,7 @@ class Machines:
 
         ``window`` says for which time their utilisation is.
         """
-        self.window.text = f"Bars: the share of {window} in which a machine ran jobs."
+        self.window.text = f"Bars: the share of {window} in which a machine ran jobs. {RATES}"
         self.known = {each.name: each for each in tiles}
         self.can_operate = can_operate
         self.tiles.show(tiles)
@@ -219,12 +219,16 @@ class Machines:
                 self.number, lambda journal: grid.request_all(journal, verb, machines, words)
             )
             for text, kind in _told(verb, answers or {}):
-                tell(text, kind)
+                tell(text, kind, beside=True)
             for words in sorted({each.words for each in others}):
                 left = [each.name for each in others if each.words == words]
-                tell(f"{verb}: not for {_listed(left)}, {words} now", "info")
+                tell(f"{verb}: not for {_listed(left)}, {words} now", "info", beside=True)
 
 
+RATES = (
+    "Rates: jobs per time unit of the class that it ran most, as the grid has learnt them, or else "
+    "as these jobs took; “faster” or “slower” only if chance does not explain it."
+)
 CHOOSE = "Select machines by a click, Shift and a click, or the arrow keys and Space."
 MOST_NAMED = 6
 

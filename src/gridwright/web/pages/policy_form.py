@@ -133,6 +133,8 @@ class PolicyPicker(ui.select):
         self.add_slot("option", OPTION)
         self.on("input-value", lambda event: self._note(str(event.args or "")))
         self.on("keydown.enter", self._take_sole)
+        # Quasar shows the chosen ones first, in the middle of the list.
+        self.on("popup-show", lambda: self.run_method("scrollTo", 0, "start-force"))
 
     def grey_out(self, misfits: dict[str, str]) -> None:
         """Show which policies do not fit, and why."""
@@ -144,7 +146,7 @@ class PolicyPicker(ui.select):
         super()._update_options()
         for each, key in zip(self._props["options"], self._values, strict=True):
             each["head"] = key not in self.known
-            each["reason"] = self.misfits.get(key, "")
+            each["reason"] = self.misfits.get(key, "").partition(";")[0]  # the short part of it
             each["disable"] = each["head"] or bool(each["reason"])
 
     def _note(self, text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from math import floor, log10
 from typing import Any
 
+from ...statistics import Estimate
 from ..findings import Document
 from .charts import COLOURS, line_chart, line_series
 from .frame import figure
@@ -24,7 +25,7 @@ def means_chart(found: Document) -> Options:
     """Draw the mean of each policy with its interval, a row a policy."""
     lines, metric = _lines(found), found.get("metric") or {}
     names = [each["policy"] for each in lines]
-    shown = [each for each in lines if each["has_mean"] and each["value"]["mean"] is not None]
+    shown = _drawn(found)
     log = needs_log([each["value"]["mean"] for each in shown])
     start = min((_ends(each)[0] for each in shown), default=0.0)
     series = []
@@ -49,6 +50,8 @@ def means_chart(found: Document) -> Options:
             )
         else:
             words = each["verdict"].partition(":")[0]
+            if each["has_mean"] and each["value"]["mean"] is not None:
+                words += f", mean of these runs {figure(each['value']['mean'])}"
             mark = {"show": True, "position": "right", "formatter": words, "fontStyle": "italic"}
             place = {"value": [start, each["policy"]], "symbolSize": 1, "label": mark}
             series.append({"type": "scatter", "data": [place], "color": colour})
@@ -114,7 +117,7 @@ def growth_chart(found: Document) -> Options:
 def means_words(found: Document) -> str:
     """Say which policy has the best mean, and which ones have none."""
     lines, metric = _lines(found), found.get("metric") or {}
-    shown = [each for each in lines if each["has_mean"] and each["value"]["mean"] is not None]
+    shown = _drawn(found)
     words = []
     if shown:
         best = (max if metric["more_is_better"] else min)(shown, key=lambda e: e["value"]["mean"])
@@ -123,10 +126,13 @@ def means_words(found: Document) -> str:
         left = len(found["policies"]) - len(lines)
         so_far = f" so far ({left} of {len(found['policies'])} policies have no result yet)"
         words.append(
-            f"{which}{so_far if left else ''}: {best['policy']}, {interval(best['value'])}{unit}."
+            f"{which} {metric['words']}{so_far if left else ''}: {best['policy']}, "
+            f"{interval(best['value'])}{unit}."
         )
         words += _certainty(found, str(best["policy"]))
         words.append("Dots are means, lines 95 % intervals.")
+    open_ = [each["policy"] for each in lines if each["has_mean"] and each not in shown]
+    words += [f"Not drawn, since undecided: {', '.join(open_)}."] if open_ else []
     words += [f"{each['policy']} has no mean: {each['verdict']}." for each in _without(lines)]
     return " ".join(words)
 
@@ -192,10 +198,10 @@ def growth_words(found: Document) -> str:
 
 
 def interval(value: dict[str, Any]) -> str:
-    """Write a mean and its interval."""
+    """Write a mean and its interval, as the command line does."""
     if value["low"] is None:
         return figure(value["mean"])
-    return f"{figure(value['mean'])} ({figure(value['low'])}, {figure(value['high'])})"
+    return str(Estimate(value["mean"], value["low"], value["high"]))
 
 
 def needs_log(values: Iterable[float | None]) -> bool:
@@ -211,6 +217,18 @@ def needs_log(values: Iterable[float | None]) -> bool:
 def _lines(found: Document) -> list[Line]:
     """Return the policies that have been simulated at least once."""
     return [each for each in found["policies"] if "numbers" in each]
+
+
+def _drawn(found: Document) -> list[Line]:
+    """Return the policies whose means are drawn.
+
+    The mean of an undecided policy may be far off and hide how the others differ. It depends on the
+    length of the run, so it is not drawn beside policies that are stable.
+    """
+    known = [e for e in _lines(found) if e["has_mean"] and e["value"]["mean"] is not None]
+    stable = [each for each in known if each["stable"]]
+    by_count = (found.get("metric") or {}).get("more_is_better")
+    return known if by_count or not stable else stable
 
 
 def _without(lines: list[Line]) -> list[Line]:

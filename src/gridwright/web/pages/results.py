@@ -72,7 +72,7 @@ class Results:
         before, self.shown = self.shown, found
         self.table.set_visibility(True)
         error = f": {found['error']}" if found["error"] else ""
-        self.state.text = f"{found['system']}, {found['length']}, {found['state']}{error}"
+        self.state.text = f"{about(found)}, {found['state']}{error}"
         self.bar.value = round(found["share"], 3)
         self._fill_table(found)
         has_any = any("numbers" in each for each in found["policies"])
@@ -91,7 +91,7 @@ class Results:
         if found["metric"] and found["metric"]["name"] not in measures:
             measures[found["metric"]["name"]] = found["metric"]["words"]
         tails = TAILS if found["tails"] else ()
-        names = ("policy", "replications", *measures.values(), *tails, "long-run load", "stability")
+        names = ("policy", "replications", *measures.values(), *tails, "stability")
         columns = columns_of(names, align="right")
         columns[0]["align"] = "left"
         self.table.columns = columns
@@ -130,18 +130,29 @@ class Results:
             ("The same on the command line", as_command(found), "bash"),
         ):
             with ui.expansion(title).props("dense").classes("w-full gw-same"):
-                ui.code(text, language=language).classes("w-full")
+                made = ui.code(text, language=language).classes("w-full")
+                made.copy_button.props("color=primary").tooltip("Copy")
+                made.copy_button.props["aria-label"] = f"Copy: {title}"
 
     def _download(self) -> None:
         name = f"simulation-{self.shown['address']}.png"
-        download_png(name, [(chart.title, made) for chart, made, _ in self.charts])
+        policies = ", ".join(each["policy"] for each in self.shown["policies"])
+        parts = [(chart.title, made) for chart, made, _ in self.charts]
+        download_png(name, f"{about(self.shown)}: {policies}", parts)
+
+
+def about(found: Document) -> str:
+    """Say what was simulated, in a line."""
+    loads = [each["long_run_load"] for each in found["policies"] if each.get("long_run_load")]
+    load = f", long-run load {100 * loads[0]:.1f} %" if loads else ""
+    runs = f"{found['replications']} replication{'s' * (found['replications'] > 1)}"
+    return f"{found['system']}, {runs} of {found['length']}, seed {found['wanted']['seed']}{load}"
 
 
 def row_of(
     line: dict[str, Any], measures: dict[str, str], tails: tuple[str, ...]
 ) -> dict[str, str]:
     """Return a row of the table."""
-    load = line.get("long_run_load")
     figures = line.get("figures", {})
     grows, named = line.get("stable") is False, measures.items()
     return {
@@ -149,7 +160,6 @@ def row_of(
         "replications": str(line["replications"]),
         **{words: _cell(line.get(name), grows and name in GROWING) for name, words in named},
         **{name: _cell(figures.get(name), grows) for name in tails},
-        "long-run load": "" if load is None else f"{100 * load:.1f} %",
         "stability": line.get("verdict", ""),
     }
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from nicegui import ui
 
+from ...experiments.result import in_full
 from ...model.spreadsheet import write_table
+from ...testbed import Overview
 from ..documents import plain
 from ..run_figures import Figure, Rows, printed_number
 from .charts import COLOURS, FAINT, download_button, download_png
@@ -19,7 +21,17 @@ SHARP = {"textBorderColor": "transparent", "textBorderWidth": 0}
 UP, DOWN, WHOLE = COLOURS[5], COLOURS[2], COLOURS[0]
 
 
-def figure_card(title: str, words: str, run: int, data: Figure, draw: Any) -> None:
+def run_title(found: Overview) -> str:
+    """Name a run, its experiment and its policy."""
+    return f"Run {found.run}: {found.name or found.system} under {found.policy}"
+
+
+def passed(run: Overview) -> str:
+    """Write how many of its time units have passed."""
+    return f"{in_full(round(run.time_units, 1))} of {in_full(run.duration)}"
+
+
+def figure_card(title: str, words: str, run: Overview, data: Figure, draw: Any) -> None:
     """Show a figure with a sentence about it, and offer its numbers and its picture as files.
 
     ``draw`` makes the figure, and returns its element.
@@ -30,11 +42,11 @@ def figure_card(title: str, words: str, run: int, data: Figure, draw: Any) -> No
         ui.label(words).classes("gw-quiet")
         with ui.row().classes("gap-1"):
             offer_numbers(title, run, data)
-            name = f"run-{run}-{data.name}.png"
-            download_button("PNG", title, lambda: download_png(name, [(title, element)]))
+            name, about = f"run-{run.run}-{data.name}.png", run_title(run)
+            download_button("PNG", title, lambda: download_png(name, about, [(title, element)]))
 
 
-def table_card(title: str, run: int, heads: list[str], rows: Rows, data: Figure) -> None:
+def table_card(title: str, run: Overview, heads: list[str], rows: Rows, data: Figure) -> None:
     """Show a table, and offer its numbers as files."""
     with ui.card().classes("w-full min-w-0"):
         html_table(title, heads, rows)
@@ -42,9 +54,9 @@ def table_card(title: str, run: int, heads: list[str], rows: Rows, data: Figure)
             offer_numbers(title, run, data)
 
 
-def offer_numbers(title: str, run: int, data: Figure) -> None:
+def offer_numbers(title: str, run: Overview, data: Figure) -> None:
     """Offer numbers as files."""
-    name = f"run-{run}-{data.name}"
+    name = f"run-{run.run}-{data.name}"
     kinds = {"CSV": _csv, "JSON": _json}
     for kind, write in kinds.items():
 

@@ -1,5 +1,6 @@
 """The page Run: start experiments on real processes, and list the runs."""
 
+from datetime import datetime
 from functools import partial
 
 from fastapi import Request
@@ -32,6 +33,7 @@ from .frame import (
 )
 from .live import Live
 from .policy_form import CodeField, PolicyForm
+from .run_charts import passed
 
 
 def run_page(services: Services, request: Request) -> None:
@@ -56,6 +58,7 @@ def watch_page(services: Services, number: str) -> None:
 
 HEADS = (
     "run",
+    "began",
     "state",
     "experiment",
     "system",
@@ -88,9 +91,15 @@ class RunList:
 
     def _row(self, each: Overview) -> list[Cell]:
         link = f"run {each.run}", f"{self.where}/{each.run}"
-        time = f"{each.time_units:.1f} of {each.duration:g}"
+        time = passed(each)
         jobs, mean = f"{each.finished:,}", figure(each.mean_response)
-        return [link, each.state, each.name, each.system, each.policy, time, jobs, mean]
+        words = (each.state, each.name, each.system, each.policy)
+        return [link, began_at(each), *words, time, jobs, mean]
+
+
+def began_at(run: Overview) -> str:
+    """Write when a run began, by the clock of the server; empty if that is unknown."""
+    return datetime.fromtimestamp(run.began).isoformat(" ", "seconds") if run.began else ""
 
 
 SYSTEM, SAVED = "system ", "saved "

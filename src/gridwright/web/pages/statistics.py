@@ -1,7 +1,6 @@
 """Statistics of runs: charts first, then tables; and runs beside their simulated twins."""
 
 from collections.abc import Callable
-from datetime import datetime
 from html import escape
 from typing import Any
 
@@ -12,6 +11,7 @@ from ...grid import Statistics, statistics
 from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
+from ...testbed.twin import TWINS
 from ..documents import plain
 from ..run_figures import READ, Figure, Rows, RunFigures, compared, figures_of, waterfall
 from ..runs import path_of
@@ -23,12 +23,14 @@ from .gantt import Gantt
 from .run_charts import (
     compared_chart,
     figure_card,
+    passed,
     response_chart,
+    run_title,
     table_card,
     utilisation_chart,
     waterfall_chart,
 )
-from .runs import RunList
+from .runs import RunList, began_at
 
 MOST_COMPARED = 8
 MOST_ACTIONS = 200
@@ -78,7 +80,7 @@ async def _compare(numbers: list[int], place: ui.column) -> None:
 
 
 def _response(figures: Figures | None) -> str:
-    return "" if figures is None else f"{figure(figures.response) or '–'} ({figures.finished})"
+    return "" if figures is None else f"{figure(figures.response) or '–'} ({figures.finished:,})"
 
 
 def one_page(services: Services, number: str) -> None:
@@ -116,30 +118,30 @@ def _one_run(services: Services, number: int) -> None:
             wrong = ""
         looking.cancel()
         place.clear()
+        if found is None:  # it was just deleted, or the server is shutting down
+            return
         with place:
-            if found is not None:
-                _head(found)
             if read is None:
+                _head(found)
                 ui.label(wrong)
                 return
             figures, tables, kept = read
-            _show_figures(number, figures)
-            show_gap(services, number, figures, kept)
+            _head(found, found_in_short(figures, kept))
+            _show_figures(found, figures)
+            show_gap(services, found, figures, kept)
             for title, heads, rows, data in tables:
-                table_card(title, number, heads, rows, data)
+                table_card(title, found, heads, rows, data)
 
     looking = ui.timer(0.3, look)
     ui.timer(0.01, read, once=True)
 
 
-def _head(found: Overview) -> None:
-    began = datetime.fromtimestamp(found.began).isoformat(" ", "seconds")
-    title = f"Run {found.run}: {found.name or found.system} under {found.policy}"
-    heading(title)
-    ui.label(
-        f"Began {began}; {found.time_units:.1f} of {found.duration:g} time units of "
-        f"{found.time_unit:g} s; {found.state}"
-    )
+def _head(found: Overview, words: str = "") -> None:
+    heading(run_title(found))
+    if words:
+        ui.label(words).classes("font-bold")
+    length = f"{passed(found)} time units of {found.time_unit:g} s"
+    ui.label(f"Began {began_at(found)}; {length}; {found.state}")
     with ui.row().classes("gap-4"):
         ui.link("Export as CSV (zip)", f"/api/runs/{found.run}/export").props("download")
         name = f"run-{found.run}.json"
@@ -168,7 +170,36 @@ UTILISATION = (
 COARSE = "The run is long: each stretch shows what the machine did for most of it."
 
 
-def _show_figures(number: int, found: RunFigures) -> None:
+def found_in_short(figures: RunFigures, kept: dict[str, Any] | None) -> str:
+    """Say in a sentence or two what a run has found, and how far it is from its twin."""
+    _, finished, mean, *_ = figures.responses.rows[-1]
+    if mean is None:
+        return "No job has finished yet."
+    words = f"{finished:,} jobs finished, with a mean response of {figure(mean)} time units"
+    words += ", and jobs pile up." if figures.grows else "."
+    relative = None if kept is None else kept["gap"]["relative"]
+    if kept is None or relative is None:
+        return words
+    causes = {name: abs(share) for name, share in kept["gap"]["shares"].items()}
+    most = f"; the largest cause is {max(causes, key=lambda name: causes[name])}" if causes else ""
+    return f"{words} That is {times_the_twin(relative)}{most}."
+
+
+def times_the_twin(relative: float) -> str:
+    """Say how a mean response compares with that of the twin.
+
+    >>> times_the_twin(10.16)
+    '11.2 times that of the simulated twin'
+    >>> times_the_twin(-0.2)
+    '20.0 % below that of the simulated twin'
+    """
+    whose = "that of the simulated twin"
+    if relative >= 1:
+        return f"{1 + relative:.3g} times {whose}"
+    return f"{100 * abs(relative):.1f} % {'above' if relative >= 0 else 'below'} {whose}"
+
+
+def _show_figures(run: Overview, found: RunFigures) -> None:
     overall = found.responses.rows[-1]
     busy = [row[1] + row[2] for row in found.utilisation.rows]
     mean = figure(overall[2]) or "unknown"
@@ -180,13 +211,13 @@ def _show_figures(number: int, found: RunFigures) -> None:
     words += GROWS if found.grows else BATCHES
     with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
         figure_card(
-            *("Response by class", words, number, found.responses),
+            *("Response by class", words, run, found.responses),
             lambda: make_chart(response_chart(found.responses)).classes("h-72"),
         )
         words = f"Machines ran jobs for {100 * sum(busy) / max(len(busy), 1):.0f} % of the time. "
         words += UTILISATION
         figure_card(
-            *("Utilisation", words, number, found.utilisation),
+            *("Utilisation", words, run, found.utilisation),
             lambda: make_chart(utilisation_chart(found.utilisation)).classes("h-72"),
         )
 
@@ -196,7 +227,7 @@ def _show_figures(number: int, found: RunFigures) -> None:
         return made
 
     words = f"{len(found.timeline.rows):,} attempts to run jobs. {COARSE if found.coarse else ''}"
-    figure_card("The whole run", words, number, found.timeline, gantt)
+    figure_card("The whole run", words, run, found.timeline, gantt)
 
 
 def _classes(run: Run) -> Table:
@@ -211,16 +242,14 @@ def _classes(run: Run) -> Table:
         rows.append([name, *counts, float(rate), each.arrival_rate, 1, lengths[name], *means])
     title = (
         "By class (times in time units, arrivals in jobs per time unit, lengths of jobs as shares "
+        "of the mean; the response ends when the job does, so notification is not part of it)"
     )
-    title += "of the mean)"
     return title, heads, _shown(rows), Figure("classes", heads, rows)
 
 
 def _shown(rows: Rows) -> list[list[str]]:
     """Write the cells of a table."""
-    return [
-        [str(each) if isinstance(each, str | int) else figure(each) for each in row] for row in rows
-    ]
+    return [[each if isinstance(each, str) else figure(each) for each in row] for row in rows]
 
 
 def _rates(run: Run) -> Table:
@@ -232,17 +261,23 @@ def _rates(run: Run) -> Table:
         shown.append([name, *(f"{want:.4g} / {figure(got) or '–'}" for want, got in pairs)])
         rows += [[name, machine, *pair] for machine, pair in zip(names, pairs, strict=True)]
     data = Figure("rates", ["class", "machine", "desired", "actual"], rows)
-    return "Execution rates in jobs per time unit: desired / actual", ["class", *names], shown, data
+    return RATES, ["class", *names], shown, data
+
+
+RATES = (
+    "Execution rates in jobs of mean length per time unit: desired / actual "
+    "(the page Run shows the rates that the grid has learnt, or counts jobs of any length)"
+)
 
 
 def show_gap(
-    services: Services, number: int, figures: RunFigures, kept: dict[str, Any] | None
+    services: Services, run: Overview, figures: RunFigures, kept: dict[str, Any] | None
 ) -> None:
     """Make a button that compares a run with its twin, which takes a while, and show how far it is.
 
     A comparison that was begun before a reload is shown, and one that was kept beside the run.
     """
-    queue = services.queue
+    queue, number = services.queue, run.run
     begun = [each for each in queue.all(ReportTask) if each.run_number == number]
     watched: list[ReportTask] = [each for each in begun[:1] if not each.is_over or each.report]
     if kept is not None:
@@ -251,9 +286,9 @@ def show_gap(
         heading("Beside its simulated twin")
         with ui.column().classes("w-full") as place:
             if kept is None:
-                ui.label("The same jobs and failures in virtual time: this takes a moment.")
+                ui.label(PAST)
             else:
-                _show(number, kept, figures)
+                _show(run, kept, figures)
         words = ui.label().classes("gw-steady").props("role=status")
         bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of the twin"')
 
@@ -270,8 +305,9 @@ def show_gap(
             if task is None:
                 return
             bar.value = round(task.share, 3)
-            words.text = f"The twin is being simulated: {100 * task.share:.0f} %" if going else ""
-            if going:
+            words.text = ""
+            if going and task is not None:
+                words.text = f"{100 * task.share:.0f} % of {TWINS} simulations{task.left}"
                 return
             watched.clear()
             if task.report is None:
@@ -280,7 +316,7 @@ def show_gap(
             button.set_visibility(kept_report(number) is None)  # else it is as new as it can be
             place.clear()
             with place:
-                _show(number, plain(task.report), figures)
+                _show(run, plain(task.report), figures)
 
         button = ui.button("Set beside its twin", on_click=compare)
         button.set_visibility(kept is None)
@@ -288,31 +324,37 @@ def show_gap(
         ui.timer(0.3, look)
 
 
-def _show(number: int, found: dict[str, Any], figures: RunFigures) -> None:
-    gap, run, twin = found["gap"], found, found["simulated"]
+PAST = (
+    "The twin runs the same jobs and failures in virtual time. It is simulated with each cause of "
+    f"differences, and with small timing changes: {TWINS} times. A long run takes minutes."
+)
+
+
+def _show(run: Overview, found: dict[str, Any], figures: RunFigures) -> None:
+    gap, twin = found["gap"], found["simulated"]
     if gap["relative"] is None:
         ui.label("Too few jobs have finished to compare the run with its twin.")
         return
-    responses = [figure(each["mean_response"]) for each in (run, twin)]
+    responses = [figure(each["mean_response"]) for each in (found, twin)]
     low, high = figure(gap["low"]), figure(gap["high"])
     steady = f"Small timing changes do not affect the twin ({low})."
     ui.label(
         f"Until {found['until']:.1f} time units: mean response {responses[0]} time units, "
-        f"{100 * gap['relative']:+.1f} % compared with {responses[1]} of the twin. "
+        f"{times_the_twin(gap['relative'])} ({responses[1]}). "
         + (steady if low == high else f"With small timing changes the twin has {low} to {high}.")
     )
     beside, steps = compared(found), waterfall(found, figures.operated)
     with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
         words = "Mean responses by class. A published range is drawn at its middle."
         figure_card(
-            *("Run, twin and published", words, number, beside),
+            *("Run, twin and published", words, run, beside),
             lambda: make_chart(compared_chart(beside)).classes("h-72"),
         )
         causes = {name: change for name, change, _ in steps.rows if change is not None}
         most = max(causes, key=lambda name: abs(causes[name]))
         words = f"The largest cause is {most}: {figure(causes[most], '+.3g')} time units."
         figure_card(
-            *("From the twin to the run, by cause", words, number, steps),
+            *("From the twin to the run, by cause", words, run, steps),
             lambda: make_chart(waterfall_chart(steps)).classes("h-72"),
         )
     if figures.actions:
@@ -321,6 +363,6 @@ def _show(number: int, found: dict[str, Any], figures: RunFigures) -> None:
         with ui.expansion(title).classes("w-full"):
             lines = "".join(f"<li>{escape(each)}</li>" for each in figures.actions[:MOST_ACTIONS])
             ui.html(f"<ul>{lines}</ul>", sanitize=False)
-    rows = [[name, figure(value, "+.4f")] for name, value in causes.items()]
+    rows = [[name, figure(value, "+.3g")] for name, value in causes.items()]
     html_table("Causes of the gap", ["cause", "time units"], rows)
     html_table("Mean response in time units", beside.heads, _shown(beside.rows))

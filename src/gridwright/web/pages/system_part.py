@@ -1,5 +1,6 @@
 """The system as a table: a row for each class, a column for each machine or group."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -55,10 +56,14 @@ class SystemPart(Part):
             for label, change in add.items():
                 made = ui.button(label, on_click=partial(self._change, change))
                 made.props("outline dense")
-            self.remove_class = ui.button(on_click=self._remove_classes).props("outline dense")
-            self.remove_machine = ui.button(on_click=self._remove_machines).props("outline dense")
-            for made in (self.remove_class, self.remove_machine):
-                made.tooltip("To remove others, select a cell or a block first")
+            self.remove_class, self.remove_machine = (
+                ui.button(label, on_click=remove).props("outline dense")
+                for label, remove in (
+                    ("Remove class", self._remove_classes),
+                    ("Remove machine", self._remove_machines),
+                )
+            )
+            self.chosen = ui.label().classes("gw-quiet self-center")
 
     def lay_out(self) -> None:
         """Draw the cells."""
@@ -94,10 +99,24 @@ class SystemPart(Part):
         """Mark the cells with mistakes, and say below the table what they are."""
         places = self.places() if words else set()
         own = {place: said for place, said in words.items() if place in places}
-        self.table.mark_wrong({_spot(place): said for place, said in own.items()})
+        marked = {_spot(place): said for place, said in own.items()}
+        for each in words.values():
+            if "is all 0" in each:  # the model names the row or column, not its cells
+                marked |= {_spot(place): each for place in self._zeros(each)}
+        self.table.mark_wrong(marked)
         said = list(own.values())
         more = " …" if len(said) > MOST_MESSAGES else ""
         self.wrong.text = "; ".join(said[:MOST_MESSAGES]) + more
+
+    def _zeros(self, said: str) -> list[Step]:
+        """Return the places of the rates in the row or column that a message calls all 0."""
+        found = re.search(r"(row|column) (\d+) is all 0", said)
+        if found is None:
+            return []
+        sheet, k = self.cells.form.sheet, int(found[2]) - 1
+        if found[1] == "row":
+            return [("system", "rates", k, j) for j in range(len(sheet.groups))]
+        return [("system", "rates", i, k) for i in range(len(sheet.rates))]
 
     def colour(self, found: Allocation | None) -> None:
         """Colour the cells by an allocation; None means that there is none yet."""
@@ -167,17 +186,17 @@ class SystemPart(Part):
         self.cells.act(change)
 
     def _select(self, block: Block) -> None:
-        """Name the classes and machines of the selected cells on the buttons that remove them."""
+        """Say which classes and machines the buttons remove: those of the selected cells."""
         self.block = block
-        sheet = self.cells.form.sheet
+        sheet, said = self.cells.form.sheet, []
         for button, what, names, chosen, is_chosen in (
             (self.remove_class, "class", sheet.classes, self._rows(), block.bottom >= HEADS),
             (self.remove_machine, "machine", sheet.groups, self._columns(), block.right >= LEFT),
         ):
-            label = f"Remove {_which(what, names, chosen, is_chosen)}"
-            if button.text != label:
-                button.text = label
+            said.append(_which(what, names, chosen, is_chosen))
+            button.props["aria-label"] = f"Remove {said[-1]}"
             button.set_enabled(0 < len(chosen) < len(names))
+        self.chosen.text = f"Removes {said[0]}, or {said[1]}: select cells to choose others."
 
     def _rows(self) -> range:
         """Return the selected classes; the last if no class is selected."""
@@ -215,12 +234,12 @@ def _which(what: str, names: Sequence[str], chosen: range, is_chosen: bool) -> s
     >>> _which("class", ["", "b", "c"], range(0, 2), True)
     'classes 1 to b'
     >>> _which("machine", ["", "b"], range(1, 2), False)
-    'the last machine, b'
+    'machine b (the last)'
     """
     words = [names[k] or str(k + 1) for k in (chosen[0], chosen[-1])] if chosen else []
     if len(chosen) > 1:
         return f"{what}{'es' if what == 'class' else 's'} {' to '.join(words)}"
-    return " ".join([what, *words[:1]]) if is_chosen else f"the last {what}, {words[0]}"
+    return " ".join([what, *words[:1]]) + ("" if is_chosen else " (the last)")
 
 
 def _percent(values: Any) -> Any:
