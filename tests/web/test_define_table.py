@@ -186,8 +186,15 @@ def test_a_system_is_typed_cell_by_cell_and_compared(page: Any, server: Any) -> 
     button(page, "Undo").click()
     expect(cell(page, "Rate of class 3 on machine 3")).to_have_value("6")
     assert rates(page) == whole
+    zeros = [cell(page, f"Rate of class 1 on machine {number}") for number in range(1, 5)]
+    for each in zeros:
+        each.fill("0")
+    for each in zeros:
+        expect(each).to_have_attribute("aria-invalid", "true")
+    for each, rate in zip(zeros, whole[0], strict=True):
+        each.fill(rate)
     simulate_it(page, "typed by hand (as it was defined)")
-    words = page.get_by_text(re.compile("^(Lowest|Highest): "))
+    words = page.get_by_text(re.compile("^(Lowest|Highest) mean "))
     expect(words).to_contain_text(re.compile("This is certain|Not certain: against"))
 
 

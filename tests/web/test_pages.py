@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def button(page: Any, name: str) -> Any:
     return page.get_by_role("button", name=name, exact=True)
 
 
-INTERVAL = re.compile(r"\(\d.*, .*\)")
+INTERVAL = re.compile(r"\d ± \d")
 CODE = """from gridwright import push
 
 
@@ -289,6 +290,19 @@ def test_the_statistics_of_a_run_that_was_operated(page: Any, server: Any) -> No
     with page.expect_download() as found:
         page.get_by_role("link", name="Export as CSV (zip)").click()
     assert found.value.suggested_filename == f"run-{number}.zip"
+    with zipfile.ZipFile(found.value.path()) as tables:
+        names = [Path(each).name for each in tables.namelist()]
+        assert {"jobs.csv", "system.csv"} <= set(names)
+        assert all(each.endswith(".csv") for each in names), "every table is there once"
+        began = re.search("began at,(.*)", tables.read(f"run-{number}/system.csv").decode())
+    assert began
+    expect(page.get_by_text(f"Began {began[1].strip()};")).to_be_visible()
+    said = r"jobs finished, with a mean response of .* That is .* of the simulated twin; the"
+    expect(page.get_by_text(re.compile(said))).to_be_visible()
+    page.goto(f"{server.url}/run/{number}")
+    expect(page.get_by_text("The run is stopped.")).to_be_visible()
+    expect(page.get_by_text("“Resume the run” continues it.")).to_be_visible()
+    expect(page.get_by_role("cell", name=re.compile("^unfinished ")).first).to_be_visible()
 
 
 def test_an_experiment_of_ones_own(page: Any, server: Any) -> None:

@@ -30,7 +30,7 @@ def test_policies_that_do_not_fit_have_a_reason() -> None:
 
 def test_enter_takes_a_sole_match_and_misfits_are_grey(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/simulate")
-    expect(page.get_by_text("long-run load 75.0 %")).to_be_visible()
+    expect(page.get_by_text("2 classes × 2 machines, long-run load 75.0 %")).to_be_visible()
     box = page.get_by_role("combobox", name="Policies", exact=True)
     chips = page.locator(".q-chip")
     for typed, left in (("guided", "guided"), ("winston", ""), ("guided_lpas", "")):

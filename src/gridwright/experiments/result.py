@@ -267,8 +267,8 @@ class Result(Tabular):
 
         A machine with a load of 1 is idle for a share of about √(2 / tasks that it runs) of the
         time, if all times are exponential. In a run that is long enough for the load of the
-        system, the policy is the reason why a machine is that busy. Only a policy that sends tasks to
-        machines gives each a load of its own.
+        system, the policy is the reason why a machine is that busy. Only a policy that sends tasks
+        to machines gives each a load of its own.
         """
         if self.policy.kind is not PUSH:
             return None

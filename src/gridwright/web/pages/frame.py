@@ -44,8 +44,10 @@ dl.gw-words dt { font-weight: 600; margin-top: .4rem; }
 dl.gw-words dd { margin: 0 0 0 1rem; max-width: 60rem; }
 .gw-scroll { overflow-x: auto; max-width: 100%; }
 table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-table.gw th, table.gw td { padding: .15rem .4rem; text-align: right; vertical-align: top; }
+table.gw th, table.gw td { padding: .25rem .6rem; text-align: right; vertical-align: top; }
 table.gw caption { white-space: nowrap; text-align: left; }
+table.gw caption > div { width: max-content; max-width: calc(100vw - 6rem); white-space: normal;
+  position: sticky; left: 0; }
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=colgroup] { text-align: center; }
 table.gw th[scope=row], table.gw .gw-left { text-align: left; }
@@ -302,7 +304,7 @@ def columns_of(
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Show a table; the first column has the heads of the rows. Numbers are aligned right."""
     rows = list(rows)
-    sides = [_side([row[k] for row in rows]) for k in range(len(heads))]
+    sides = ["gw-left", *(_side([row[k] for row in rows]) for k in range(1, len(heads)))]
     with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
         if title:
             with ui.element("caption"):

@@ -171,7 +171,9 @@ class Machines:
         def operate() -> Any:
             return self.operate(verb, *(each.value for each in values))
 
-        made = ui.button(label, on_click=operate).props("outline dense").tooltip(HINTS[verb])
+        made = ui.button(label, on_click=operate).props("outline dense")
+        with made:  # above: below, it would cover the tiles
+            ui.tooltip(HINTS[verb]).props('anchor="top middle" self="bottom middle"')
         if verb in ("kill", "fail"):
             made.props("color=negative")
         self.buttons[verb] = made

@@ -1,5 +1,7 @@
 """Published: every printed number beside ours, and whether they agree."""
 
+import re
+
 from nicegui import ui
 
 from ...reproduction import Row, Verdict, counted, explanations
@@ -80,7 +82,11 @@ def published_page(services: Services) -> None:
             ]
             wanted = str(words.value or "").lower()
             shown = [
-                {**row, "verdict": f"{MARKS[row['verdict']]} {row['verdict']}"}
+                {
+                    **row,
+                    "ours": _apart(row["ours"]),
+                    "verdict": f"{MARKS[row['verdict']]} {row['verdict']}",
+                }
                 for row in found
                 if verdict.value in (kinds[0], row["verdict"])
                 and wanted in " ".join(map(str, row.values())).lower()
@@ -122,6 +128,15 @@ def published_page(services: Services) -> None:
         for each in (table, verdict, reading, words):
             each.on_value_change(show)
         show()
+
+
+def _apart(words: str) -> str:
+    """Write the thousands of large numbers apart.
+
+    >>> _apart("16203 unstable"), _apart("0.12345 ± 2")
+    ('16,203 unstable', '0.12345 ± 2')
+    """
+    return re.sub(r"(?<![\d.])\d{5,}", lambda found: f"{int(found[0]):,}", words)
 
 
 def _explain(dialog: ui.dialog, table: str, row: Row) -> None:

@@ -46,10 +46,13 @@ def figure_card(title: str, words: str, run: Overview, data: Figure, draw: Any) 
             download_button("PNG", title, lambda: download_png(name, about, [(title, element)]))
 
 
-def table_card(title: str, run: Overview, heads: list[str], rows: Rows, data: Figure) -> None:
-    """Show a table, and offer its numbers as files."""
+def table_card(
+    title: str, run: Overview, heads: list[str], rows: Rows, data: Figure, note: str
+) -> None:
+    """Show a table and a note on it, and offer its numbers as files."""
     with ui.card().classes("w-full min-w-0"):
         html_table(title, heads, rows)
+        ui.label(note).classes("gw-quiet")
         with ui.row().classes("gap-1"):
             offer_numbers(title, run, data)
 
@@ -187,7 +190,7 @@ def _bar_chart(names: list[str], up: str, series: list[dict[str, Any]]) -> dict[
     return {
         "animation": False,
         "legend": {"top": 0, "type": "scroll"},
-        "tooltip": {"trigger": "axis"},
+        "tooltip": {"trigger": "axis", "confine": True},
         "grid": {"left": 70, "right": 20, "top": 40, "bottom": 30},
         "xAxis": {"type": "category", "data": names},
         "yAxis": {"type": "value", **_named(up, 42), **FAINT},

@@ -106,6 +106,7 @@ SYSTEM, SAVED = "system ", "saved "
 """Prefixes of the choices that are not experiments of the catalogue."""
 AS_IT_SAYS = {"": "as the experiment says"}
 BELIEFS = {"yes": "follow measurements", "no": "stay as they are"}
+ASSUMED = "Rates that the policy assumes"
 FIELDS = fields_of(Experiment)
 FIRST = ("time_unit", "duration", "seed", "on")
 USE = "Its function with @push or @pull is the policy of the run, in place of the one above."
@@ -132,13 +133,13 @@ class Starter:
         self.about = ui.label().classes("gw-steady text-sm")
         self.policy = PolicyForm(["lpas_dg"], several=False)
         self.code = CodeField("", trusted, USE)
-        with ui.row().classes("gap-2 items-end"):
+        with ui.row().classes("gap-4 items-start"):
             self.inputs = {key: model_input(FIELDS[key]) for key in FIRST}
             kinds = {**AS_IT_SAYS, **FIELDS["failures"].choices}
             self.failures = ui.select(kinds, label=FIELDS["failures"].label, value="")
             self.corrections = ui.select({**AS_IT_SAYS, **BELIEFS}, label="Beliefs", value="")
-            for each in (self.failures, self.corrections):
-                each.classes("w-52")
+            for each, hint in ((self.failures, "Of machines"), (self.corrections, ASSUMED)):
+                each.classes("w-56").props["hint"] = hint
         with ui.expansion("More").props("dense"), ui.row().classes("gap-2 items-end"):
             self.inputs |= {key: model_input(FIELDS[key]) for key in MORE}
         with ui.row().classes("gap-2 items-center"):

@@ -126,20 +126,20 @@ def _one_run(services: Services, number: int) -> None:
                 ui.label(wrong)
                 return
             figures, tables, kept = read
-            _head(found, found_in_short(figures, kept))
+            said = _head(found, found_in_short(figures, kept))
             _show_figures(found, figures)
-            show_gap(services, found, figures, kept)
+            show_gap(services, found, figures, kept, said)
             for title, heads, rows, data in tables:
-                table_card(title, found, heads, rows, data)
+                table_card(title, found, heads, rows, data, NOTES[data.name])
 
     looking = ui.timer(0.3, look)
     ui.timer(0.01, read, once=True)
 
 
-def _head(found: Overview, words: str = "") -> None:
+def _head(found: Overview, words: str = "") -> ui.label:
+    """Show what the run is and what it has found; return the label of the latter."""
     heading(run_title(found))
-    if words:
-        ui.label(words).classes("font-bold")
+    said = ui.label(words).classes("font-bold")
     length = f"{passed(found)} time units of {found.time_unit:g} s"
     ui.label(f"Began {began_at(found)}; {length}; {found.state}")
     with ui.row().classes("gap-4"):
@@ -147,6 +147,7 @@ def _head(found: Overview, words: str = "") -> None:
         name = f"run-{found.run}.json"
         ui.link("Export as JSON", f"/api/runs/{found.run}").props(f"download={name}")
         ui.link("Watch", f"/run/{found.run}")
+    return said
 
 
 def _read(
@@ -242,7 +243,7 @@ def _classes(run: Run) -> Table:
         rows.append([name, *counts, float(rate), each.arrival_rate, 1, lengths[name], *means])
     title = (
         "By class (times in time units, arrivals in jobs per time unit, lengths of jobs as shares "
-        "of the mean; the response ends when the job does, so notification is not part of it)"
+        "of the mean)"
     )
     return title, heads, _shown(rows), Figure("classes", heads, rows)
 
@@ -261,21 +262,30 @@ def _rates(run: Run) -> Table:
         shown.append([name, *(f"{want:.4g} / {figure(got) or '–'}" for want, got in pairs)])
         rows += [[name, machine, *pair] for machine, pair in zip(names, pairs, strict=True)]
     data = Figure("rates", ["class", "machine", "desired", "actual"], rows)
-    return RATES, ["class", *names], shown, data
+    return "Execution rates in jobs per time unit: desired / actual", ["class", *names], shown, data
 
 
-RATES = (
-    "Execution rates in jobs of mean length per time unit: desired / actual "
-    "(the page Run shows the rates that the grid has learnt, or counts jobs of any length)"
-)
+NOTES = {
+    "classes": "The response ends when the job does: notification comes after it.",
+    "rates": (
+        "Actual rates count jobs by their lengths. The page Run shows the rates that the grid has "
+        "learnt, or counts jobs of any length."
+    ),
+}
+"""What is said below the tables, by their names."""
 
 
 def show_gap(
-    services: Services, run: Overview, figures: RunFigures, kept: dict[str, Any] | None
+    services: Services,
+    run: Overview,
+    figures: RunFigures,
+    kept: dict[str, Any] | None,
+    said: ui.label,
 ) -> None:
     """Make a button that compares a run with its twin, which takes a while, and show how far it is.
 
     A comparison that was begun before a reload is shown, and one that was kept beside the run.
+    ``said`` is the label of what was found, in short.
     """
     queue, number = services.queue, run.run
     begun = [each for each in queue.all(ReportTask) if each.run_number == number]
@@ -307,7 +317,8 @@ def show_gap(
             bar.value = round(task.share, 3)
             words.text = ""
             if going and task is not None:
-                words.text = f"{100 * task.share:.0f} % of {TWINS} simulations{task.left}"
+                done = f"{100 * task.share:.0f} % of {TWINS} simulations{task.left}"
+                words.text = f"The twin is being simulated: {done}"
                 return
             watched.clear()
             if task.report is None:
@@ -317,6 +328,7 @@ def show_gap(
             place.clear()
             with place:
                 _show(run, plain(task.report), figures)
+            said.text = found_in_short(figures, plain(task.report))
 
         button = ui.button("Set beside its twin", on_click=compare)
         button.set_visibility(kept is None)
