@@ -15,6 +15,8 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 FAINT = {"splitLine": {"lineStyle": {"color": "rgba(128, 128, 128, .3)"}}}
 """Lines of an axis that suit a light and a dark page."""
+SHARP = {"textBorderColor": "transparent", "textBorderWidth": 0}
+"""Without the white rim of texts beside bars and points, which blurs them on a dark page."""
 
 
 def make_chart(options: dict[str, Any]) -> ui.echart:

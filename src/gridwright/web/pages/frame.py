@@ -51,6 +51,7 @@ table.gw caption > div { width: max-content; max-width: calc(100vw - 6rem); whit
 table.gw th { font-weight: 600; white-space: nowrap; }
 table.gw th[scope=colgroup] { text-align: center; }
 table.gw th[scope=row], table.gw .gw-left { text-align: left; }
+table.gw td:not(.gw-left) { white-space: nowrap; }
 .gw-cell { width: 6.2rem; }
 .gw-cells { overflow: auto; max-height: 70vh; contain: layout paint style; }
 .gw-cells th { height: 32px; }

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...statistics import Estimate
 from ..findings import Document
-from .charts import COLOURS, line_chart, line_series
+from .charts import COLOURS, FAINT, SHARP, line_chart, line_series
 from .frame import figure
 
 FAR = 20.0
@@ -52,10 +52,11 @@ def means_chart(found: Document) -> Options:
             words = each["verdict"].partition(":")[0]
             if each["has_mean"] and each["value"]["mean"] is not None:
                 words += f", mean of these runs {figure(each['value']['mean'])}"
-            mark = {"show": True, "position": "right", "formatter": words, "fontStyle": "italic"}
+            mark = {"show": True, "position": "right", "formatter": words, **SHARP}
+            mark["fontStyle"] = "italic"
             place = {"value": [start, each["policy"]], "symbolSize": 1, "label": mark}
             series.append({"type": "scatter", "data": [place], "color": colour})
-    axis = {"type": "log" if log else "value", "scale": True, "name": _titled(metric)}
+    axis = {"type": "log" if log else "value", "scale": True, "name": _titled(metric), **FAINT}
     return {
         "animation": False,
         "grid": {"left": 10, "right": 30, "top": 15, "bottom": 35, "containLabel": True},

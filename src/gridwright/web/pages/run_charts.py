@@ -12,12 +12,10 @@ from ...model.spreadsheet import write_table
 from ...testbed import Overview
 from ..documents import plain
 from ..run_figures import Figure, Rows, printed_number
-from .charts import COLOURS, FAINT, download_button, download_png
+from .charts import COLOURS, FAINT, SHARP, download_button, download_png
 from .frame import figure, heading, html_table
 
 RESPONSE = "mean response, time units"
-SHARP = {"textBorderColor": "transparent", "textBorderWidth": 0}
-"""Without the white rim of texts beside bars, which blurs them on a dark page."""
 UP, DOWN, WHOLE = COLOURS[5], COLOURS[2], COLOURS[0]
 
 
