@@ -306,7 +306,9 @@ def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]])
     """Show a table; the first column has the heads of the rows. Numbers are aligned right."""
     rows = list(rows)
     sides = ["gw-left", *(_side([row[k] for row in rows]) for k in range(1, len(heads)))]
-    with ui.element("div").classes("gw-scroll w-full"), ui.element("table").classes("gw"):
+    box = ui.element("div").classes("gw-scroll w-full").props("tabindex=0 role=group")
+    box.props["aria-label"] = title or "Table"  # the keyboard scrolls it, if it is wide
+    with box, ui.element("table").classes("gw"):
         if title:
             with ui.element("caption"):
                 ui.label(title)
