@@ -14,7 +14,7 @@ from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs, time_limit
 from gridwright.allocation.planner import HUGE, fill, spread, steps
 from gridwright.allocation.simplex import FAILED
-from gridwright.allocation.workspace import Situation, make_workspace
+from gridwright.allocation.workspace import CHANGED, MOVED, Situation, make_workspace
 from gridwright.catalogue import Entry, entries
 from gridwright.compiler.link import link
 
@@ -394,6 +394,29 @@ def random_situation(shape: tuple[int, int]) -> Situation:
     rng = np.random.default_rng(2)
     rates: NDArray[np.float64] = rng.gamma(2, 1, shape)
     return Situation(rates, np.ones(shape[0]), np.ones(shape[1]), np.arange(shape[1]))
+
+
+@given(systems(), st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_plan_after_one_change_is_as_if_made_anew(system: System, data: st.DataObject) -> None:
+    """A workspace that is told which machine has changed plans as one that looks at all."""
+    now = situation(system)
+    up, machines = now.availability.copy(), len(now.availability)
+    told, plan = make_workspace(now), np.empty(now.rates.shape)
+    all_new, whole = make_workspace(now), np.empty(now.rates.shape)
+    before = np.zeros_like(plan, bool)
+    for turn in range(4):
+        if turn:
+            told.news[CHANGED] = j = data.draw(st.integers(0, machines - 1))
+            now.availability[j] = data.draw(st.sampled_from([0.0, up[j], up[j] / 2]))
+        for space, made in ((told, plan), (all_new, whole)):
+            assert optimum(now, space) != FAILED
+            fill(now, space, made)
+        assert np.array_equal(plan, whole)
+        if turn:
+            moved = told.moved[: told.news[MOVED]].tolist()
+            assert sorted(moved) == np.flatnonzero(((plan > 0) != before).any(axis=0)).tolist()
+        before = plan > 0
 
 
 def test_a_class_without_arrivals_has_no_part() -> None:

@@ -13,7 +13,16 @@ from .price import efficiency, set_prices
 from .simplex import FAILED, Floats, Tableau
 from .simplex import solve as simplex
 from .split import set_tolls, split
-from .workspace import NEGLIGIBLE, Situation, Workspace, make_workspace, totals
+from .workspace import (
+    ANY,
+    CHANGED,
+    MOVED,
+    NEGLIGIBLE,
+    Situation,
+    Workspace,
+    make_workspace,
+    totals,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -21,6 +30,8 @@ LARGE = 500_000
 """About a microsecond each: a problem that takes more steps is worth loading the compiler for."""
 HUGE = 300_000_000
 """Steps from which on HiGHS is quicker than our simplex: about 100 classes on 100 groups."""
+MOST_BITS = 62
+"""Simulations have at most so many classes; what is told by bits counts for no others."""
 MOST_CLASSES = 5_000
 """A workspace grows with the square of the number of classes: 5,000 take about a gigabyte."""
 
@@ -159,25 +170,34 @@ def spread(situation: Situation, space: Workspace, plan: Floats) -> None:
 def fill(situation: Situation, space: Workspace, plan: Floats) -> None:
     """Fill the machines of every group one after the other, class by class.
 
-    The times in the workspace are used up on the way.
+    If one machine has changed since the last plan in this workspace, groups that are as they were
+    are passed over, and the machines that get other classes than before are written down.
     """
-    classes, machines = situation.rates.shape
+    classes, groups = space.time.shape
+    changed = space.news[CHANGED]
+    space.news[MOVED] = ANY if changed == ANY else 0
+    for g in range(groups):
+        is_new = changed == ANY or (changed >= 0 and g == situation.group[changed])
+        for i in range(classes):
+            is_new = is_new or space.time[i, g] != space.filled[i, g]
+        if is_new:
+            _fill_group(situation, space, plan, g)
+
+
+def _fill_group(situation: Situation, space: Workspace, plan: Floats, g: int) -> None:
+    classes = len(space.time)
     for i in range(classes):
-        for j in range(machines):
-            plan[i, j] = 0.0
-    for g in range(len(space.serving)):
-        space.serving[g] = 0  # the class that the group is at
-    last, i, wanted = -1, 0, 0.0  # neighbours are often of one group
-    for j in range(machines):
-        g, left = situation.group[j], situation.availability[j]
-        if g != last:
-            if last >= 0 and i < classes:
-                space.time[i, last] = wanted
-            if last >= 0:
-                space.serving[last] = i
-            last, i = g, space.serving[g]
-            wanted = space.time[i, g] if i < classes else 0.0
-        while i < classes and left > NEGLIGIBLE * situation.availability[j]:
+        space.filled[i, g] = space.time[i, g]
+    i, wanted = 0, space.time[0, g]
+    for k in range(space.begin[g], space.begin[g + 1]):
+        j = space.member[k]
+        left, support = situation.availability[j], 0
+        least = NEGLIGIBLE * left
+        for other in range(classes):
+            plan[other, j] = 0.0
+        while i < classes and left > least:
+            if wanted > 0.0:
+                support |= 1 << min(i, MOST_BITS)
             if wanted > left * (1.0 + NEGLIGIBLE):
                 plan[i, j] = left
                 wanted -= left
@@ -188,6 +208,11 @@ def fill(situation: Situation, space: Workspace, plan: Floats) -> None:
                     left -= wanted
                 i += 1
                 wanted = space.time[i, g] if i < classes else 0.0
+        if space.support[j] != support:
+            space.support[j] = support
+            if space.news[MOVED] >= 0:
+                space.moved[space.news[MOVED]] = j
+                space.news[MOVED] += 1
 
 
 @allocates_nothing

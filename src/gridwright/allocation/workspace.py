@@ -14,6 +14,10 @@ from .simplex import BASES, ROW, Floats, Integers, Tableau
 NEGLIGIBLE = 1e-9
 """An allocation that is less than this share both of the group's time and of the class's work is
 rounding, and becomes 0."""
+ANY, NONE = -1, -2
+"""Every machine may have changed since the last plan; none has."""
+CHANGED, MOVED = 0, 1
+"""Places of ``Workspace.news``."""
 
 
 class Situation(NamedTuple):
@@ -31,7 +35,6 @@ class Workspace(NamedTuple):
 
     rates: Floats  # nominal, [class, group]
     capacity: Floats  # [group], availability of the group's machines together
-    serving: Integers  # [group], scratch
     classes: Integers  # the classes of the problem at hand
     groups: Integers  # the groups of the problem at hand
     slack_class: Integers  # of those: 1 if it does not limit the capacity
@@ -56,15 +59,21 @@ class Workspace(NamedTuple):
     full: Floats  # [group], how likely all its machines are busy
     others: Floats  # [group], how likely all but one are
     order: Integers  # [class, group], scratch: the groups that can run a class, the best first
+    member: Integers  # the machines, group by group
+    begin: Integers  # [group + 1], where its machines begin in ``member``
+    filled: Floats  # [class, group], the times that ``fill`` gave its machines last
+    support: Integers  # [machine], the classes that ``fill`` gave it, as bits
+    moved: Integers  # [machine], those whose support ``fill`` has changed
+    news: Integers  # [2], the machine that has changed since the last plan, and how many moved
 
 
 def make_workspace(situation: Situation) -> Workspace:
     """Make a workspace for situations with these classes and machines."""
     classes, groups = len(situation.arrivals), int(situation.group.max()) + 1
+    member = np.argsort(situation.group, kind="stable")
     return Workspace(
         rates=np.zeros((classes, groups)),
         capacity=np.zeros(groups),
-        serving=np.zeros(groups, np.int64),
         classes=np.zeros(classes, np.int64),
         groups=np.zeros(groups, np.int64),
         slack_class=np.zeros(classes, np.int64),
@@ -89,6 +98,12 @@ def make_workspace(situation: Situation) -> Workspace:
         full=np.zeros(groups),
         others=np.zeros(groups),
         order=np.zeros((classes, groups), np.int64),
+        member=member,
+        begin=np.searchsorted(situation.group[member], np.arange(groups + 1)),
+        filled=np.zeros((classes, groups)),
+        support=np.zeros(len(member), np.int64),
+        moved=np.zeros(len(member), np.int64),
+        news=np.full(2, ANY),
     )
 
 
@@ -109,28 +124,20 @@ def tableau(weights: Floats) -> Tableau:
 
 @allocates_nothing
 def totals(situation: Situation, space: Workspace) -> None:
-    """Sum a situation up by groups; what can run now is the problem at hand."""
-    classes, machines = situation.rates.shape
-    groups = len(space.capacity)
-    size = space.tableau.size
+    """Sum a situation up by groups; what can run now is the problem at hand.
+
+    If one machine has changed since the last plan in this workspace, only its group is summed.
+    """
+    classes, groups = space.rates.shape
+    size, changed = space.tableau.size, space.news[CHANGED]
     for g in range(groups):
-        space.capacity[g] = 0.0
+        if changed == ANY or (changed >= 0 and g == situation.group[changed]):
+            _sum_up(situation, space, g)
         space.group_level[g] = -1
         for i in range(classes):
             space.time[i, g] = 0.0
     for i in range(classes):
         space.level[i] = -1
-    last, total = -1, 0.0  # neighbours are often of one group: its total stays in a register
-    for j in range(machines):
-        g = situation.group[j]
-        if g != last:
-            if last >= 0:
-                space.capacity[last] = total
-            last, total = g, space.capacity[g]
-            for i in range(classes):
-                space.rates[i, g] = situation.rates[i, j]
-        total += situation.availability[j]
-    space.capacity[last] = total
     size[0], size[1] = 0, 0
     for g in range(groups):
         if space.capacity[g] > 0.0:
@@ -144,6 +151,16 @@ def totals(situation: Situation, space: Workspace) -> None:
             space.classes[size[0]] = i
             size[0] += 1
     weigh(situation, space)
+
+
+def _sum_up(situation: Situation, space: Workspace, g: int) -> None:
+    """Add the availabilities of a group's machines, which all have the same rates."""
+    for i in range(len(space.rates)):
+        space.rates[i, g] = situation.rates[i, space.member[space.begin[g]]]
+    total = 0.0
+    for k in range(space.begin[g], space.begin[g + 1]):
+        total += situation.availability[space.member[k]]
+    space.capacity[g] = total
 
 
 def weigh(situation: Situation, space: Workspace) -> None:

@@ -88,9 +88,9 @@ def pull_returned(s: State, j: int, repeats: Generator, walk: Any, own: Generato
 
 
 @rare
-def pull_recalled(s: State, walk: Any, own: Generator) -> None:
+def pull_recalled(s: State, room: Any, walk: Any, own: Generator) -> None:
     """List the machines by their patterns; nothing waits yet at the start."""
-    relist(s)
+    relist(s, room)
 
 
 def push_asked(s: State, walk: Any) -> bool:
@@ -125,7 +125,7 @@ def push_returned(s: State, j: int, repeats: Generator, walk: Any, own: Generato
 
 
 @rare
-def push_recalled(s: State, walk: Any, own: Generator) -> None:
+def push_recalled(s: State, room: Any, walk: Any, own: Generator) -> None:
     """Do nothing: nothing waits yet at the start."""
 
 

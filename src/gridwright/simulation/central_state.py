@@ -8,6 +8,7 @@ numbers of the policy.
 
 from __future__ import annotations
 
+from math import floor, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,6 +114,7 @@ COUNT = record_type(
     traced="i8",
     waiting="i8",  # classes with tasks that wait, as bits
     planned="i8",  # whether the policy has a planner
+    changed="i8",  # the machine that planners must look at again; ANY, or NONE since the last plan
     sending="f8",  # time that the scheduler takes to send a task
     sent="f8",  # when it has sent all tasks that it was to send
     interrupted="i8",  # tasks that gave way to others
@@ -175,3 +177,28 @@ def draw_first_arrivals(s: State, tasks: Generator) -> None:
         q = s.stream[i]
         gap = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
         q.next = arrives(s.stream, i, s.shapes, s.table, 0.0, gap, tasks)
+
+
+@rare
+def next_stage(s: State, j: int, faults: Generator) -> int:
+    """Draw the state that a machine's chain moves to."""
+    row = s.server[j].chain + s.server[j].stage
+    u = faults.random()
+    k = 0
+    while u >= s.chain[row, 3 + k]:
+        k += 1
+    return k
+
+
+@rare
+def sojourn(s: State, j: int, faults: Generator) -> float:
+    """Draw how long a machine's availability stays as it is: a geometric number of steps."""
+    o = s.server[j]
+    if o.chain < 0:
+        return np.inf
+    stay, step = s.chain[o.chain + o.stage, 1], s.chain[o.chain + o.stage, 2]
+    if stay >= 1.0:
+        return np.inf
+    if stay <= 0.0:
+        return step
+    return step * (1.0 + floor(log(1.0 - faults.random()) / log(stay)))

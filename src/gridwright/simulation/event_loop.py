@@ -5,15 +5,15 @@ What push and pull do differently is bound when the loop is linked: ``placed`` (
 a new plan).
 """
 
-from math import floor, log
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
+from ..allocation.workspace import ANY, NONE
 from ..compiler.link import allocates_nothing, hook, rare
 from ..statistics.histogram import bin_of
-from .central_state import State, draw_first_arrivals
+from .central_state import State, draw_first_arrivals, next_stage, sojourn
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, ASKED, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .planning import situation
@@ -35,28 +35,30 @@ def loop(
 ) -> int:
     """Run until a time, or until something is needed; return the reason (see ``interrupts``).
 
-    ``make_plan`` makes a plan in the arrays of ``room``, or returns False if only Python can.
+    ``make_plan`` makes a plan in the arrays of ``room``, or returns False if only Python can. They
+    may be those of another run: so the first plan looks at all machines.
     """
     c = s.count[0]
+    c.changed = ANY
     tracing = len(s.trace) > 0
     if low(s.shapes):
         return DRAWS
     if c.started == 0:
         c.started = 1
         _start(s, tasks, faults)
-        recalled(s, arguments, own)
+        recalled(s, room, arguments, own)
     while True:
         if asked(s, arguments):
             return ASKED
         if c.pending == MAKE_PLAN:
             if not make_plan(situation(s, room), room, s.plan):
                 return PLAN
-            c.pending = ASK
+            c.changed, c.pending = NONE, ASK
         if c.pending == ASK:
             c.replans += 1
             if tracing:
                 note(s, c.now, REPLAN, -1, -1, -1)
-            recalled(s, arguments, own)
+            recalled(s, room, arguments, own)
             c.pending = NOTHING
             continue
         i, arrival = 0, s.stream[0].next
@@ -275,7 +277,7 @@ def _notice(s: State, j: int, repeats: Generator, arguments: Any, own: Generator
     m.up = False
     o.silent = False
     _expect(s, j)
-    s.present[j] = 0.0
+    _announce(s, j, 0.0)
     o.fault = o.back
     if c.planned:
         c.pending = MAKE_PLAN
@@ -313,7 +315,15 @@ def _believe(s: State, j: int, availability: float) -> None:
             s.rate[i, j] = s.nominal[i, j] * availability
         _expect(s, j)
     if m.up:
-        s.present[j] = availability if s.server[j].told else 1.0
+        _announce(s, j, availability if s.server[j].told else 1.0)
+
+
+@rare
+def _announce(s: State, j: int, availability: float) -> None:
+    """Tell planners the availability of a machine."""
+    c = s.count[0]
+    c.changed = j if c.changed == NONE or c.changed == j else ANY
+    s.present[j] = availability
 
 
 @rare
@@ -361,31 +371,6 @@ def _change(s: State, j: int, faults: Generator) -> None:
         note(s, c.now, SHIFT, -1, -1, j)
 
 
-@rare
-def next_stage(s: State, j: int, faults: Generator) -> int:
-    """Draw the state that a machine's chain moves to."""
-    row = s.server[j].chain + s.server[j].stage
-    u = faults.random()
-    k = 0
-    while u >= s.chain[row, 3 + k]:
-        k += 1
-    return k
-
-
-@rare
-def sojourn(s: State, j: int, faults: Generator) -> float:
-    """Draw how long a machine's availability stays as it is: a geometric number of steps."""
-    o = s.server[j]
-    if o.chain < 0:
-        return np.inf
-    stay, step = s.chain[o.chain + o.stage, 1], s.chain[o.chain + o.stage, 2]
-    if stay >= 1.0:
-        return np.inf
-    if stay <= 0.0:
-        return step
-    return step * (1.0 + floor(log(1.0 - faults.random()) / log(stay)))
-
-
 @hook
 def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
     """React to a task that waits centrally."""
@@ -402,8 +387,8 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
 
 
 @hook
-def recalled(s: State, arguments: Any, own: Generator) -> None:
-    """React to a new plan."""
+def recalled(s: State, room: Any, arguments: Any, own: Generator) -> None:
+    """React to a new plan, which was made in these arrays."""
 
 
 @hook

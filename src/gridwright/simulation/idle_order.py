@@ -4,8 +4,11 @@ Both are in the order in which machines became idle. An arrival looks at the hea
 that may serve its class, not at every machine.
 """
 
+from typing import Any
+
 import numpy as np
 
+from ..allocation.workspace import ANY, MOVED
 from ..compiler.link import rare
 from .central_state import State
 
@@ -41,22 +44,32 @@ def leave(s: State, j: int) -> None:
 
 
 @rare
-def relist(s: State) -> None:
+def relist(s: State, planning: Any) -> None:
     """Find every machine's pattern after a new plan, and list the idle ones by pattern again.
 
-    Few machines change theirs, and seldom is one new. So the lists are made again only then.
+    Few machines change theirs, and seldom is one new. So the lists are made again only then. The
+    planner may have written down which machines moved; if not, all are looked at.
     """
-    c = s.count[0]
-    for j in range(len(s.pattern)):
-        bits = _bits(s, j)
-        if c.patterns == 0 or bits != s.ends[s.pattern[j], 0]:
-            k = _known(s, bits)
-            if k == c.patterns:
-                _relist_all(s)
-                return
-            if s.server[j].idle:
-                _move(s, j, k)
-            s.pattern[j] = k
+    room = planning.room
+    moved, room.news[MOVED] = room.news[MOVED], ANY
+    is_known = moved >= 0 and s.count[0].patterns > 0
+    for k in range(moved if is_known else len(s.pattern)):
+        if not _relist(s, room.moved[k] if is_known else k):
+            _relist_all(s)
+            return
+
+
+def _relist(s: State, j: int) -> bool:
+    """Find a machine's pattern, and list it so if it is idle; tell whether the pattern is known."""
+    c, bits = s.count[0], _bits(s, j)
+    if c.patterns == 0 or bits != s.ends[s.pattern[j], 0]:
+        k = _known(s, bits)
+        if k == c.patterns:
+            return False
+        if s.server[j].idle:
+            _move(s, j, k)
+        s.pattern[j] = k
+    return True
 
 
 @rare

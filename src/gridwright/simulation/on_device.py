@@ -93,12 +93,21 @@ class OnDevice(Central):
             names += CONSTANT_WITHOUT_EVENTS
         if not (self.state.shapes["kind"] == BUFFERED).any():
             names += CONSTANT_WITHOUT_BUFFERS
-        planned = [f for f, each in enumerate(leaves(self.arrays)) if self._is_solved(each)]
+        planned = [f for f, each in enumerate(leaves(self.arrays)) if self._is_constant(each)]
         return frozenset([*map(State._fields.index, names), *planned])
 
-    def _is_solved(self, array: Any) -> bool:
-        """Tell whether an array is a part of the solutions that were worked out before."""
-        return any(array is each for room in self.room for each in (room.answers, room.place))
+    def _is_constant(self, array: Any) -> bool:
+        """Tell whether an array of the planner stays as it is: groups, solutions made before."""
+        return any(
+            array is each
+            for planning in self.room
+            for each in (
+                planning.answers,
+                planning.place,
+                planning.room.member,
+                planning.room.begin,
+            )
+        )
 
     @property
     def is_drawn(self) -> bool:

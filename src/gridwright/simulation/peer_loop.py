@@ -16,9 +16,8 @@ from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
-from .central_state import State, draw_first_arrivals
+from .central_state import State, draw_first_arrivals, next_stage, sojourn
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, SHIFT, START, note
-from .event_loop import next_stage, sojourn
 from .interrupts import DRAWS, PLAN, POOL, SLICE, TRACE
 from .peer_state import PeerState, known, learn, meet, replan
 from .push import account

@@ -26,6 +26,7 @@ from ..allocation import (
 from ..allocation.bottlenecks import optimum
 from ..allocation.planner import charge, fill, permit, spread
 from ..allocation.simplex import FAILED
+from ..allocation.workspace import CHANGED
 from ..compiler.link import allocates_nothing, hook, point, rare, shared
 from ..policies import Policy
 from ..policies.choice import fastest, mark_fastest
@@ -123,6 +124,7 @@ def situation(s: State, planning: Planning) -> Situation:
     """Describe the state to a planner."""
     for i in range(len(s.classes)):
         planning.arrivals[i] = s.classes[i].arrival
+    planning.room.news[CHANGED] = s.count[0].changed
     return Situation(s.nominal, planning.arrivals, s.present, s.group)
 
 

@@ -107,9 +107,9 @@ def next_idle(s: State, i: int, asked: int) -> int:
 
 
 @rare
-def recall_longest(s: State, arguments: Any, own: Generator) -> None:
+def recall_longest(s: State, room: Any, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns; those that are idle ask, the longest idle first."""
-    relist(s)
+    relist(s, room)
     j = s.count[0].oldest
     while j >= 0 and s.count[0].waiting != 0:
         following = s.server[j].newer
@@ -118,9 +118,9 @@ def recall_longest(s: State, arguments: Any, own: Generator) -> None:
 
 
 @rare
-def recall_fastest(s: State, arguments: Any, own: Generator) -> None:
+def recall_fastest(s: State, room: Any, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns; let them ask, class by class."""
-    relist(s)
+    relist(s, room)
     for i in range(len(s.stream)):
         placed(s, i, arguments, own)
 
@@ -162,9 +162,9 @@ def free_to_queue(s: State, j: int, arguments: Any, own: Generator) -> None:
 
 
 @rare
-def recall_queue(s: State, arguments: Any, own: Generator) -> None:
+def recall_queue(s: State, room: Any, arguments: Any, own: Generator) -> None:
     """List the machines by their new patterns, and let them ask."""
-    relist(s)
+    relist(s, room)
     placed(s, -1, arguments, own)
 
 

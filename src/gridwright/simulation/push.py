@@ -226,7 +226,7 @@ def take_back(s: State, j: int, repeats: Generator) -> None:
 
 
 @rare
-def recalled(s: State, arguments: Any, own: Generator) -> None:
+def recalled(s: State, room: Any, arguments: Any, own: Generator) -> None:
     """Offer the tasks that wait: the new plan may permit more."""
     offer(s, arguments, own)
 
