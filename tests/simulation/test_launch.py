@@ -398,6 +398,16 @@ def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
     assert again.as_json() == found.as_json()
 
 
+def test_pieces_start_from_one_drawn_state_and_go_their_own_ways(fake: Interpreter) -> None:
+    """Only the availability of the machine differs, so the pieces share what is drawn first."""
+    chain = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}
+    queue = System(arrivals=[0.5], rates=[[1.0]], availability=[chain])
+    found = simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(2, 20.0))
+    assert max(fake.counts) == 4
+    assert len({run.tasks for run in found.replications}) == 2
+    assert found.stable
+
+
 def test_growth_shows_in_pieces(fake: Interpreter) -> None:
     queue = System(arrivals=[3.0], rates=[[1.0]])
     assert simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(4, 20.0)).stable is False

@@ -74,7 +74,8 @@ def simulate_in_pieces(
     for begin in range(0, len(missing), together):
         part = missing[begin : begin + together]
         cut = [each for k in part for each in _seeds_of_pieces(chosen[k], pieces.number)]
-        job = Job(system, found, cut, length, pieces.warmup)
+        alike = system.assumed is None
+        job = Job(system, found, cut, length, pieces.warmup, alike=alike)
 
         def on_progress(share: float, begin: int = begin, size: int = len(part)) -> None:
             progress((begin + share * size) / len(missing))

@@ -73,6 +73,8 @@ class Job(NamedTuple):
     horizon: float
     warmup: float = 0.0
     tails: bool = False
+    alike: bool = False
+    """Whether all start from the state that the first one draws: the warm-up makes up for it."""
 
 
 def launch(
@@ -113,6 +115,8 @@ class Batch(NamedTuple):
     seeds: Sequence[SeedSequence]
     mechanism: OnDevice
     """As at time 0."""
+    is_drawn: bool
+    """Whether some of their random numbers are drawn already."""
 
     @property
     def work(self) -> float:
@@ -135,7 +139,7 @@ class Batch(NamedTuple):
 
     def words(self) -> NDArray[np.int64]:
         """Return their random streams; some of their numbers may be drawn already."""
-        if self.mechanism.is_drawn:
+        if self.is_drawn:
             streams: Any = self.mechanism.streams[:LOOP_STREAMS]
             return np.array([[each.words for each in streams]])
         return words_of(self.seeds, LOOP_STREAMS)
@@ -167,11 +171,11 @@ def _batches(number: int, job: Job) -> Iterator[Batch]:
 
     first = start(job.seeds[0])
     first.plan_ahead(len(job.seeds))
-    if not first.is_drawn:
-        yield Batch(number, range(len(job.seeds)), job.seeds, first)
+    if not first.is_drawn or job.alike:
+        yield Batch(number, range(len(job.seeds)), job.seeds, first, False)
         return
     for k, seed in enumerate(job.seeds):
-        yield Batch(number, [k], [seed], start(seed) if k else first)
+        yield Batch(number, [k], [seed], start(seed) if k else first, True)
 
 
 def _parts(device: Device, batches: Sequence[Batch]) -> Iterator[list[Batch]]:
