@@ -14,7 +14,7 @@ from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs, time_limit
 from gridwright.allocation.planner import HUGE, fill, spread, steps
 from gridwright.allocation.simplex import FAILED
-from gridwright.allocation.workspace import CHANGED, MOVED, Situation, make_workspace
+from gridwright.allocation.workspace import CHANGED, MOVED, Situation, make_workspace, sum_up
 from gridwright.catalogue import Entry, entries
 from gridwright.compiler.link import link
 
@@ -155,6 +155,7 @@ def test_a_group_is_filled_in_order() -> None:
         group=np.zeros(3, np.int64),
     )
     room, plan = make_workspace(now), np.empty((2, 3))
+    sum_up(now, room)
     room.time[:] = [[1.25], [1.25]]
     fill(now, room, plan)
     assert plan.tolist() == [[1, 0.25, 0], [0, 0.25, 1]]
@@ -400,7 +401,13 @@ def random_situation(shape: tuple[int, int]) -> Situation:
 @settings(max_examples=50, deadline=None)
 def test_a_plan_after_one_change_is_as_if_made_anew(system: System, data: st.DataObject) -> None:
     """A workspace that is told which machine has changed plans as one that looks at all."""
-    now = situation(system)
+    one, times = situation(system), data.draw(st.sampled_from([1, 30]))  # a block has 32 machines
+    now = Situation(
+        rates=np.repeat(one.rates, times, axis=1),
+        arrivals=one.arrivals,
+        availability=np.repeat(one.availability, times),
+        group=np.repeat(one.group, times),
+    )
     up, machines = now.availability.copy(), len(now.availability)
     told, plan = make_workspace(now), np.empty(now.rates.shape)
     all_new, whole = make_workspace(now), np.empty(now.rates.shape)

@@ -20,7 +20,9 @@ from .workspace import (
     NEGLIGIBLE,
     Situation,
     Workspace,
+    block_of,
     make_workspace,
+    may_differ,
     totals,
 )
 
@@ -170,26 +172,42 @@ def spread(situation: Situation, space: Workspace, plan: Floats) -> None:
 def fill(situation: Situation, space: Workspace, plan: Floats) -> None:
     """Fill the machines of every group one after the other, class by class.
 
-    If one machine has changed since the last plan in this workspace, groups that are as they were
-    are passed over, and the machines that get other classes than before are written down.
+    Only blocks of machines are looked at that have changed since the last plan in this workspace,
+    or that do not belong to one class as before. The machines that get other classes than before
+    are written down, unless any may have changed.
     """
     classes, groups = space.time.shape
-    changed = space.news[CHANGED]
-    space.news[MOVED] = ANY if changed == ANY else 0
+    space.news[MOVED] = ANY if space.news[CHANGED] == ANY else 0
     for g in range(groups):
-        is_new = changed == ANY or (changed >= 0 and g == situation.group[changed])
-        for i in range(classes):
-            is_new = is_new or space.time[i, g] != space.filled[i, g]
-        if is_new:
-            _fill_group(situation, space, plan, g)
+        i, wanted = 0, space.time[0, g]
+        for b in range(space.block[g], space.block[g + 1]):
+            while i < classes and not wanted > 0.0:
+                i += 1
+                wanted = space.time[i, g] if i < classes else 0.0
+            first, last = block_of(space, g, b)
+            if i < classes and wanted < space.sums[b] * (1.0 - NEGLIGIBLE):
+                space.whole[b] = -1
+                i, wanted = _fill_some(situation, space, plan, g, first, last, i, wanted)
+                continue
+            if space.whole[b] != i or may_differ(space, first, last):
+                space.whole[b] = i
+                _fill_some(situation, space, plan, g, first, last, i, inf)
+            wanted = wanted - space.sums[b] if wanted > space.sums[b] * (1.0 + NEGLIGIBLE) else 0.0
 
 
-def _fill_group(situation: Situation, space: Workspace, plan: Floats, g: int) -> None:
+def _fill_some(
+    situation: Situation,
+    space: Workspace,
+    plan: Floats,
+    g: int,
+    first: int,
+    last: int,
+    i: int,
+    wanted: float,
+) -> tuple[int, float]:
+    """Fill some machines of a group, from a class on; return the next class, and what it wants."""
     classes = len(space.time)
-    for i in range(classes):
-        space.filled[i, g] = space.time[i, g]
-    i, wanted = 0, space.time[0, g]
-    for k in range(space.begin[g], space.begin[g + 1]):
+    for k in range(first, last):
         j = space.member[k]
         left, support = situation.availability[j], 0
         least = NEGLIGIBLE * left
@@ -213,6 +231,7 @@ def _fill_group(situation: Situation, space: Workspace, plan: Floats, g: int) ->
             if space.news[MOVED] >= 0:
                 space.moved[space.news[MOVED]] = j
                 space.news[MOVED] += 1
+    return i, wanted
 
 
 @allocates_nothing

@@ -18,6 +18,8 @@ ANY, NONE = -1, -2
 """Every machine may have changed since the last plan; none has."""
 CHANGED, MOVED = 0, 1
 """Places of ``Workspace.news``."""
+BLOCK = 32
+"""Machines of a group that are summed up together, so that a change concerns few of them."""
 
 
 class Situation(NamedTuple):
@@ -61,16 +63,21 @@ class Workspace(NamedTuple):
     order: Integers  # [class, group], scratch: the groups that can run a class, the best first
     member: Integers  # the machines, group by group
     begin: Integers  # [group + 1], where its machines begin in ``member``
-    filled: Floats  # [class, group], the times that ``fill`` gave its machines last
     support: Integers  # [machine], the classes that ``fill`` gave it, as bits
     moved: Integers  # [machine], those whose support ``fill`` has changed
     news: Integers  # [2], the machine that has changed since the last plan, and how many moved
+    place: Integers  # [machine], where it stands in ``member``
+    block: Integers  # [group + 1], the first of the blocks of its machines
+    sums: Floats  # [block], availability of its machines together
+    whole: Integers  # [block], the class that ``fill`` gave all of it, −1 for several
 
 
 def make_workspace(situation: Situation) -> Workspace:
     """Make a workspace for situations with these classes and machines."""
     classes, groups = len(situation.arrivals), int(situation.group.max()) + 1
     member = np.argsort(situation.group, kind="stable")
+    begin = np.searchsorted(situation.group[member], np.arange(groups + 1))
+    blocks = np.cumsum([0, *(-(-np.diff(begin) // BLOCK))])
     return Workspace(
         rates=np.zeros((classes, groups)),
         capacity=np.zeros(groups),
@@ -99,11 +106,14 @@ def make_workspace(situation: Situation) -> Workspace:
         others=np.zeros(groups),
         order=np.zeros((classes, groups), np.int64),
         member=member,
-        begin=np.searchsorted(situation.group[member], np.arange(groups + 1)),
-        filled=np.zeros((classes, groups)),
+        begin=begin,
         support=np.zeros(len(member), np.int64),
         moved=np.zeros(len(member), np.int64),
         news=np.full(2, ANY),
+        place=np.argsort(member),
+        block=blocks,
+        sums=np.zeros(blocks[-1]),
+        whole=np.full(blocks[-1], -1),
     )
 
 
@@ -126,13 +136,12 @@ def tableau(weights: Floats) -> Tableau:
 def totals(situation: Situation, space: Workspace) -> None:
     """Sum a situation up by groups; what can run now is the problem at hand.
 
-    If one machine has changed since the last plan in this workspace, only its group is summed.
+    If one machine has changed since the last plan in this workspace, only its block is summed.
     """
     classes, groups = space.rates.shape
-    size, changed = space.tableau.size, space.news[CHANGED]
+    size = space.tableau.size
+    sum_up(situation, space)
     for g in range(groups):
-        if changed == ANY or (changed >= 0 and g == situation.group[changed]):
-            _sum_up(situation, space, g)
         space.group_level[g] = -1
         for i in range(classes):
             space.time[i, g] = 0.0
@@ -153,14 +162,34 @@ def totals(situation: Situation, space: Workspace) -> None:
     weigh(situation, space)
 
 
-def _sum_up(situation: Situation, space: Workspace, g: int) -> None:
-    """Add the availabilities of a group's machines, which all have the same rates."""
-    for i in range(len(space.rates)):
-        space.rates[i, g] = situation.rates[i, space.member[space.begin[g]]]
-    total = 0.0
-    for k in range(space.begin[g], space.begin[g + 1]):
-        total += situation.availability[space.member[k]]
-    space.capacity[g] = total
+def sum_up(situation: Situation, space: Workspace) -> None:
+    """Add the availabilities of each group's machines, which all have the same rates."""
+    classes, groups = space.rates.shape
+    for g in range(groups):
+        if space.news[CHANGED] == ANY:
+            for i in range(classes):
+                space.rates[i, g] = situation.rates[i, space.member[space.begin[g]]]
+        space.capacity[g] = 0.0
+        for b in range(space.block[g], space.block[g + 1]):
+            first, last = block_of(space, g, b)
+            if may_differ(space, first, last):
+                total = 0.0
+                for k in range(first, last):
+                    total += situation.availability[space.member[k]]
+                space.sums[b] = total
+            space.capacity[g] += space.sums[b]
+
+
+def block_of(space: Workspace, g: int, b: int) -> tuple[int, int]:
+    """Return where the machines of a block begin and end in ``member``."""
+    first = space.begin[g] + (b - space.block[g]) * BLOCK
+    return first, min(first + BLOCK, space.begin[g + 1])
+
+
+def may_differ(space: Workspace, first: int, last: int) -> bool:
+    """Tell whether one of these machines may have changed since the last plan."""
+    changed = space.news[CHANGED]
+    return bool(changed == ANY or (changed >= 0 and first <= space.place[changed] < last))
 
 
 def weigh(situation: Situation, space: Workspace) -> None:

@@ -106,6 +106,8 @@ class OnDevice(Central):
                 planning.place,
                 planning.room.member,
                 planning.room.begin,
+                planning.room.place,
+                planning.room.block,
             )
         )
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..allocation import Situation, make_workspace
 from ..allocation.bottlenecks import optimum
 from ..allocation.simplex import FAILED
-from ..allocation.workspace import totals
+from ..allocation.workspace import sum_up, totals
 from ..compiler.link import allocates_nothing, link
 from .planning import Floats, Planning
 
@@ -129,4 +129,5 @@ def looked_up(now: Situation, planning: Planning) -> bool:
         for g in range(groups):
             room.time[i, g] = answers[number, k]
             k += 1
+    sum_up(now, room)
     return True

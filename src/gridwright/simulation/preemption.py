@@ -40,9 +40,9 @@ def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generato
 
 
 @rare
-def recalled(s: State, arguments: Any, own: Generator) -> None:
+def recalled(s: State, room: Any, arguments: Any, own: Generator) -> None:
     """Deal out the tasks anew, because there is a new plan."""
-    relist(s)
+    relist(s, room)
     deal(s, arguments, own)
 
 
