@@ -348,3 +348,58 @@ def test_a_disk_that_fills_up_before_the_first_call_ends_nothing(tmp_path: Path)
     )
     assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
     assert "compiled code cannot be kept" in done.stderr
+
+
+DRAWING = """
+from gridwright.compiler.link import allocates_nothing, link
+from gridwright.compiler.philox import Philox
+import numba
+from numba.extending import overload_method
+
+def of_one_name(answer):
+    def method(rng):
+        return lambda rng: answer
+
+    return method
+
+overload_method(numba.types.NamedUniTuple, "one", strict=False)(of_one_name(1.0))
+overload_method(numba.types.NamedUniTuple, "two", strict=False)(of_one_name(2.0))
+
+def draw_one(rng):
+    return rng.one()
+
+def draw_two(rng):
+    return rng.two()
+
+@allocates_nothing
+def one(rng):
+    return draw_one(rng)
+
+@allocates_nothing
+def two(rng):
+    return draw_two(rng)
+
+@allocates_nothing
+def both(rng):
+    return draw_one(rng), draw_two(rng), rng.random(), rng.standard_exponential()
+
+for each in (draw_one, draw_two, one, two, both):
+    each.__module__ = Philox.__module__  # a part of this package is kept for other programs
+"""
+
+
+def test_a_part_of_another_process_keeps_its_own_functions(tmp_path: Path) -> None:
+    """Two processes give two functions of Numba's the same name and number."""
+    (tmp_path / "drawing.py").write_text(DRAWING)
+    begin = (
+        "import numpy as np, drawing; from drawing import *; from numpy.random import SeedSequence;"
+        "rng = lambda: Philox.of(SeedSequence(1), 0);"
+    )
+    assert run(tmp_path, tmp_path, begin + "print(link(one)(rng()))") == "1.0"
+    said = run(
+        tmp_path,
+        tmp_path,
+        begin + "print(link(two)(rng()), *link(both)(rng())[:2]); a, b = rng(), rng();"
+        "print(link(both)(a)[2:] == (b.random(), b.standard_exponential()))",
+    )
+    assert said.split() == ["2.0", "1.0", "2.0", "True"]

@@ -258,9 +258,13 @@ def register_philox(jitable: Any, method: Any, tuples: Any) -> None:
 
 
 def _without_arguments(function: Any) -> Any:
-    def method(rng: Any) -> Any:
-        return (lambda rng: function(rng.words)) if _is_philox(rng) else None
+    def call(rng: Any) -> Any:
+        return function(rng.words)
 
+    def method(rng: Any) -> Any:
+        return call if _is_philox(rng) else None
+
+    call.__qualname__ = f"philox_{function.__name__}"  # Numba tells functions apart by this name
     return method
 
 

@@ -17,6 +17,7 @@ public means, and everything gives the same results. It does four things:
 """
 
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -51,6 +52,8 @@ kinds: Any = numba_types
 MESSAGE = ("index is out of bounds",)
 OUT_OF_BOUNDS = errcode_t(RETCODE_USEREXC.constant + 1)
 """The code of this error. Numba treats every code from ``RETCODE_USEREXC`` on as an exception."""
+DIGESTED = re.compile(r"_[0-9a-f]{24}B")
+"""The end of a name that contains the digest of a part, before Numba's number of the function."""
 _KNOWN: dict[Any, Any] = {}
 """Types of calls, by the types of their arguments and the options of the caller."""
 
@@ -58,7 +61,7 @@ _KNOWN: dict[Any, Any] = {}
 class QuickCPU(CPU):
     """Compile for the processor of this computer, with private parts of Numba."""
 
-    name = "cpu, quick"
+    name = "cpu, quick, parts with own names"
 
     def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls: Python needs no way in.
@@ -107,7 +110,7 @@ class PartCache(NullCache):  # type: ignore[misc]
         if known != sig:
             return None
         library = InnerLibrary(target_context.codegen(), name)
-        library._final_module = library._shared_module = parse_bitcode(code)
+        library._final_module = library._shared_module = _with_own_names(parse_bitcode(code))
         library._finalized = True
         fndesc, environment, signature, environments = rest
         return CompileResult(
@@ -140,6 +143,19 @@ class PartCache(NullCache):  # type: ignore[misc]
 
     def _name(self, sig: Any) -> str:
         return f"{self.part}-{blake2b(str(sig).encode(), digest_size=8).hexdigest()}"
+
+
+def _with_own_names(module: Any) -> Any:
+    """Keep the names of Numba's functions in a module that another process compiled to itself.
+
+    A process numbers the functions that it compiles, and the number is all that tells some of them
+    apart. Without this, linking would take a function of this process for one of the other process
+    that has the same number. The functions of this package have a digest in their names.
+    """
+    for function in module.functions:
+        if not (function.is_declaration or DIGESTED.search(function.name)):
+            function.linkage = "internal"
+    return module
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]

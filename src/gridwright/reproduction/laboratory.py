@@ -90,10 +90,10 @@ class Scale(NamedTuple):
 
 
 LONG = (("3.F", 1 / 10), ("3.G", 1 / 100), ("4.B", 1 / 100))
-PIECES = (("3.F", Pieces(128, 20.0)), ("3.G", Pieces(128, 2e6)))
+PIECES = (("3.F", Pieces(128, 20.0)), ("3.G", Pieces(64, 1e7)))
 """A piece is much longer than its warm-up, and that is longer than the system takes to settle. The
-mean uptime and repair of 3.F are 20 and 4. In 3.G the slowest class responds in 7.3 × 10⁴ time
-units, repairs take 120, and availability changes after at most 5,000."""
+mean uptime and repair of 3.F are 20 and 4. In 3.G2 with alpha2, Gcμ settles in 3 × 10⁵ time units;
+FCFS had not settled after 1.4 × 10⁶."""
 FULL = Scale(30, 1.0)
 FULL_ON_GPU = Scale(30, 1.0, pieces=PIECES)
 PUBLISHED = Scale(30, 1.0, LONG)
