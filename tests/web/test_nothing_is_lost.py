@@ -64,7 +64,7 @@ def test_what_is_typed_into_the_list_of_systems_counts(page: Any, server: Any) -
     before = len(page.request.get(f"{server.url}/api/simulations").json())
     box = page.get_by_role("combobox", name="System", exact=True)
     page.get_by_label("Time units", exact=True).fill("300")
-    page.get_by_label("Replications").fill("3")
+    page.get_by_label("Replications", exact=True).fill("3")
     for typed, said in (("no such", "matches nothing here"), ("MGST", "entries; choose one")):
         box.fill(typed)
         box.press("Tab")
@@ -85,5 +85,5 @@ def test_what_is_typed_into_the_list_of_systems_counts(page: Any, server: Any) -
     expect(page.get_by_text("better")).to_have_count(0)
     page.reload()
     expect(box).to_have_value("too much (saved) – 2 classes × 2 machines, load 106 %")
-    expect(page.get_by_label("Replications")).to_have_value("3")
+    expect(page.get_by_label("Replications", exact=True)).to_have_value("3")
     expect(page.get_by_label("Time units", exact=True)).to_have_value("300")
