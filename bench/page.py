@@ -65,7 +65,7 @@ CLICKS = [
     ("button", "Last page"),
     ("button", "First page"),
     ("tile", "1"),
-    *[("head", "done")] * 2,
+    *[("head", "class")] * 2,
     ("measure", "not sent yet"),
     ("head", "machine"),
     ("button", "Last page"),
