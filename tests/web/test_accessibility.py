@@ -91,10 +91,12 @@ def test_every_page_in_both_modes_and_on_a_phone(
     found = []
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     for path, words in ready.items():
-        page.goto(f"{server.url}{path}")
+        answer = page.goto(f"{server.url}{path}")
+        assert '<header class="gw-shell">' in answer.text()  # shown while the page loads
         page.add_style_tag(content=STILL)
         expect(page.get_by_role("heading", level=1).first).to_be_visible()
         expect(page.get_by_text(words).first).to_be_visible()
+        expect(page.locator(".gw-shell")).to_be_hidden()
         assert page.locator("html").get_attribute("lang") == "en-US"
         expect(page.get_by_role("link", name="Help", exact=True).first).to_be_visible()
         page.evaluate(script)

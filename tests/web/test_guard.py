@@ -7,7 +7,7 @@ import anyio
 import httpx
 import pytest
 
-from gridwright.web.guard import HEADERS
+from gridwright.web.guard import HEADERS, Guard
 from gridwright.web.server import guarded
 
 TOKEN = "a-token-for-the-tests"
@@ -215,3 +215,26 @@ def test_a_folder_that_is_not_there_and_a_port_that_is_taken(tmp_path: Any) -> N
             serve("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(InputError, match="cannot listen"):
         serve("no.such.host.invalid", 0)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_browser_that_leaves_is_no_error(left: bool) -> None:
+    """Starlette raises an error in both cases; only the second one is a fault."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        raise RuntimeError("No response returned.")
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect" if left else "http.request"}
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    headers = [(b"host", b"127.0.0.1")]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "client": None}
+    if left:
+        anyio.run(Guard(app), scope, receive, send)
+    else:
+        with pytest.raises(RuntimeError, match="No response"):
+            anyio.run(Guard(app), scope, receive, send)

@@ -94,6 +94,9 @@ class Guard:
             except _TooLargeError:
                 if not body.answered:
                     await refuse(self._too_large(), scope, receive, answer)
+            except RuntimeError:  # Starlette tells that a browser left before the whole answer
+                if not body.left:
+                    raise
 
     def _check(self, scope: Scope, headers: dict[str, str], known: bool) -> Refusal | None:
         hosts = [value for key, value in scope["headers"] if key == b"host"]
@@ -176,10 +179,11 @@ class _Body:
 
     def __init__(self, receive: Receive, send: Send, largest: int) -> None:
         self._receive, self._send, self._left = receive, send, largest
-        self.answered = False
+        self.answered = self.left = False
 
     async def receive(self) -> Message:
         message = await self._receive()
+        self.left = self.left or message["type"] == "http.disconnect"
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             raise _TooLargeError

@@ -26,7 +26,16 @@ from .availability_part import AvailabilityPart
 from .cells import FIRST, Cells, Part
 from .experiment_part import ExperimentPart
 from .fault_part import FaultPart
-from .frame import Picker, confirmed, errors_shown, frame, system_choices, system_named, tell
+from .frame import (
+    Picker,
+    confirmed,
+    errors_shown,
+    frame,
+    shell,
+    system_choices,
+    system_named,
+    tell,
+)
 from .machine_part import MachinePart, pick_file, read_upload
 from .paste_dialog import Reading, ask
 from .policy_form import shipped_policies
@@ -47,6 +56,7 @@ PARTS: dict[str, type[Part]] = {
 async def define_page(services: Services, request: Request) -> None:
     """Show the page; a reload keeps what was typed."""
     client = ui.context.client
+    shell()
     await client.connected()
     if client.is_deleted:  # the browser never opened the page
         return

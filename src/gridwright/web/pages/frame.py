@@ -114,12 +114,23 @@ body.body--dark .nicegui-markdown a { color: #8cc4ea; }
 #popup::after { content: "Runs continue meanwhile: each is a process of its own."; }
 """
 
+SHELL = """
+.gw-shell { position: fixed; inset: 0 0 auto; padding: .9rem 1rem; color: #fff; background: #1f5f8b;
+  font: 14px Roboto, sans-serif; }
+.gw-shell b { font-size: 1.125rem; margin-right: .9rem; }
+.gw-shell nav { display: inline; }
+.gw-shell a { padding: .5rem .7rem; color: inherit; text-decoration: none; }
+body:has(.q-header) .gw-shell { display: none; }
+"""
+
 
 @contextmanager
 def frame(title: str) -> Iterator[None]:
     """Draw the frame of a page; the ``with`` block draws its content."""
     ui.add_css(STYLE)
     ui.page_title(f"{title} – Gridwright")
+    if not ui.context.client.has_socket_connection:
+        shell()
     ui.colors(primary="#1f5f8b", positive="#1b7a3d", info="#0b6e8a")  # white text on them: AA
     dark = ui.dark_mode(None)
     with ui.header().classes("items-center gap-2 py-2"):
@@ -145,6 +156,13 @@ def frame(title: str) -> Iterator[None]:
     with ui.column().classes("w-full p-2 sm:p-4 gap-4").props("id=content tabindex=-1"):
         heading(title, 1).classes("text-2xl")
         yield
+
+
+def shell() -> None:
+    """Show the top of the page while the browser loads the rest."""
+    links = "".join(f'<a href="{path}">{name}</a>' for name, path in PAGES.items())
+    ui.add_css(SHELL)
+    ui.add_body_html(f'<header class="gw-shell"><b>Gridwright</b><nav>{links}</nav></header>')
 
 
 IS_DARK = "document.body.classList.contains('body--dark')"

@@ -24,6 +24,7 @@ from .frame import (
     html_table,
     model_input,
     read_input,
+    shell,
     system_choices,
     system_named,
     tell,
@@ -46,6 +47,7 @@ async def simulate_page(services: Services, request: Request, address: str = "")
     A reload keeps the form and the results.
     """
     client = ui.context.client
+    shell()
     await client.connected()
     if client.is_deleted:  # the browser never opened the page
         return
