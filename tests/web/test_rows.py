@@ -6,7 +6,7 @@ from gridwright.web.pages.results import MEASURES, row_of
 
 
 @pytest.mark.parametrize(
-    ("stable", "words"), [(True, "5 (4, 6)"), (None, "5 (4, 6)"), (False, "grows")]
+    ("stable", "words"), [(True, "5.0 ± 1.0"), (None, "5.0 ± 1.0"), (False, "grows")]
 )
 def test_an_unstable_policy_has_no_mean(stable: bool | None, words: str) -> None:
     five = {"mean": 5.0, "low": 4.0, "high": 6.0}

@@ -110,10 +110,17 @@ def words(found: Allocation) -> str:
     x, y = (float(each) for each in system.arrival_rates)
     first, second = (float(each) for each in found.class_prices)
     ratio = f"{second / first:.2f}" if first > 0 else "∞"
+    limit = f"({x * found.capacity:.3g}, {y * found.capacity:.3g})"
+    growth = (
+        f"can grow {found.capacity:.2f} times, to {limit}"
+        if found.capacity >= 1
+        else f"are too many: {found.capacity:.2f} of them can be served, {limit}"
+    )
+    up = "" if system.failures is None else " while none has failed"
     return (
-        f"The machines can serve all arrivals in the polygon with the corners (0, 0), {corners}. "
-        f"The arrivals ({x:.3g}, {y:.3g}) can grow {found.capacity:.2f} times, to "
-        f"({x * found.capacity:.3g}, {y * found.capacity:.3g}). There a task of class "
+        "The machines can serve all arrivals in the polygon with the corners (0, 0), "
+        f"{corners}{up}. "
+        f"The arrivals ({x:.3g}, {y:.3g}) {growth}. There a task of class "
         f"{system.classes[1]} is worth {ratio} of class {system.classes[0]}."
         + (BOX if _box(system.rates) else "")
     )

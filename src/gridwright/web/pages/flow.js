@@ -3,6 +3,7 @@
 // can be played at any speed and from any moment. Class k has a colour and a pattern.
 const WAITS = -1, GONE = -2, TOKEN = 12, STEP = 14, DEEP = 4, ROW = 88, LONG = 60, FLIGHT = 0.35;
 const FINISHED = "finished", NUMBER_HIGH = 110;
+const STEPS = 500;  // of the slider for the time; the last one is the end of the film
 
 export default {
   template: `
@@ -13,8 +14,8 @@ export default {
         <button type="button" @click="restart" :disabled="empty">From the start</button>
         <label>Speed <input type="range" min="-4" max="4" step="0.5" v-model.number="exponent"
           :disabled="empty" :aria-valuetext="pace" /> <span>{{ pace }}</span></label>
-        <label>Time <input type="range" min="0" :max="scene.end" :step="scene.end / 500"
-          v-model.number="time" @input="playing = false" :disabled="empty"
+        <label>Time <input type="range" min="0" :max="STEPS" step="1"
+          :value="(time / scene.end) * STEPS" @input="drag" :disabled="empty"
           :aria-valuetext="clock" />
           <span>{{ clock }}</span></label>
       </div>
@@ -54,7 +55,7 @@ export default {
     time() { if (!this.playing) this.paint(); },
     playing() { if (!this.playing) this.paint(); },  // the slider sets the time just before it stops
   },
-  created() { this.canvases = []; },
+  created() { this.canvases = []; this.STEPS = STEPS; },
   mounted() {
     this.watcher = new ResizeObserver(() => this.paint());
     this.watcher.observe(this.$el);
@@ -84,6 +85,11 @@ export default {
         this.playing = false;
         this.time = Math.min(time, this.scene.end);
       });
+    },
+    drag(event) {
+      const step = +event.target.value;
+      this.playing = false;
+      this.time = step >= STEPS ? this.scene.end : (step / STEPS) * this.scene.end;
     },
     toggle() {
       if (this.time >= this.scene.end) this.time = 0;
@@ -169,7 +175,8 @@ export default {
       pen.lineWidth = 1;
     },
     paintTasks(pen, film, place, wide) {
-      const queued = {}, busy = {}, later = [], t = this.time, flight = FLIGHT * this.speed;
+      const queued = {}, busy = {}, later = [], t = this.time;
+      const flight = this.playing ? FLIGHT * this.speed : 1e-9;  // nothing is on its way in a still picture
       const count = { queued, busy, system: 0, finished: 0, response: 0, waiting: {} };
       for (const task of film.tasks) {
         if (task[1] > t) break;

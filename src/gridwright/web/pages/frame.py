@@ -120,7 +120,14 @@ SHELL = """
 .gw-shell b { font-size: 1.125rem; margin-right: .9rem; }
 .gw-shell nav { display: inline; }
 .gw-shell a { padding: .5rem .7rem; color: inherit; text-decoration: none; }
-body:has(.q-header) .gw-shell { display: none; }
+"""
+
+UNTIL_THE_PAGE_IS_THERE = """
+new MutationObserver((changes, observer) => {
+  if (!document.querySelector(".q-header")) return;
+  document.querySelector(".gw-shell").remove();
+  observer.disconnect();
+}).observe(document.body, { childList: true, subtree: true });
 """
 
 
@@ -163,6 +170,7 @@ def shell() -> None:
     links = "".join(f'<a href="{path}">{name}</a>' for name, path in PAGES.items())
     ui.add_css(SHELL)
     ui.add_body_html(f'<header class="gw-shell"><b>Gridwright</b><nav>{links}</nav></header>')
+    ui.add_body_html(f"<script>{UNTIL_THE_PAGE_IS_THERE}</script>")
 
 
 IS_DARK = "document.body.classList.contains('body--dark')"

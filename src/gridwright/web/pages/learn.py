@@ -275,6 +275,7 @@ class _Lesson:
             self.words = ui.label().classes("w-full")
             ui.button("New arrivals", on_click=self._draw_again).props("flat")
             ui.button("As in the text", on_click=self._reset).props("flat")
+            ui.label("The address of this page keeps load, rates, policies and arrivals: share it.")
         self.rates: dict[tuple[int, int], _Slider] = {}
         with (
             ui.expansion("Rates: tasks that a machine finishes per time unit").classes("w-full"),

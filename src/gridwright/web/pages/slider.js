@@ -16,7 +16,7 @@ export default {
   },
   computed: {
     text() {
-      return this.percent ? `${Math.round(100 * this.here)} %` : `${+this.here.toPrecision(4)}`;
+      return this.percent ? `${+(100 * this.here).toFixed(1)} %` : `${+this.here.toPrecision(4)}`;
     },
   },
   unmounted() { clearTimeout(this.timer); },

@@ -35,7 +35,8 @@ WAYS = (
         "school",
         (
             ("Guided stops", "/learn", "watch tasks flow, predict, and check"),
-            ("An allocation by hand", "/define", "change a rate, and the allocation follows"),
+            ("An allocation by hand", "/learn/2", "change a rate, and the polygon follows"),
+            ("A lesson of ninety minutes", "/learn/8", "a notebook, and notes for the teacher"),
             ("What words mean", "/help#words", "load, capacity, stable, and others"),
         ),
     ),
