@@ -221,6 +221,7 @@ def test_a_pinned_job_waits_for_a_machine_that_a_later_grid_has(tmp_path: Path) 
         assert not grid.unfinished[job.number].done()
         grid.close()
     with Grid("fcfs", machines=["b"], journal=path) as grid:
+        grid.resume("b")
         assert grid.unfinished[job.number].result(WAIT) == 1
 
 

@@ -90,8 +90,8 @@ class Operators:
                     "queued": len(book.own[j]),
                     "host": hosts[j],  # the machine that it is a slot of
                 }
-                for j, name in enumerate(mapper.executor.machines)
-            },
+                for j, name in enumerate(mapper.executor.machines[: len(book.machines)])
+            },  # a worker that is just joining is not in the book yet
             "rates": book.nominal.tolist(),
             "plans": book.plans,
             "refusals": book.refusals,
