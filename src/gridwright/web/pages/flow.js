@@ -160,6 +160,9 @@ export default {
     },
     paintStations(pen, film, place) {
       this.scene.classes.forEach((name, k) => this.token(pen, ...place.source(k), k, TOKEN + 4));
+      pen.fillStyle = this.ink;
+      pen.textAlign = "left";
+      pen.fillText("arrivals", 2, 8);
       pen.strokeStyle = this.ink;
       this.scene.machines.forEach((name, j) => {
         const [x, y] = place.station(j);

@@ -291,6 +291,11 @@ class _Lesson:
         async def changed(value: float) -> None:
             rates = self.system.rates.copy()
             rates[i, j] = value
+            if not rates[i].any():
+                name = self.system.classes[i]
+                tell(f"Class {name} must run on some machine: keep one of its rates above 0.")
+                self._show_sliders()
+                return
             await self._change(lambda: self.system.replace(rates=rates.tolist()))
 
         steps = (0.0, most, most / STEPS)
