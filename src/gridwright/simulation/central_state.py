@@ -46,7 +46,6 @@ SERVER = record_type(
     head="i8",  # its own queue (push, peers): first ticket, −1 for none
     tail="i8",
     free_at="f8",  # push without an event list: when the last task there leaves
-    # with preemption, head is the task that it is promised, free_at and tail what it can do best
     uptime="i8",  # shapes
     repair="i8",
     mean_uptime="f8",
@@ -59,6 +58,9 @@ SERVER = record_type(
     believed="f8",  # availability as it is believed when nothing disturbs it
     doubt="f8",  # largest relative error of that belief
     told="?",  # whether planners are told the availability
+    promised="i8",  # with preemption: the ticket that it shall run, −1 for none
+    best="f8",  # with preemption: the most that it can do, as cost × rate, −1 once it was asked
+    best_class="i8",  # and for which waiting class
 )
 """What is used most stands first, close together."""
 

@@ -64,8 +64,8 @@ def deal(s: State, arguments: Any, own: Generator) -> None:
         for turn in range(2):
             for j in range(len(s.server)):
                 o = s.server[j]
-                if o.free_at == most and (_has(s, j) or turn == 1) and _is_wanted(s, j):
-                    o.free_at = -1.0
+                if o.best == most and (_has(s, j) or turn == 1) and _is_wanted(s, j):
+                    o.best = -1.0
                     k = answer(s, j, arguments, own)
                     if k >= 0:
                         _promise(s, j, k)
@@ -84,7 +84,7 @@ def _lay_down(s: State, j: int) -> None:
     The machine runs on until it is given another task.
     """
     o, m = s.server[j], s.machines[j]
-    o.head = -1
+    o.promised = -1
     if o.ticket >= 0:
         rate = s.truth[m.serving, j] * o.speed
         s.ticket[o.ticket].work = max(o.left - (s.count[0].now - o.left_at) * rate, 0.0)
@@ -97,14 +97,14 @@ def _lay_down(s: State, j: int) -> None:
 def _rank(s: State, j: int) -> None:
     """Find the waiting class for which a machine can do most, and how much; −1 for none."""
     o, m = s.server[j], s.machines[j]
-    o.free_at = -1.0
+    o.best = -1.0
     left = s.ends[s.pattern[j], 0] & s.count[0].waiting if m.up else 0
     if left != 0:
         for i in range(len(s.classes)):
             index = s.classes[i].cost * s.rate[i, j]
-            if (left >> i) & 1 and index > o.free_at:
-                o.free_at = index
-                o.tail = i
+            if (left >> i) & 1 and index > o.best:
+                o.best = index
+                o.best_class = i
 
 
 def _most(s: State) -> float:
@@ -112,28 +112,28 @@ def _most(s: State) -> float:
     most = -1.0
     for j in range(len(s.server)):
         o = s.server[j]
-        if o.free_at >= 0.0:
+        if o.best >= 0.0:
             if not _is_wanted(s, j):
                 _rank(s, j)
-            most = max(most, o.free_at)
+            most = max(most, o.best)
     return most
 
 
 def _is_wanted(s: State, j: int) -> bool:
     """Tell whether the class for which a machine can do most still waits."""
-    return ((s.count[0].waiting >> s.server[j].tail) & 1) != 0
+    return ((s.count[0].waiting >> s.server[j].best_class) & 1) != 0
 
 
 def _has(s: State, j: int) -> bool:
     """Tell whether a machine has a task of that class."""
     o = s.server[j]
-    return o.ticket >= 0 and s.ticket[o.ticket].task_class == o.tail
+    return o.ticket >= 0 and s.ticket[o.ticket].task_class == o.best_class
 
 
 def _promise(s: State, j: int, i: int) -> None:
     """Set the first waiting task of a class aside for a machine."""
     m, x = s.machines[j], pop(s, i)
-    s.server[j].head = x
+    s.server[j].promised = x
     s.ticket[x].next = -2 - j
     m.serving = i
     m.backlog = 1
@@ -143,11 +143,11 @@ def _promise(s: State, j: int, i: int) -> None:
 def _keep(s: State, j: int) -> None:
     """Let a machine that continues its class keep its task, if another machine was promised it."""
     o = s.server[j]
-    x, y = o.head, o.ticket
+    x, y = o.promised, o.ticket
     if y >= 0 and x != y and s.ticket[y].next < -1:
         other = -2 - s.ticket[y].next
         if s.machines[other].serving == s.machines[j].serving:
-            s.server[other].head, o.head = x, y
+            s.server[other].promised, o.promised = x, y
             s.ticket[x].next, s.ticket[y].next = -2 - other, -2 - j
 
 
@@ -155,7 +155,7 @@ def _give_up(s: State, j: int) -> None:
     """Interrupt the task of a machine that is to do something else."""
     c, o = s.count[0], s.server[j]
     y = o.ticket
-    if y >= 0 and y != o.head:
+    if y >= 0 and y != o.promised:
         s.ticket[y].leaves = c.now - o.begun
         o.busy += c.now - o.begun
         o.finish = np.inf
@@ -172,8 +172,8 @@ def _take_up(s: State, j: int) -> None:
     A task that has run before counts as begun so much earlier, and the machine as busy so much
     less before. So all time in which it is not served counts as waiting.
     """
-    o, x = s.server[j], s.server[j].head
-    o.head = -1
+    o, x = s.server[j], s.server[j].promised
+    o.promised = -1
     if x < 0:
         return
     ticket = s.ticket[x]
