@@ -57,6 +57,8 @@ SHAKEN = 8
 """Twins that show the effect of small timing changes."""
 MOMENT = 0.001
 """Standard deviation of these changes, in time units."""
+UNEXPLAINED = "unexplained"
+"""What remains of the difference between a run and its twin after all causes."""
 TWINS = 1 + len(CAUSES) + SHAKEN
 """How many twins a comparison simulates: a plain one, one for each cause, and shaken ones."""
 LEAST_TOLD = 0.01
@@ -87,7 +89,7 @@ class Gap(NamedTuple):
         for cause, response in self.steps.items():
             found[cause] = response - last
             last = response
-        found["unexplained"] = self.run - last
+        found[UNEXPLAINED] = self.run - last
         return found
 
 

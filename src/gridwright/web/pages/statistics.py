@@ -11,7 +11,7 @@ from ...grid import Statistics, statistics
 from ...grid.journal_queries import Figures
 from ...model import InputError
 from ...testbed import Overview, Run, actual_rates, job_lengths
-from ...testbed.twin import TWINS
+from ...testbed.twin import TWINS, UNEXPLAINED
 from ..documents import plain
 from ..run_figures import READ, Figure, Rows, RunFigures, compared, figures_of, waterfall
 from ..runs import path_of
@@ -181,9 +181,23 @@ def found_in_short(figures: RunFigures, kept: dict[str, Any] | None) -> str:
     relative = None if kept is None else kept["gap"]["relative"]
     if kept is None or relative is None:
         return words
-    causes = {name: abs(share) for name, share in kept["gap"]["shares"].items()}
-    most = f"; the largest cause is {max(causes, key=lambda name: causes[name])}" if causes else ""
+    causes = kept["gap"]["shares"]
+    most = f"; {_largest(causes)}" if causes else ""
     return f"{words} That is {times_the_twin(relative)}{most}."
+
+
+def _largest(causes: dict[str, float]) -> str:
+    """Name the largest cause of the difference between a run and its twin.
+
+    >>> _largest({"failures": -2.0, "overhead": 1.0})
+    'the largest cause is failures'
+    >>> _largest({"failures": 0.1, UNEXPLAINED: 0.2})
+    'the largest part of the difference is unexplained'
+    """
+    most = max(causes, key=lambda name: abs(causes[name]))
+    if most == UNEXPLAINED:
+        return "the largest part of the difference is unexplained"
+    return f"the largest cause is {most}"
 
 
 def times_the_twin(relative: float) -> str:
@@ -363,8 +377,8 @@ def _show(run: Overview, found: dict[str, Any], figures: RunFigures) -> None:
             lambda: make_chart(compared_chart(beside)).classes("h-72"),
         )
         causes = {name: change for name, change, _ in steps.rows if change is not None}
-        most = max(causes, key=lambda name: abs(causes[name]))
-        words = f"The largest cause is {most}: {figure(causes[most], '+.3g')} time units."
+        said = _largest(causes)
+        words = f"{said[0].upper()}{said[1:]}."
         figure_card(
             *("From the twin to the run, by cause", words, run, steps),
             lambda: make_chart(waterfall_chart(steps)).classes("h-72"),
