@@ -277,7 +277,7 @@ class Jobs:
     """A table of jobs, which the database filters, sorts and divides into pages."""
 
     def __init__(self, number: int) -> None:
-        self.number, self.is_over = number, False
+        self.number, self.is_over, self.total = number, False, 0
         heading("Jobs, the newest first (times in time units since the run began)")
         with ui.row().classes("gap-2"):
             self.stage = ui.select(
@@ -293,6 +293,7 @@ class Jobs:
         ).classes("w-full")
         self.table.props('flat dense no-data-label="No jobs match yet."')
         self.table.on("request", self._turn)
+        self.table.on_pagination_change(self._count)
         for field in (self.stage, self.machine, self.task_class):
             field.on_value_change(self._first)
 
@@ -307,27 +308,36 @@ class Jobs:
         self.table.pagination = {**self.table.pagination, "page": 1}
         await self.show()
 
-    async def show(self, *, is_over: bool | None = None) -> None:
-        """Show the chosen page; after the run, jobs that have not ended are called unfinished."""
-        self.is_over = self.is_over if is_over is None else is_over
+    def _count(self) -> None:
+        """Set the number of jobs; a table that appears in the browser sends back the first one."""
+        if self.table.pagination.get("rowsNumber") != self.total:
+            self.table.pagination = {**self.table.pagination, "rowsNumber": self.total}
+
+    def _wanted(self) -> dict[str, Any]:
+        """Return which page of which jobs is asked for."""
         turned = self.table.pagination
         size = turned.get("rowsPerPage") or 100
         fields = {"stage": self.stage, "machine": self.machine, "class": self.task_class}
-        wanted: dict[str, Any] = {
+        return {
             "offset": (turned.get("page", 1) - 1) * size,
             "limit": size,
             "sort": turned.get("sortBy") or "number",
             "descending": bool(turned.get("descending")),
             **{key: str(field.value or "") for key, field in fields.items()},
         }
+
+    async def show(self, *, is_over: bool | None = None) -> None:
+        """Show the chosen page; after the run, jobs that have not ended are called unfinished."""
+        self.is_over = self.is_over if is_over is None else is_over
+        wanted = self._wanted()
         page = await read_journal(self.number, lambda journal: grid.job_page(journal, **wanted))
-        if page is None or turned is not self.table.pagination:
-            return  # another page was asked for meanwhile
+        if page is None or wanted != self._wanted():
+            return  # another page was asked for meanwhile, and is being read
         rows = [{**job, **{key: figure(job[key], ".3f") for key in TIMES}} for job in page.jobs]
         for row in rows:
             if self.is_over and row["stage"] in GOING:
                 row["stage"] = f"unfinished ({row['stage']})"
         if self.table.rows != rows:
             self.table.rows = rows
-        if turned.get("rowsNumber") != page.total:
-            self.table.pagination = {**turned, "rowsNumber": page.total}
+        self.total = page.total
+        self._count()

@@ -102,7 +102,7 @@ def _one_run(services: Services, number: int) -> None:
         bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of reading"')
 
     def look() -> None:
-        if parts:
+        if parts and not words.is_deleted:  # the page may have been left
             k = READ.index(parts[-1])
             words.text = f"Run {number} is being read: {parts[-1]}, part {k + 1} of {len(READ)}"
             bar.value = k / len(READ)
