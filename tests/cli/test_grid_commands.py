@@ -110,6 +110,14 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
     assert state["ended"] == {"finished": 2, "failed": 1, "cancelled": 1}
     assert "2 of 2 machines up" in grid("status", *on).stdout
     assert [each["name"] for each in said("machines", *on)["machines"]] == ["a", "b"]
+    figures = said("statistics", *on, "--within", "900,0.001")
+    assert figures["overall"]["finished"] == 2
+    assert figures["classes"]["echo"]["within 900"] == 1 > figures["overall"]["within 0.001"]
+    shares = [figures["overall"][name] for name in ("p50", "p95", "p99", "p99.9")]
+    assert shares == sorted(shares)
+    assert shares[0] == pytest.approx(figures["overall"]["response"]), "of two, it is the middle"
+    assert "p99.9" in grid("statistics", *on).stdout
+    assert "within is 0; expected a positive" in grid("statistics", *on, "--within", "0").stderr
     listed = subprocess.run(
         [*COMMAND, "machines", "list", "--run", "farm"], capture_output=True, text=True, check=True
     )

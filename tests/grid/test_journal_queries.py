@@ -19,6 +19,7 @@ from gridwright.grid import (
     machine_states,
     queues,
     request,
+    statistics,
 )
 from gridwright.grid.event import Entry
 from gridwright.grid.job import Job, Stage
@@ -94,6 +95,34 @@ def test_queues(journal: Journal) -> None:
     assert inside[-1] == 10
     assert waiting.min() >= 0
     assert found.times[-1] == 30
+
+
+def test_percentiles_and_shares_of_the_response(tmp_path: Path) -> None:
+    """Responses of class a are 1 to 1,000; those of b are all 5; one job of each has not ended."""
+    made = Journal(tmp_path / "1.sqlite")
+    made.describe(classes=["a", "b", "c"], machines=["m0"])
+    jobs = []
+    for k in range(2002):
+        job = Job(k, k % 2, float(k), Stage.finished if k < 2000 else Stage.waiting, attempt=1)
+        if k < 2000:
+            job.sent, job.ended = float(k), k + (5.0 if k % 2 else 1.0 + k // 2)
+            job.settled = job.ended
+        jobs.append((job, "ab"[k % 2], "m0"))
+    made.write([], jobs, [(k, b"work") for k in range(2002)])
+    found = statistics(made, within=[5, 100])
+    names = ("p50", "p95", "p99", "p99.9")
+    works = np.arange(1, 1001)
+    both = np.concatenate([works, np.full(1000, 5)])
+    for figures, values in ((found.classes["a"], works), (found.overall, both)):
+        wanted = np.quantile(values, [0.5, 0.95, 0.99, 0.999])
+        assert [figures.tails[name] for name in names] == pytest.approx(list(wanted))
+        assert figures.tails["within 100"] == np.mean(values <= 100)
+    assert list(found.classes["b"].tails.values()) == [5, 5, 5, 5, 1, 1]
+    assert np.isnan(list(found.classes["c"].tails.values())).all()
+    assert found.as_json()["classes"]["a"]["p99"] == found.classes["a"].tails["p99"]
+    with pytest.raises(InputError, match="within is -1; expected a positive number of time units"):
+        statistics(made, within=[-1])
+    made.close()
 
 
 class BusyJournal(Journal):

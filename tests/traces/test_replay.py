@@ -131,9 +131,15 @@ def test_percentiles_of_a_replay() -> None:
     """One job at a time: responses are the works, from 1 to 1,000."""
     works = np.arange(1.0, 1001.0)
     one = System(arrivals=[0.1], rates=[[1.0]])
-    figures = replay(one, JobList(1000.0 * np.arange(1000), [0] * 1000, works), "fcfs").figures
-    for name, share in (("response_95", 0.95), ("response_99", 0.99), ("response_99.9", 0.999)):
-        assert figures[name] == pytest.approx(np.quantile(works, share))
+    run = replay(
+        one, JobList(1000.0 * np.arange(1000), [0] * 1000, works), "fcfs", within=[250, 2000]
+    )
+    for found in (run.figures, run.figures_of(0), run.as_json(), run.as_json()["classes"]["1"]):
+        for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)):
+            assert found[name] == pytest.approx(np.quantile(works, share))
+        assert (found["within 250"], found["within 2000"]) == (0.25, 1)
+    with pytest.raises(InputError, match="within is 0; expected a positive number of seconds"):
+        replay(one, JobList([0], [0], [1]), "fcfs", within=[0])
 
 
 def test_progress_is_told() -> None:

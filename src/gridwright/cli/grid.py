@@ -14,9 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Json, listed, option, policy_option
-from .output import StoppedError, console, finish, print_json, show
+from .options import Json, WithinLive, limits_of, listed, option, policy_option
+from .output import StoppedError, console, finish, known, print_json, show, show_tails
 from .packages import catalogue, grid, model, policies, progress, service
+from .packages import statistics as numbers
 
 app = typer.Typer(help="Serve a grid, submit commands to it, and look at its jobs.")
 
@@ -186,6 +187,32 @@ def status(on: Where = NAME, json: Json = False) -> None:
     with _connected(on) as farm:
         now = farm.status()
     finish(lambda: now, lambda: console().print(progress.table_of(now)), json=json)
+
+
+@app.command()
+def statistics(on: Where = NAME, within: WithinLive = "", json: Json = False) -> None:
+    """Show the waiting, the response and its percentiles of the jobs so far, in seconds."""
+    with _connected(on) as farm:
+        found = farm.statistics(limits := limits_of(within))
+    figures = {**found["classes"], "all": found["overall"]}
+    tails = numbers.tail_names(limits)
+    counts = ("arrived", "finished", "failed", "unfinished")
+    means = ("waiting", "communication", "execution", "response")
+    rows = [
+        (
+            name,
+            *(str(each[count]) for count in counts),
+            *(known(each[mean], ".4g") for mean in means),
+        )
+        for name, each in figures.items()
+    ]
+
+    def tables() -> None:
+        show(("class", *(f">{name}" for name in (*counts, *means))), rows)
+        print()
+        show_tails({name: {tail: each[tail] for tail in tails} for name, each in figures.items()})
+
+    finish(lambda: found, tables, json=json)
 
 
 @app.command()

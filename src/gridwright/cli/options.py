@@ -27,6 +27,14 @@ def listed(words: str | Iterable[str]) -> list[str]:
     return [word.strip() for text in texts for word in text.split(",") if word.strip()]
 
 
+def limits_of(text: str) -> list[float]:
+    """Parse the times of ``--within``, which are separated by commas."""
+    try:
+        return [float(word) for word in listed(text)]
+    except ValueError:
+        raise model.InputError(f"--within {text}: expected times, as 2 or 2,5") from None
+
+
 def delays_of(text: str | None) -> model.Delays | None:
     """Parse the delays of ``--delays``.
 
@@ -118,6 +126,9 @@ Within = Annotated[
     option(
         "Also print percentiles, and the share of tasks that respond within times: 2,5.", "TIMES"
     ),
+]
+WithinLive = Annotated[
+    str, option("Also print the share of jobs that respond within times: 2,5.", "TIMES")
 ]
 Replications = Annotated[int, option("Number of independent runs.")]
 Delays = Annotated[

@@ -253,6 +253,13 @@ def known(value: float | None, form: str) -> str:
     return UNKNOWN if value is None or value != value else f"{value:{form}}"
 
 
+def show_tails(tails: Mapping[str, Mapping[str, float]]) -> None:
+    """Print the percentiles of the response and the shares within times, a row a class."""
+    names = list(next(iter(tails.values())))
+    rows = [(name, *(known(found[each], ".4g") for each in names)) for name, found in tails.items()]
+    show(("response", *(f">{name}" for name in names)), rows)
+
+
 def with_verdict(result: experiments.Result, name: str) -> str:
     """Write a measure of a result; "undecided" after it, or "unstable" in its place.
 

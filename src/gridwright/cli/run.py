@@ -12,7 +12,7 @@ import typer
 
 from . import options
 from .options import option, path_option, policy_option
-from .output import StoppedError, check_files, known, print_json, show, table, warn
+from .output import StoppedError, check_files, known, print_json, show, show_tails, table, warn
 from .packages import grid, model, testbed
 
 
@@ -287,6 +287,9 @@ def show_report(found: testbed.Report) -> None:
         show(("", ">run", ">twin"), rows)
     print()
     _show_responses(found)
+    print()
+    measured = {**found.statistics.classes, "overall": found.statistics.overall}
+    show_tails({name: each.tails for name, each in measured.items()})
     print()
     _show_gap(found)
     if found.expected is not None and found.expected.low == found.expected.low:

@@ -65,6 +65,7 @@ def _show_runs(found: list[testbed.Overview]) -> None:
 def show_run(
     number: options.RunNumber,
     expect: options.Expect = True,
+    within: options.WithinLive = "",
     plot: Annotated[
         Path | None, path_option("Draw the response time of every job over time.")
     ] = None,
@@ -73,7 +74,8 @@ def show_run(
     """Show a run beside its simulated twin, its expected result and published numbers."""
     check_files(plot=plot)
     with testbed.Run.find(number) as run:
-        found = testbed.report(run, expected=expect)
+        limits = options.limits_of(within)
+        found = testbed.report(run, expected=expect, within=limits)
         files = {plot: lambda path: plots.draw_run(run, path)}
         finish(found.as_json, partial(show_report, found), json=json, files=files)
 

@@ -72,7 +72,7 @@ def simulate(
             warmup=warmup,
             delays=options.delays_of(delays),
             tails=tails,
-            within=limits_of(within),
+            within=options.limits_of(within),
             precision=precision,
             threads=threads,
             on=on,
@@ -119,7 +119,7 @@ def compare(
             warmup=warmup,
             delays=late,
             tails=tails,
-            within=limits_of(within),
+            within=options.limits_of(within),
             threads=threads,
             on=on,
             progress=report,
@@ -374,14 +374,6 @@ def sweep(
         )
     files = {csv: partial(_write_sweep, found), plot: lambda path: plots.draw_sweep(found, path)}
     finish(found.as_json, partial(_show_sweep, found), json=json, files=files)
-
-
-def limits_of(text: str) -> list[float]:
-    """Parse times that are separated by commas."""
-    try:
-        return [float(word) for word in options.listed(text)]
-    except ValueError:
-        raise model.InputError(f"--within {text}: expected times, as 2 or 2,5") from None
 
 
 def values_of(text: str) -> list[float | str]:

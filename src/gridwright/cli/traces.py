@@ -18,11 +18,12 @@ from .output import (
     counted,
     finish,
     known,
+    percent,
     progress_bar,
     show,
     write_rows,
 )
-from .packages import allocation, duration, model, plots, policies, testbed, traces
+from .packages import allocation, duration, model, plots, policies, statistics, testbed, traces
 from .run import conduct_and_show, given_options, place
 
 app = typer.Typer(help="Describe and replay logs of real clusters and grids.")
@@ -31,8 +32,6 @@ REAL_SECONDS = 60.0
 """Length of a replay on real machines, unless a time unit is given."""
 FIGURES = {
     "mean_response": "mean response",
-    "median_response": "median response",
-    "response_95": "95th percentile",
     "mean_waiting": "mean waiting",
     "mean_slowdown": "mean slowdown",
     "utilisation": "utilisation",
@@ -40,7 +39,7 @@ FIGURES = {
     "lost": "lost to failures",
     "unfinished": "unfinished",
 }
-"""Measures of a replay, and their names in the table."""
+"""Measures of a replay beside its tails, and their names in the table."""
 MOST_COLUMNS = 12
 """Kinds of machines whose rates are printed."""
 
@@ -276,6 +275,9 @@ def replay(
     nodes: Annotated[
         str, option("Nodes to take: spread evenly over all, or the worst.", "spread|worst")
     ] = "spread",
+    within: Annotated[
+        str, option("Also print the share of jobs that respond within times: 90,15m.", "TIMES")
+    ] = "",
     save: Annotated[
         Path | None, path_option("Write an experiment for 'gridwright run', run nothing.", "FOLDER")
     ] = None,
@@ -298,9 +300,10 @@ def replay(
         }
         _refuse(about_failures, "needs a failure trace; add --failures TRACE")
     if save is not None or real:
-        files = {"csv": csv is not None, "plot": plot is not None}
+        files = {"csv": csv is not None, "plot": plot is not None, "within": bool(within)}
         _refuse(files, "cannot be combined with --save, --on or --time-unit")
     check_files(plot=plot, csv=csv)
+    limits = [duration.seconds(word) for word in options.listed(within)]
     scene = _scene(
         trace,
         (classes, machines, processors, load),
@@ -315,7 +318,7 @@ def replay(
         same = {"jobs": scene.jobs, "faults": scene.faults}
         conduct_and_show(_experiment(scene, names, real), same, json=json, expect=False)
         return
-    found = _replay(scene, names)
+    found = _replay(scene, names, limits)
     finish(
         lambda: _replays_json(scene, found),
         lambda: _show_replays(scene, found),
@@ -398,14 +401,13 @@ def _save(
     )
 
 
-def _replay(scene: Scene, names: list[str]) -> list[traces.Replay]:
+def _replay(scene: Scene, names: list[str], limits: list[float]) -> list[traces.Replay]:
     chosen = [policies.find(name) for name in names]  # all are checked before any is replayed
     found = []
     with progress_bar() as report:
         for policy in chosen:
-            tell = partial(report, policy)
-            one = traces.replay(scene.system, scene.jobs, policy, scene.faults, progress=tell)
-            found.append(one)
+            how: dict[str, Any] = {"within": limits, "progress": partial(report, policy)}
+            found.append(traces.replay(scene.system, scene.jobs, policy, scene.faults, **how))
     return found
 
 
@@ -457,28 +459,31 @@ def _show_replays(scene: Scene, found: list[traces.Replay]) -> None:
         f"{counted(machines, 'machine')}, load {allocation.allocate(system).load:.3g}\n"
     )
     names = [f">{each.policy}" for each in found]
-    measures = FIGURES.items()
-    show(
-        ["", *names],
-        ([word, *(_figure(name, each) for each in found)] for name, word in measures),
-    )
+    tails = statistics.tail_names(found[0].within)
+    (first, *rest) = FIGURES.items()
+    words = [first, *((name, f"response {name}") for name in tails), *rest]
+    figures = [each.figures for each in found]
+    rows = [[word, *(_figure(name, each.get(name)) for each in figures)] for name, word in words]
+    show(["", *names], rows)
     out.print("")
     rows = []
     for i, name in enumerate(system.classes):
         count = int((scene.jobs.task_classes == i).sum())
-        means = [each.by_class[i] for each in found]
-        said = [UNKNOWN if mean != mean else duration.in_words(mean) for mean in means]
-        rows.append([name, f"{count:,}", *said])
-    show(["mean response", ">jobs", *names], rows)
+        for k, each in enumerate(found):
+            own = each.figures_of(i)
+            cells = [_figure(key, own[key]) for key in ("mean_response", *tails)]
+            rows.append([*((name, f"{count:,}") if k == 0 else ("", "")), str(each.policy), *cells])
+    show(["class", ">jobs", "policy", ">mean response", *(f">{name}" for name in tails)], rows)
 
 
-def _figure(name: str, replay: traces.Replay) -> str:
+def _figure(name: str, value: float | None) -> str:
     """Write a measure of a replay; only counts are known if no job finished."""
-    value = replay.figures.get(name)
-    if value is None:
+    if value is None or value != value:
         return UNKNOWN
     if name in ("lost", "unfinished"):
         return f"{value:,}"
     if name == "mean_slowdown":
         return f"{value:.4g}"
+    if name.startswith(statistics.WITHIN):
+        return percent(value)
     return f"{100 * value:.0f} %" if name == "utilisation" else duration.in_words(value)

@@ -14,20 +14,19 @@ from ..policies import EXCLUDED, INFORMED, PUSH, Policy
 from ..simulation import Replication
 from ..statistics import (
     EDGE,
+    PERCENTILES,
     RELAXATIONS,
+    WITHIN,
     Estimate,
     Stability,
     estimate,
     quantile,
     share_within,
     stability,
+    tail_names,
 )
 from ..tabular import Tabular
 
-PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Percentiles of the response, and their shares."""
-WITHIN = "within "
-"""How the names of shares of tasks begin that respond within a time."""
 GROWING = ("mean_number", "mean_cost", "mean_response", *PERCENTILES)
 """Figures that grow with the horizon if a policy is unstable."""
 WHOLE = ("mean_number", "mean_response", "mean_waiting", "mean_queueing")
@@ -104,7 +103,7 @@ class Result(Tabular):
         """The names of the percentiles of the response and of shares within times, if measured."""
         if not len(self.replications[0].responses):
             return ()
-        return (*PERCENTILES, *(f"{WITHIN}{limit:g}" for limit in self.within))
+        return tail_names(self.within)
 
     def tails_of(self, task_class: int) -> dict[str, Estimate]:
         """Return the tails of a class, if they were measured, by name."""

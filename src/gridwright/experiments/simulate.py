@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from math import inf
 from numbers import Integral, Real
 from os import PathLike
 from threading import Event
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..catalogue import find_or_read
 from ..model import Delays, InputError, System
+from ..model.error import positive_numbers
 from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import (
@@ -124,7 +124,7 @@ def simulate(
     check_numbers(horizon, replications, seed, warmup, precision, threads)
     if delays is not None:
         system = system.replace(delays=delays)
-    limits = checked_limits(within)
+    limits = positive_numbers("within", within, "time units")
     has_tails = tails or len(within) > 0
     options = options_of(system, policy, horizon, warmup, trace, has_tails, rng, on)
     runs: list[Replication] = []
@@ -255,15 +255,6 @@ def check_numbers(
         raise InputError(f"precision is {precision:g}; expected a number between 0 and 1")
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; expected at least 1")
-
-
-def checked_limits(within: Sequence[float]) -> tuple[float, ...]:
-    """Return times within which tasks should respond; refuse others than positive numbers."""
-    for each in within:
-        _check_kind("within", each, Real)
-        if not 0 < each < inf:
-            raise InputError(f"within is {each:g}; expected a positive number of time units")
-    return tuple(map(float, within))
 
 
 def _check_kind(name: str, value: Any, kind: type[Real] | type[Integral]) -> None:

@@ -88,6 +88,13 @@ class Client(Submitter):
         """Show a bar until all jobs of this client have ended: see `Grid.progress`."""
         show_progress(self.status, lambda: not self._pending, file)
 
+    def statistics(self, within: Sequence[float] = ()) -> dict[str, Any]:
+        """Return statistics of the jobs of all clients, as `Statistics.as_json` gives them.
+
+        ``within`` are times in seconds, as for `Grid.statistics`.
+        """
+        return self._ask("statistics", within=list(within))
+
     def machine_states(self) -> list[dict[str, Any]]:
         """Return the state of each machine."""
         return self._ask("machines")["machines"]

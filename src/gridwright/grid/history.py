@@ -13,7 +13,7 @@ from ..model import InputError
 from ..model.error import file_errors
 from ..model.spreadsheet import write_rows
 from .journal import Journal
-from .journal_queries import Figures, Statistics, statistics
+from .journal_queries import Statistics, statistics
 from .ownership import home
 
 TIMES = ("submitted", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
@@ -123,8 +123,8 @@ def job_rows(journal: Journal) -> list[list[Any]]:
 
 def _classes(found: Statistics) -> list[list[Any]]:
     rows = {**found.classes, "all": found.overall}
-    figures = [[name, *map(known, each)] for name, each in rows.items()]
-    return [["class", *Figures._fields], *figures]
+    figures = [[name, *map(known, each.as_json().values())] for name, each in rows.items()]
+    return [["class", *found.overall.as_json()], *figures]
 
 
 def _rates(found: Statistics) -> list[list[Any]]:
@@ -145,5 +145,5 @@ def _system(journal: Journal, found: Statistics) -> list[list[Any]]:
         ["policy", about["policy"]],
         ["began at", began],
         ["seconds", found.until],
-        *([name, known(value)] for name, value in found.overall._asdict().items()),
+        *([name, known(value)] for name, value in found.overall.as_json().items()),
     ]

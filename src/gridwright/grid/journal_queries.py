@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import InputError
+from ..model.error import positive_numbers
+from ..statistics import tails_of
 from .event import BY_OPERATORS, NO_FIELDS, UNUSUAL, Entry
 from .job import Stage
 from .journal import Journal
@@ -182,6 +184,14 @@ class Figures(NamedTuple):
     """From submission to the end."""
     arrival_rate: float
     """Jobs per time unit that have arrived."""
+    tails: Mapping[str, float] = NO_FIELDS
+    """Percentiles of the response of finished jobs, and shares within times, by name."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures by name, the tails among them."""
+        found = self._asdict()
+        tails = found.pop("tails")
+        return found | tails
 
 
 class Statistics(NamedTuple):
@@ -207,8 +217,8 @@ class Statistics(NamedTuple):
         """Return everything as ``--json`` prints it."""
         return {
             "until": self.until,
-            "overall": self.overall._asdict(),
-            "classes": {name: each._asdict() for name, each in self.classes.items()},
+            "overall": self.overall.as_json(),
+            "classes": {name: each.as_json() for name, each in self.classes.items()},
             "machines": list(self.machines),
             "executed": self.executed.tolist(),
             "execution_rates": self.rates.tolist(),
@@ -216,8 +226,15 @@ class Statistics(NamedTuple):
         }
 
 
-def statistics(journal: Journal, until: float | None = None) -> Statistics:
-    """Compute the statistics of a journal."""
+def statistics(
+    journal: Journal, until: float | None = None, within: Sequence[float] = ()
+) -> Statistics:
+    """Compute the statistics of a journal.
+
+    ``within`` are times, in time units: the share of the finished jobs that responded within each
+    is among the tails.
+    """
+    limits = positive_numbers("within", within, "time units")
     about = journal.told("classes", "machines", "ended", "messages", "outcome")
     if until is None:
         until = about.get("ended") or journal.last()
@@ -239,10 +256,21 @@ def statistics(journal: Journal, until: float | None = None) -> Statistics:
             share[where] = group.share
     rates = np.divide(timed, worked, out=np.full(timed.shape, np.nan), where=worked > 0)
     overhead = np.divide(share, timed, out=np.full(timed.shape, np.nan), where=timed > 0)
+    responses: dict[str, list[float]] = {name: [] for name in names}
+    for name, response in journal.select(RESPONSES):
+        responses.setdefault(name, []).append(response)
+    every = [response for some in responses.values() for response in some]
     return Statistics(
         float(until),
-        _figures(groups, until),
-        {name: _figures([g for g in groups if g.task_class == name], until) for name in names},
+        _figures(groups, until, tails_of(every, limits)),
+        {
+            name: _figures(
+                [g for g in groups if g.task_class == name],
+                until,
+                tails_of(responses[name], limits),
+            )
+            for name in names
+        },
         tuple(machines),
         executed,
         rates,
@@ -284,7 +312,10 @@ GROUPED = (
 )
 
 
-def _figures(groups: list[_Group], until: float) -> Figures:
+RESPONSES = "class, ended - submitted FROM job WHERE stage = 'finished' AND ended IS NOT NULL"
+
+
+def _figures(groups: list[_Group], until: float, tails: Mapping[str, float]) -> Figures:
     number = {stage: sum(g.number for g in groups if g.stage == stage) for stage in Stage}
     done = [group for group in groups if group.stage == Stage.finished]
 
@@ -306,6 +337,7 @@ def _figures(groups: list[_Group], until: float) -> Figures:
         **{name: sum(getattr(group, name) for group in groups) for name in sums},
         **means,
         arrival_rate=arrived / until if until > 0 else float("nan"),
+        tails=tails,
     )
 
 

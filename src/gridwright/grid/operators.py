@@ -386,9 +386,13 @@ class OperatedGrid(ABC):
         """Change how a machine's CPU availability is predicted: the name of a mode, or a table."""
         self._wait_for(self.operators.predict(machine, prediction))
 
-    def statistics(self) -> Statistics:
-        """Return statistics of the jobs so far: waiting times, delays, responses, rates."""
-        return self._in_loop(lambda: statistics(self.journal))
+    def statistics(self, within: Sequence[float] = ()) -> Statistics:
+        """Return statistics of the jobs so far: waiting times, delays, responses, rates.
+
+        ``within`` are times in seconds: the share of the finished jobs that responded within each
+        of them is among the tails, beside the percentiles of the response.
+        """
+        return self._in_loop(lambda: statistics(self.journal, within=within))
 
     def status(self) -> Status:
         """Return the present state: queues, machines, assumed rates, counts.

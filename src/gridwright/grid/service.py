@@ -298,6 +298,9 @@ class _Client:
     def status(self, message: Message) -> dict[str, Any]:
         return self.grid.status()
 
+    def statistics(self, message: Message) -> dict[str, Any]:
+        return self.grid.statistics(message.words.get("within", ())).as_json()
+
     def machines(self, message: Message) -> dict[str, Any]:
         states = self.grid._in_loop(lambda: machine_states(self.grid.journal))
         return {"machines": [each._asdict() for each in states]}
@@ -333,6 +336,7 @@ VERBS: dict[str, Callable[[_Client, Message], dict[str, Any]]] = {
         _Client.watch,
         _Client.cancel,
         _Client.status,
+        _Client.statistics,
         _Client.machines,
         _Client.jobs,
         _Client.operate,

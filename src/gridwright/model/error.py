@@ -6,6 +6,8 @@ A command exits with 2 for an InputError and with 1 for every other error of thi
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from math import inf
+from numbers import Real
 from os import PathLike
 
 
@@ -62,6 +64,17 @@ def file_errors(path: str | PathLike[str], verb: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be {verb}: {error.strerror}") from None
+
+
+def positive_numbers(name: str, values: Iterable[float], unit: str) -> tuple[float, ...]:
+    """Return values as floats; refuse others than positive numbers of a unit."""
+    found = tuple(values)
+    for each in found:
+        if isinstance(each, bool) or not isinstance(each, Real):
+            raise InputError(f"{name} is {each!r}; expected a number")
+        if not 0 < each < inf:
+            raise InputError(f"{name} is {each:g}; expected a positive number of {unit}")
+    return tuple(map(float, found))
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -11,14 +11,26 @@ from .estimate import (
     ratio,
     share_text,
 )
-from .histogram import BINS, bin_of, longer_than, quantile, share_within
+from .histogram import (
+    BINS,
+    PERCENTILES,
+    WITHIN,
+    bin_of,
+    longer_than,
+    quantile,
+    share_within,
+    tail_names,
+    tails_of,
+)
 from .stability import EDGE, RELAXATIONS, Stability, stability
 
 __all__ = [
     "BINS",
     "CONFIDENCE",
     "EDGE",
+    "PERCENTILES",
     "RELAXATIONS",
+    "WITHIN",
     "Estimate",
     "Line",
     "Stability",
@@ -33,4 +45,6 @@ __all__ = [
     "share_text",
     "share_within",
     "stability",
+    "tail_names",
+    "tails_of",
 ]

@@ -1,4 +1,4 @@
-"""A histogram of times in constant memory; its percentiles are exact to 1 %.
+"""Percentiles of times, and a histogram of times in constant memory, exact to 1 %.
 
 Between one power of two and the next there are ``PARTS`` bins of equal width, so a bin is at most
 1/128 as wide as the times in it.
@@ -6,16 +6,41 @@ Between one power of two and the next there are ``PARTS`` bins of equal width, s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import frexp, ldexp
 
 import numpy as np
 from numpy.typing import NDArray
 
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Percentiles of the response, and their shares."""
+WITHIN = "within "
+"""How the names of shares of tasks begin that respond within a time."""
 PARTS = 128
 LEAST, MOST = -40, 50
 """Powers of two: shorter times are in the first bin, longer ones in the last."""
 BINS = (MOST - LEAST) * PARTS
 SHORTEST, LONGEST = ldexp(1.0, LEAST), ldexp(1.0, MOST)
+
+
+def tail_names(within: Sequence[float] = ()) -> tuple[str, ...]:
+    """Return the names of the percentiles, and of the shares within times."""
+    return (*PERCENTILES, *(f"{WITHIN}{limit:g}" for limit in within))
+
+
+def tails_of(times: Sequence[float], within: Sequence[float] = ()) -> dict[str, float]:
+    """Return the percentiles of times, and the shares within limits, by name; NaN if it is empty.
+
+    >>> tails_of([1, 2, 3, 4], within=[3])["p50"], tails_of([1, 2, 3, 4], within=[3])["within 3"]
+    (2.5, 0.75)
+    """
+    names = tail_names(within)
+    if not len(times):
+        return dict.fromkeys(names, float("nan"))
+    values = np.asarray(times, dtype=float)
+    shares = [np.count_nonzero(values <= limit) / len(values) for limit in within]
+    found = [*np.quantile(values, list(PERCENTILES.values())).tolist(), *shares]
+    return dict(zip(names, found, strict=True))
 
 
 def bin_of(time: float) -> int:

@@ -108,7 +108,7 @@ def _fared(found: Statistics) -> dict[str, Any]:
     def words(figures: Figures) -> dict[str, Any]:
         counts = {name: getattr(figures, name) for name in COUNTS}
         means = {f"mean_{name}": getattr(figures, name) for name in MEANS}
-        return {"jobs": {"submitted": figures.arrived, **counts}, **means}
+        return {"jobs": {"submitted": figures.arrived, **counts}, **means, **figures.tails}
 
     classes = [{"name": name, **words(each)} for name, each in found.classes.items()]
     kinds = {"messages": dict(found.messages), "outcome": dict(found.outcome)}
@@ -117,10 +117,15 @@ def _fared(found: Statistics) -> dict[str, Any]:
 
 
 def report(
-    run: Run, *, expected: bool = True, progress: Callable[[float], None] = lambda done: None
+    run: Run,
+    *,
+    expected: bool = True,
+    within: Sequence[float] = (),
+    progress: Callable[[float], None] = lambda done: None,
 ) -> Report:
     """Compare a run with its twin, with simulations, and with published results.
 
+    ``within`` are times in time units: the shares of jobs that responded within them are counted.
     ``progress`` is called with the share of the twins that are done.
     """
     run.journal.check()
@@ -129,7 +134,7 @@ def report(
     plain = twin(run, progress=lambda done: progress(done / TWINS))
     return Report(
         run,
-        run.statistics(),
+        run.statistics(within),
         plain,
         gap(run, plain, progress),
         expect(run.experiment, run.until) if expected else None,
@@ -274,10 +279,18 @@ def _jobs(run: Run) -> Iterator[Sequence[Any]]:
 
 
 def _classes(run: Run, found: Statistics) -> list[list[Any]]:
-    rows: list[list[Any]] = [["class", "desired arrival rate", *Figures._fields]]
+    rows: list[list[Any]] = [["class", "desired arrival rate", *found.overall.as_json()]]
     for i, (name, figures) in enumerate(found.classes.items()):
-        rows.append([name, float(run.system.arrival_rates[i]), *map(known, figures)])
-    rows.append(["all", float(run.system.arrival_rates.sum()), *map(known, found.overall)])
+        rows.append(
+            [name, float(run.system.arrival_rates[i]), *map(known, figures.as_json().values())]
+        )
+    rows.append(
+        [
+            "all",
+            float(run.system.arrival_rates.sum()),
+            *map(known, found.overall.as_json().values()),
+        ]
+    )
     return rows
 
 
@@ -301,7 +314,7 @@ def _system(run: Run, found: Statistics) -> list[list[Any]]:
         ["began at", began],
         ["seconds of a time unit", run.about["unit"]],
         ["time units", found.until],
-        *([name, known(value)] for name, value in found.overall._asdict().items()),
+        *([name, known(value)] for name, value in found.overall.as_json().items()),
     ]
 
 

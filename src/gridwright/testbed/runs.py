@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
@@ -94,9 +95,9 @@ class Run:
             return "paused" if self.journal.told("paused").get("paused") else "running"
         return "done" if self.journal.told("ended") else "stopped"
 
-    def statistics(self) -> Statistics:
-        """Return the statistics of its jobs."""
-        return statistics(self.journal, self.until)
+    def statistics(self, within: Sequence[float] = ()) -> Statistics:
+        """Return the statistics of its jobs, with shares of responses within times."""
+        return statistics(self.journal, self.until, within)
 
     def pause(self) -> bool:
         """Stop the time of the run until it is resumed; return False if it is paused already.

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from ..grid import Book, Send
 from ..model import Floats, System
+from ..model.error import positive_numbers
 from ..policies import Policy, check_central
 from ..policies import find as find_policy
+from ..statistics import tails_of
 from ..testbed import Fault, JobList
 
 END, REPAIR, FAILURE, ARRIVAL = range(4)
@@ -49,6 +51,8 @@ class Replay:
     times: Floats
     numbers: NDArray[np.int64]
     """Jobs in the system at these times."""
+    within: tuple[float, ...] = ()
+    """Seconds: the share of jobs that respond within each is a figure."""
 
     @property
     def done(self) -> NDArray[np.bool_]:
@@ -76,14 +80,10 @@ class Replay:
         if not finished:
             return counts
         waits = (self.started - self.jobs.times)[self.done]
-        middle, most, more, nearly = np.quantile(self.responses, [0.5, 0.95, 0.99, 0.999])
         return {
             **counts,
             "mean_response": float(self.responses.mean()),
-            "median_response": float(middle),
-            "response_95": float(most),
-            "response_99": float(more),
-            "response_99.9": float(nearly),
+            **tails_of(self.responses.tolist(), self.within),
             "mean_waiting": float(waits.mean()),
             "mean_slowdown": float(self.slowdowns.mean()),
             "makespan": float(np.nanmax(self.ended)),
@@ -105,6 +105,12 @@ class Replay:
         total = np.bincount(kind, self.responses, minlength=size)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
+    def figures_of(self, task_class: int) -> dict[str, float]:
+        """Return the jobs of a class that finished, their mean response and its tails."""
+        own = self.responses[self.jobs.task_classes[self.done] == task_class]
+        mean = float(self.by_class[task_class])
+        return {"finished": len(own), "mean_response": mean, **tails_of(own.tolist(), self.within)}
+
     def as_json(self) -> dict[str, Any]:
         """Return the replay as ``--json`` prints it."""
         names = self.system.classes
@@ -112,7 +118,7 @@ class Replay:
             "policy": str(self.policy),
             **self.figures,
             "refusals": self.refusals,
-            "classes": dict(zip(names, self.by_class.tolist(), strict=True)),
+            "classes": {name: self.figures_of(i) for i, name in enumerate(names)},
             "machines": dict(zip(self.system.machines, self.utilisation.tolist(), strict=True)),
             "times": self.times.tolist(),
             "numbers": self.numbers.tolist(),
@@ -125,28 +131,33 @@ def replay(
     policy: str | Policy,
     faults: Sequence[Fault] = (),
     *,
+    within: Sequence[float] = (),
     progress: Callable[[float], None] = lambda done: None,
 ) -> Replay:
     """Replay jobs and failures under a push or a pull policy until no job is left that can finish.
 
     The policy sees the rates and arrival rates of the system. A job whose machine fails starts
-    again. Availabilities have their mean values.
+    again. Availabilities have their mean values. ``within`` are seconds: the share of jobs that
+    respond within each of them is a figure.
 
     >>> system = System(arrivals=[0.1], rates=[[1, 0.5]])
     >>> run = replay(system, JobList([0, 1, 2], [0, 0, 0], [4, 4, 4]), "fcfs", [Fault(0, 3, 5)])
     >>> run.ended.tolist(), run.machines.tolist(), run.lost
     ([9.0, 9.0, 13.0], [0, 1, 0], 1)
     """
-    return _Stage(system, jobs, find_policy(policy)).play(faults, progress)
+    limits = positive_numbers("within", within, "seconds")
+    return _Stage(system, jobs, find_policy(policy), limits).play(faults, progress)
 
 
 class _Stage:
     """The state of a replay."""
 
-    def __init__(self, system: System, jobs: JobList, policy: Policy) -> None:
+    def __init__(
+        self, system: System, jobs: JobList, policy: Policy, within: tuple[float, ...]
+    ) -> None:
         check_central(policy, "traces are replayed under")
         believed = system.believed
-        self.system, self.jobs, self.policy = system, jobs, policy
+        self.system, self.jobs, self.policy, self.within = system, jobs, policy, within
         self.book = Book(
             policy, believed.nominal, believed.arrival_rates, believed.mean_availability
         )
@@ -229,4 +240,5 @@ class _Stage:
         numbers = np.searchsorted(np.sort(self.jobs.times), times, side="right")
         numbers = numbers - np.searchsorted(np.sort(ended), times, side="right")
         parts = self.policy, self.system, self.jobs, self.started, self.ended, self.where
-        return Replay(*parts, self.lost, self.busy, self.book.refusals, times, numbers)
+        counts = self.lost, self.busy, self.book.refusals
+        return Replay(*parts, *counts, times, numbers, self.within)
