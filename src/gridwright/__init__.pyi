@@ -11,6 +11,7 @@ from .experiments import Optimum as Optimum
 from .experiments import Result as Result
 from .experiments import Size as Size
 from .experiments import Sweep as Sweep
+from .experiments import SweepOverTime as SweepOverTime
 from .experiments import adversary as adversary
 from .experiments import compare as compare
 from .experiments import contest as contest
@@ -19,6 +20,7 @@ from .experiments import random_systems as random_systems
 from .experiments import simulate as simulate
 from .experiments import size as size
 from .experiments import sweep as sweep
+from .experiments import sweep_over_time as sweep_over_time
 from .grid import Client as Client
 from .grid import Grid as Grid
 from .grid import JobFuture as JobFuture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridwright.cli.main import run
-from gridwright.cli.simulate import values_of
+from gridwright.cli.sweep import values_of
 from gridwright.reproduction import targets, testbed_runs
 
 pytestmark = pytest.mark.slow
@@ -98,6 +98,32 @@ def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert float(rows[0]["mean_number low"]) == low
 
 
+def test_a_sweep_over_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, table, picture = (tmp_path / name for name in ("day.toml", "a.csv", "a.png"))
+    day = "[profile]\ndurations = [8, 16]\nfactors = [2, 0.5]\n"
+    file.write_text(f"arrivals = [1]\nrates = [[2.5, 1]]\n{day}")
+    arguments = ["sweep", str(file), "--policies", "mct,lpas", "--vary", "time", "--horizon", "240"]
+    arguments += ["--replications", "2", "--values", "0:24:8"]
+    page = output(capsys, *arguments, "--csv", str(table), "--plot", str(picture))
+    assert [line.split()[:3] for line in page.splitlines()[3:6]] == [
+        ["0", "8", "2"],
+        ["8", "16", "0.5"],
+        ["16", "24", "0.5"],
+    ]
+    with table.open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [(row["time"], row["policy"]) for row in rows[:3]] == [
+        ("0.0", "mct"),
+        ("0.0", "lpas"),
+        ("8.0", "mct"),
+    ]
+    assert picture.stat().st_size > 10_000
+    found = json.loads(output(capsys, *arguments, "--json"))
+    assert [each["until"] for each in found["intervals"]] == [8, 16, 24]
+    response = found["intervals"][1]["policies"][0]["mean_response"]
+    assert float(rows[2]["mean_response"]) == response["mean"]
+
+
 @pytest.mark.parametrize(
     ("text", "values"),
     [
@@ -135,6 +161,13 @@ def test_values(text: str, values: list[float | str]) -> None:
             "expected tcp://HOST:PORT",
         ),
         (["sweep", "2.B", "--policies", "mct,mct", "--vary", "load", "--values", "1"], "twice"),
+        (["sweep", "2.B", "--policies", "mct", "--vary", "load"], "add --values"),
+        (["sweep", "2.B", "--policies", "mct", "--vary", "time"], "has no [profile]"),
+        (["sweep", "2.B", "--policies", "mct", "--vary", "time", "--on", "gpu"], "this computer"),
+        (
+            ["sweep", "2.B", "--policies", "mct", "--vary", "time", "--values", "a"],
+            "expected times",
+        ),
         ([*SWEEP, "--vary", "load", "--values", "a,b"], "load is a; expected a number, 0 or more"),
         ([*SWEEP, "--vary", "load", "--values", "1:0:1"], "expected values"),
         ([*SWEEP, "--vary", "load", "--values", ""], "there is no value of load"),

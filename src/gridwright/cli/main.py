@@ -23,8 +23,9 @@ from .old_spellings import translate
 from .output import StoppedError, warn
 from .policies import policies
 from .run import run as run_experiment
-from .simulate import compare, simulate, sweep
+from .simulate import compare, simulate
 from .size import size
+from .sweep import sweep
 from .systems import systems
 from .ui import ui
 

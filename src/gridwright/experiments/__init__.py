@@ -8,6 +8,7 @@ from .device import GPU
 from .families import FAMILIES, random_systems
 from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
+from .over_time import SweepOverTime, sweep_over_time
 from .pieces import Pieces, simulate_in_pieces
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
@@ -44,6 +45,7 @@ __all__ = [
     "Standing",
     "Store",
     "Sweep",
+    "SweepOverTime",
     "Wanted",
     "adversary",
     "compare",
@@ -58,4 +60,5 @@ __all__ = [
     "simulate_in_pieces",
     "size",
     "sweep",
+    "sweep_over_time",
 ]

@@ -98,6 +98,8 @@ def sweep(
         raise InputError(f"there is no value of {vary}; give at least one")
     if (delays := options.pop("delays", None)) is not None:
         system = system.replace(delays=delays)
+    if vary == "time":
+        raise InputError("time is varied by sweep_over_time, for systems with a [profile]")
     about_system = is_variation(vary)
     known = {name for policy in chosen for name in policy.parameters}
     if not about_system and vary not in known:

@@ -3,12 +3,19 @@
 from typing import Any
 
 from ..allocation import Allocation
-from ..experiments import Adversary, Comparison, Contest, Optimum, Result, Sweep
+from ..experiments import Adversary, Comparison, Contest, Optimum, Result, Sweep, SweepOverTime
 from .allocation import draw_adversary, draw_allocation
 from .figure import FORMATS
 from .machines import draw_availability, draw_calibration, draw_run, draw_runs
 from .reproduction import draw_reproduction, draw_testbed
-from .results import draw_contest, draw_optimum, draw_replays, draw_results, draw_sweep
+from .results import (
+    draw_contest,
+    draw_optimum,
+    draw_over_time,
+    draw_replays,
+    draw_results,
+    draw_sweep,
+)
 
 __all__ = [
     "FORMATS",
@@ -19,6 +26,7 @@ __all__ = [
     "draw_calibration",
     "draw_contest",
     "draw_optimum",
+    "draw_over_time",
     "draw_replays",
     "draw_reproduction",
     "draw_results",
@@ -33,6 +41,7 @@ PAINTERS: dict[type, Any] = {
     Result: lambda result: draw_results((result,)),
     Comparison: lambda comparison: draw_results(comparison.results),
     Sweep: draw_sweep,
+    SweepOverTime: draw_over_time,
     Contest: draw_contest,
     Optimum: draw_optimum,
     Adversary: draw_adversary,

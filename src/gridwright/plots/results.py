@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..experiments import Contest, Optimum, Result, Sweep
+    from ..experiments import Contest, Optimum, Result, Sweep, SweepOverTime
     from ..statistics import Estimate
     from ..traces import Replay
 
@@ -185,6 +185,26 @@ def draw_sweep(found: Sweep, path: Path | None = None) -> Figure:
     words += ", squares undecided" if None in verdicts else ""
     words += "" if full is None else ", dashed: long-run load 1"
     figure.suptitle(f"{_setting(first)}; bands are 95 % intervals{words}")
+    return save(figure, path)
+
+
+def draw_over_time(found: SweepOverTime, path: Path | None = None) -> Figure:
+    """Draw arrivals through the cycle, and a line per policy: number in system, and response."""
+    figure = new_figure(13, 4)
+    arrivals, *panels = figure.subplots(1, 3)
+    edges, every = np.array(found.edges), found.rows()
+    arrivals.stairs(found.arrival_rates, edges, color="black")
+    arrivals.set(xlabel="time in the cycle", ylabel="arrivals per time unit", ylim=(0, None))
+    middle = (edges[:-1] + edges[1:]) / 2
+    words = {"mean_number": "number in system", "mean_response": "response of those that arrive"}
+    for axes, (metric, word) in zip(panels, words.items(), strict=True):
+        for k, result in enumerate(found.results):
+            rows = [row for row in every if row["policy"] == str(result.policy)]
+            band(axes, middle, [row[metric] for row in rows], k, _name(result))
+        axes.set(xlabel="time in the cycle", ylabel=f"mean {word}")
+        log_if_far(axes, [row[metric].mean for row in every])
+        axes.legend(frameon=False)
+    figure.suptitle(f"{_setting(found.results[0])}; bands are 95 % intervals")
     return save(figure, path)
 
 
