@@ -1,5 +1,6 @@
 """Arrival rates that change: against exact chains, and where they do not apply."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import spsolve
 
 import gridwright as gw
+from gridwright.allocation import Situation, grouped
 from gridwright.allocation.long_run import long_run_of
 from gridwright.model import Profile
+from gridwright.policies.policy import policy_of
 from gridwright.simulation import replicate
+from gridwright.simulation.decisions import Decisions
 from gridwright.simulation.event_log import ARRIVE
-from gridwright.testbed import JobList
+from gridwright.testbed import Experiment, JobList
+from gridwright.traces import replay
 
 SERVED = 2.0
 """The rate of the only machine."""
@@ -188,6 +193,83 @@ def test_beliefs_are_the_mean_rates() -> None:
     assert told.believed.arrival_rates.tolist() == [0.7]
     assert gw.allocate(system).capacity == pytest.approx(SERVED / 1.5)
     assert gw.System.model_validate(system.parts()) == system
+
+
+SEEN: list[tuple[float, Any, Any, Any]] = []
+"""What ``pushed`` and ``pulled`` have seen: the time, arrival rates, the plan, who is up."""
+
+
+def note(view: gw.View) -> None:
+    present = view.machines.up * view.machines.availability
+    SEEN.append((view.now, view.classes.arrival.copy(), view.plan.copy(), present))
+
+
+def pushed(task_class: int, view: gw.View) -> int:
+    note(view)
+    return int(np.argmax(view.plan[task_class])) if view.plan[task_class].any() else -1
+
+
+def pulled(machine: int, view: gw.View) -> int:
+    note(view)
+    wanted = (view.classes.waiting > 0) * view.plan[:, machine]
+    return int(np.argmax(wanted)) if wanted.any() else -1
+
+
+DAY: dict[str, Any] = {"durations": [3, 2, 5], "factors": [[2.0, 0.5, 1.0], [0.4, 1.3, 1.0]]}
+BUSY = gw.System(arrivals=[3.0, 3.0], rates=[[6, 3, 1], [2, 4, 6]], profile=DAY)
+
+
+@pytest.mark.parametrize("kind", [gw.policies.PUSH, gw.policies.PULL])
+@pytest.mark.parametrize("failures", [None, {"mean_uptime": 9, "mean_repair": 1}])
+def test_the_present_rates_are_believed(kind: Any, failures: Any) -> None:
+    """At every decision the policy sees the arrival rates of the period, and a plan for them."""
+    SEEN.clear()
+    policy = policy_of(pulled if kind.pulls else pushed, kind, plan=grouped)
+    system = BUSY.replace(assumed={"arrivals": "present"}, failures=failures)
+    seed = np.random.SeedSequence(2)
+    found = replicate(system, policy, horizon=60, seed=seed, interpreted=True)
+    assert len(SEEN) > 200
+    ends = np.cumsum(DAY["durations"])
+    for now, arrival, plan, present in SEEN:
+        period = int(np.searchsorted(ends, now % 10, side="right"))
+        wanted = BUSY.arrivals * np.array(DAY["factors"])[:, period]
+        assert arrival == pytest.approx(wanted)
+        now_best = Situation(BUSY.rates, wanted, present, np.arange(3))
+        assert plan == pytest.approx(policy.plan(now_best))
+    assert found.replans >= 17, "three changes a cycle, none at the end"
+
+
+@pytest.mark.parametrize("policy", ["lpas", "lpas_dg"])
+def test_present_rates_that_never_change(policy: str) -> None:
+    """Plans for the same rates change no response, and the number but for the order of its sum."""
+    still = BUSY.replace(profile={"durations": [3, 7], "factors": [1.0, 1.0]})
+    told = still.replace(assumed={"arrivals": "present"})
+    mean, present = (gw.simulate(each, policy, 300, 2) for each in (still, told))
+    assert present.replications[0].replans == 59
+    assert present.values("mean_number") == pytest.approx(mean.values("mean_number"), rel=1e-12)
+    assert (present.values("mean_response") == mean.values("mean_response")).all()
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        (None, "expected a [profile] that is not random"),
+        ({"durations": [1, 2], "factors": [1, 2], "random": True}, "that is not random"),
+        ({"durations": [1, 2], "factors": [0, 2]}, "factors has a 0"),
+    ],
+)
+def test_present_rates_that_cannot_be_known(profile: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        BUSY.replace(profile=profile, assumed={"arrivals": "present"})
+    known = BUSY.replace(assumed={"arrivals": "present"})
+    assert known.believed.arrival_rates == pytest.approx(BUSY.arrival_rates)
+    assert gw.System.model_validate(known.parts()) == known
+    with pytest.raises(gw.InputError, match="for policies, not for learners"):
+        Decisions(known, "pull", 1, horizon=10)
+    with pytest.raises(gw.InputError, match="for simulations, not for replays"):
+        replay(known, JobList([0], [0], [1]), "mct")
+    with pytest.raises(gw.InputError, match="measures them"):
+        Experiment(system=known, policy="mct")
 
 
 @pytest.mark.parametrize(

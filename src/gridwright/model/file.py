@@ -203,7 +203,9 @@ def _assumptions_fit(system: System) -> None:
     assumed = system.assumed
     if assumed is None:
         return
-    if assumed.arrivals is not None:
+    if system.follows_profile:
+        _present_is_known(system)
+    elif assumed.arrivals is not None:
         _length("[assumed] arrivals", assumed.arrivals, len(system.classes), "class")
     if assumed.rates is not None:
         if assumed.rates.shape != system.rates.shape:
@@ -213,6 +215,21 @@ def _assumptions_fit(system: System) -> None:
     if assumed.availability is not None:
         _fits_machines("[assumed] availability", assumed.availability, system)
     _length("[assumed] execution", assumed.execution, len(system.classes), "class")
+
+
+def _present_is_known(system: System) -> None:
+    """Refuse present arrival rates where there are none to know."""
+    profile = system.profile
+    if profile is None or profile.random:
+        raise ValueError(
+            "[assumed] arrivals is 'present'; expected a [profile] that is not random: its rates "
+            "are those to know"
+        )
+    if not profile.factors.all():
+        raise ValueError(
+            "[assumed] arrivals is 'present', but [profile] factors has a 0; expected numbers > 0: "
+            "a plan for a class that does not arrive would leave its tasks waiting"
+        )
 
 
 def _batches_fit(system: System) -> None:

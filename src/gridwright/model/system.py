@@ -31,6 +31,7 @@ from .record import (
 )
 from .toml import format_toml
 from .uncertainty import (
+    PRESENT,
     Assumed,
     Availability,
     DecentralisedTables,
@@ -370,6 +371,11 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         if self.assumed is not None:
             known = {**known, **self.assumed.stated(), "assumed": None}
         return self.replace(**known) if known else self
+
+    @property
+    def follows_profile(self) -> bool:
+        """Whether planners and policies know the present arrival rates, not only the means."""
+        return self.assumed is not None and self.assumed.arrivals == PRESENT
 
     def per_class(self, values: Any) -> tuple[Any, ...]:
         """Return one value per class, given one value or one per class."""

@@ -1,7 +1,7 @@
 """What varies in a system: CPU availability, failures, changing rates, inaccurate beliefs."""
 
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,8 +209,18 @@ class Inaccuracy(Record):
     availability: Share = 0.0
 
 
+PRESENT: Literal["present"] = "present"
+BelievedArrivals = Annotated[
+    Annotated[tuple[Positive, ...], Tag("\0rates")] | Annotated[Literal["present"], Tag("\0word")],
+    Discriminator(lambda value: "\0word" if isinstance(value, str) else "\0rates"),
+]
+
+
 class Assumed(Record):
     """Beliefs of planners and policies that differ from the truth.
+
+    Of arrival rates that change (``profile``) they believe the means, unless ``arrivals`` is
+    ``"present"``: then they always know the present rates.
 
     Execution times may be believed to have another distribution (``execution``), to be multiplied
     by a factor (``scale``), or to be longer by some time units (``shift``).
@@ -219,7 +229,7 @@ class Assumed(Record):
     0.3
     """
 
-    arrivals: tuple[Positive, ...] | None = None
+    arrivals: BelievedArrivals | None = None
     rates: Matrix | None = None
     availability: tuple[Availability, ...] | None = None
     inaccuracy: Inaccuracy = Inaccuracy()
@@ -230,4 +240,7 @@ class Assumed(Record):
     def stated(self) -> dict[str, Any]:
         """Return the parts of a system that are replaced by beliefs."""
         kept = ("arrivals", "rates", "availability", "execution")
-        return {key: self.parts()[key] for key in kept if self.parts()[key] is not None}
+        parts = self.parts()
+        if isinstance(self.arrivals, str):  # the present rates are not known beforehand
+            parts["arrivals"] = None
+        return {key: parts[key] for key in kept if parts[key] is not None}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,7 @@ from . import event_loop, preemption, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
 from .central_state import State
 from .driver import Conditions, Mechanism
-from .interrupts import ASK
+from .interrupts import ASK, MAKE_PLAN
 from .planning import Planning, choose_planner, pointed
 from .sampling import arrival_hook
 
@@ -43,6 +45,40 @@ class Central(Mechanism):
         self.state, self.distributions = make_state(system, policy, self.streams)
         self.go, self.rest = self._with_event_list() if event_list else self._without_event_list()
 
+    def slices(self) -> Iterator[tuple[float, bool, float]]:
+        """Cut the run where arrival rates change too, if policies know the present ones."""
+        changes = self._changes_of_rates() if self.system.follows_profile else iter(())
+        at, rates = next(changes, (np.inf, np.zeros(0)))
+        for until, is_sample, done in super().slices():
+            while at < until:
+                yield at, False, done
+                self._believe(rates)
+                at, rates = next(changes)
+            yield until, is_sample, done
+            if at == until < self.conditions.horizon:
+                self._believe(rates)
+                at, rates = next(changes)
+
+    def _changes_of_rates(self) -> Iterator[tuple[float, Floats]]:
+        """Return when arrival rates change, and those that are believed from then on."""
+        profile = self.system.profile
+        assert profile is not None
+        factors = profile.rows(len(self.state.classes))
+        first = self.state.classes["arrival"].copy()  # as believed in the first period
+        rates = np.roll(first * (factors / factors[:, :1]).T, -1, axis=0)
+        ends = np.cumsum(profile.durations)
+        for cycle in itertools.count():
+            yield from zip((cycle * ends[-1] + ends).tolist(), rates, strict=True)
+
+    def _believe(self, rates: Floats) -> None:
+        """Let the policy know other arrival rates, and make a plan for them."""
+        self.state.classes["arrival"] = rates
+        if self.policy.planner is not None and self.counts_at_once:
+            self.plan()
+            self.state.count[0].replans += 1
+        elif self.policy.planner is not None:
+            self.state.count[0].pending = MAKE_PLAN
+
     @staticmethod
     def check(system: System, policy: Policy) -> None:
         """Refuse delays that only pull policies have, or those that never interrupt tasks."""
@@ -68,7 +104,9 @@ class Central(Mechanism):
     @property
     def plans_anew(self) -> bool:
         """Whether the situation that planners know changes during a run."""
-        return self.system.failures is not None or bool(self.state.server["period"].any())
+        if self.system.failures is not None or self.system.follows_profile:
+            return True
+        return bool(self.state.server["period"].any())
 
     def planner(self) -> tuple[Any, Planning]:
         """Return the function that makes new plans during a run, and its arrays."""
@@ -100,7 +138,7 @@ class Central(Mechanism):
 
     def plan(self) -> None:
         """Make the plan that the loop asks for, or take it from an equal situation before."""
-        key = self.state.present.tobytes()
+        key = self.state.present.tobytes() + self.state.classes["arrival"].tobytes()
         if key not in self.plans:
             self.plans[key] = make_plan(self.policy, self.state)
         self.state.plan[:] = self.plans[key]

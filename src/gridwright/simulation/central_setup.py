@@ -111,6 +111,8 @@ def _beliefs(system: System, rng: Generator) -> tuple[Floats, Floats]:
     """Return the nominal rates and arrival rates that planners and policies see."""
     believed = system.believed
     nominal, arrivals = np.array(believed.nominal, order="C"), believed.arrival_rates.copy()
+    if system.follows_profile and system.profile is not None:
+        arrivals = system.arrivals * system.profile.rows(len(arrivals))[:, 0]
     if system.assumed is not None:
         wrong = system.assumed.inaccuracy
         nominal = nominal * (1 + rng.uniform(-wrong.rates, wrong.rates, nominal.shape))

@@ -40,6 +40,8 @@ class OnDevice(Central):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
+        if self.system.follows_profile:
+            raise InputError("[assumed] arrivals = 'present' is for simulations on the CPU")
         if self.state.memory.shape != self.system.shape:
             raise InputError(
                 f"{self.policy}: on a GPU its memory must be [class, machine], without memory=…"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Book, Send
-from ..model import Floats, System
+from ..model import Floats, InputError, System
 from ..model.error import positive_numbers
 from ..policies import Policy, check_central
 from ..policies import find as find_policy
@@ -156,6 +156,8 @@ class _Stage:
         self, system: System, jobs: JobList, policy: Policy, within: tuple[float, ...]
     ) -> None:
         check_central(policy, "traces are replayed under")
+        if system.follows_profile:
+            raise InputError("[assumed] arrivals = 'present' is for simulations, not for replays")
         believed = system.believed
         self.system, self.jobs, self.policy, self.within = system, jobs, policy, within
         self.book = Book(
