@@ -11,7 +11,8 @@ import pytest
 from gridwright import System
 from gridwright.cli.main import run
 from gridwright.policies import find
-from gridwright.simulation import replicate
+from gridwright.simulation import KINDS, replicate
+from gridwright.traces import JobTrace, write_swf
 
 REPLAY = ["traces", "replay", "lab.swf"]
 
@@ -51,6 +52,39 @@ def test_characterise_writes_a_system(capsys: pytest.CaptureFixture[str]) -> Non
     seed = np.random.SeedSequence(1)
     options: dict[str, Any] = {"horizon": 1000.0, "seed": seed, "interpreted": True}
     assert replicate(system, find("gcmu"), **options).tasks > 5
+
+
+@pytest.mark.slow
+def test_the_day_of_a_simulated_trace_is_found_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """A day and a half: the first twelve hours, which have fewer jobs, come twice."""
+    hour, hours = 3600.0, 36
+    factors = np.array([[0.5] * 12 + [1.5] * 12, [2.0] * 6 + [2 / 3] * 18])
+    day = {"durations": [hour] * 24, "factors": factors.tolist()}
+    true = System(arrivals=[0.25, 0.25], rates=[[1.0, 0.5], [0.5, 1.0]], profile=day)
+    conditions: dict[str, Any] = {"horizon": hours * hour, "seed": np.random.SeedSequence(3)}
+    log = replicate(true, find("mct"), **conditions, trace=True).trace
+    came, began, ended = (log[log.kind == KINDS.index(k)] for k in ("arrival", "start", "finish"))
+    assert (came.task == ended.task).all()
+    columns = {"submit": came.time, "run_time": ended.time - began.time, "user": came.task_class}
+    write_swf("day.swf", JobTrace({name: each.tolist() for name, each in columns.items()}))
+    words = "traces", "characterise", "day.swf", "--classes", "user", "--machines", "2x1"
+    assert "The mean day, from the start: " in said(capsys, *words, "--profile", "-o", "day.toml")
+    found = System.from_file("day.toml")
+    assert found.profile is not None
+    order = [int(name.split()[-1]) for name in found.classes]  # the largest class is first
+    wanted = 0.25 * factors[order]
+    seen = hour * np.where(np.arange(24) < 12, 2, 1)
+    rates = found.arrivals[:, None] * found.profile.rows(2)
+    # the jobs of an hour are Poisson: one of 48 beyond 5 deviations once in 36,000 runs
+    assert (np.abs(rates - wanted) * seen < 5 * np.sqrt(wanted * seen)).all()
+    spread = np.sqrt((wanted / seen).sum(axis=1)) / 24
+    assert (np.abs(found.arrival_rates - 0.25) < 5 * spread).all(), "not the mean of the window"
+    swept = said_json(
+        capsys, "sweep", "day.toml", "--policies", "mct", "--vary", "time", "--horizon", "86400",
+        "--replications", "2",
+    )  # fmt: skip
+    assert len(swept["intervals"]) == 24
+    assert swept["intervals"][0]["arrivals"] == pytest.approx(rates[:, 0].sum())
 
 
 def test_characterise_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:

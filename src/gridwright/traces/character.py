@@ -119,9 +119,11 @@ def characterise(
     """
     work = workload(trace, classes, processors=processors, start=start, end=end)
     per_class = tuple(_class(work, i) for i in range(len(work.classes)))
-    gaps, day = [each.interarrival for each in per_class], None
+    gaps, day, arrivals = [each.interarrival for each in per_class], None, work.arrivals
     if profile:
-        factors = _day(work)
+        hourly = _day(work)
+        arrivals = hourly.mean(axis=1)
+        factors = (hourly / arrivals[:, None]).round(9)
         day = Profile(durations=[HOUR] * DAY, factors=factors.tolist())
         gaps = [
             fit(np.diff(_passed(work.times[work.task_classes == i], each)))
@@ -135,6 +137,7 @@ def characterise(
         failures=failures,
         execution=tuple(each.work.distribution for each in per_class),
         interarrival=tuple(each.distribution for each in gaps),
+        arrivals=arrivals,
         profile=day,
     )
     peak, dispersion = _hours(work)
@@ -163,7 +166,10 @@ def _class(work: Workload, i: int) -> ClassCharacter:
 
 
 def _day(work: Workload) -> NDArray[np.float64]:
-    """Return the arrival rate in each hour of the mean day of each class ÷ its mean rate."""
+    """Return the arrival rate of each class in each hour of the mean day.
+
+    The window may have some hours once more than others.
+    """
     if work.length < DAY * HOUR:
         raise InputError(
             f"the window has {work.length / HOUR:.3g} hours; expected at least {DAY} for a profile"
@@ -173,8 +179,7 @@ def _day(work: Workload) -> NDArray[np.float64]:
     np.add.at(counts, (work.task_classes, hours), 1.0)
     begins = np.arange(DAY) * HOUR
     days, rest = divmod(work.length, DAY * HOUR)
-    rates = counts / (days * HOUR + np.clip(rest - begins, 0.0, HOUR))
-    return np.asarray((rates / rates.mean(axis=1, keepdims=True)).round(9))
+    return np.asarray(counts / (days * HOUR + np.clip(rest - begins, 0.0, HOUR)))
 
 
 def _passed(times: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -150,12 +150,14 @@ def system_of(
     failures: Failures | None = None,
     execution: Any = "exponential",
     interarrival: Any = "exponential",
+    arrivals: Floats | None = None,
     profile: Profile | None = None,
 ) -> System:
     """Return the system of a workload and machines; its time unit is a second.
 
     Given a ``load``, the speeds of all machines are scaled so that the best allocation keeps them
-    busy for that share of the time. The default for relative speeds is 0.8.
+    busy for that share of the time. The default for relative speeds is 0.8. ``arrivals`` are used
+    in place of the mean arrival rates of the window.
     """
     if load is None and machines.relative:
         load = USUAL_LOAD
@@ -164,7 +166,7 @@ def system_of(
         classes=work.classes,
         groups=machines.groups,
         counts=machines.counts,
-        arrivals=work.arrivals,
+        arrivals=work.arrivals if arrivals is None else arrivals,
         rates=machines.speeds / work.means[:, None],
         failures=failures,
         execution=execution,
