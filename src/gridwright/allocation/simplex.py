@@ -199,11 +199,11 @@ def _answer(t: Tableau) -> float:
         for i in range(classes):
             t.share[i, g] = 0.0
         for k in range(1, classes):
-            variable = t.row[k]["work"]
-            if variable // (classes + 1) == g:
+            i = t.row[k]["work"] - g * (classes + 1)
+            if 0 <= i <= classes:
                 rest -= t.row[k]["value"]
-                if variable % (classes + 1) < classes and t.row[k]["value"] > 0.0:
-                    t.share[variable % (classes + 1), g] = t.row[k]["value"]
+                if i < classes and t.row[k]["value"] > 0.0:
+                    t.share[i, g] = t.row[k]["value"]
         if t.key[g] < classes and rest > 0.0:
             t.share[t.key[g], g] = rest
     # λ of the shares themselves, so that it is never more than they deliver, checked by the prices
@@ -322,9 +322,9 @@ def key_of(t: Tableau, member: int, entering: int) -> tuple[int, float, float]:
     if member >= groups * (classes + 1):
         return -1, 0.0, 0.0
     g = member // (classes + 1)
-    value, fall = 1.0, 1.0 if entering // (classes + 1) == g else 0.0
+    value, fall = 1.0, 1.0 if 0 <= entering - g * (classes + 1) <= classes else 0.0
     for k in range(1, classes):
-        if t.row[k]["work"] // (classes + 1) == g:
+        if 0 <= t.row[k]["work"] - g * (classes + 1) <= classes:
             value -= t.row[k]["value"]
             fall -= t.row[k]["fall"]
     return g * (classes + 1) + t.key[g], value, fall
@@ -340,14 +340,14 @@ def rekey(t: Tableau) -> bool:
     for g in range(groups):
         rest, largest, place = 1.0, 0.0, -1
         for k in range(1, classes):
-            if t.row[k]["work"] // (classes + 1) == g:
+            if 0 <= t.row[k]["work"] - g * (classes + 1) <= classes:
                 rest -= t.row[k]["value"]
                 if t.row[k]["value"] > largest:
                     largest, place = t.row[k]["value"], k
         if largest > rest:
             variable = t.row[place]["work"]
             t.row[place]["work"] = g * (classes + 1) + t.key[g]
-            t.key[g] = variable % (classes + 1)
+            t.key[g] = variable - g * (classes + 1)
             changed = True
     return changed
 
