@@ -129,6 +129,7 @@ def test_no_job_is_lost_whoever_dies(
     assert not any(net.jobs.pending)
     for peer in net.peers:
         assert peer is not None
+        assert peer.refusals == 0, "to send a job nowhere is not impossible"
         left = [
             *peer.queue,
             *peer.cases,

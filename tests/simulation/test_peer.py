@@ -8,6 +8,7 @@ import pytest
 from gridwright import InputError, System, load, peer, simulate
 from gridwright.allocation import Situation
 from gridwright.policies import PEER, find, policies, policy_of
+from gridwright.policies.choice import Tie, least_completion
 from gridwright.simulation import KINDS, Replication, replicate
 from gridwright.simulation.peer_state import DIARY
 from gridwright.statistics.estimate import student
@@ -221,11 +222,30 @@ def test_impossible_answers_are_counted_and_the_task_stays() -> None:
     assert lost.mean_number == kept.mean_number
 
 
+def test_an_answer_of_none_is_not_impossible() -> None:
+    """All machines that the plan permits are down: the task stays, and nothing is refused."""
+    system = System(
+        arrivals=[[0.0, 0.5]],
+        rates=[[9.0, 1.0]],
+        failures={"mean_uptime": [50.0, float("inf")], "mean_repair": 50.0},
+    )
+    fixed = policy_of(completes_first, PEER, plan=only_first)
+    run = replicate(system, fixed, horizon=1000.0, seed=SEED, trace=True)
+    sent = run.trace[run.trace.kind == KINDS.index("assignment")].machine
+    assert min(np.count_nonzero(sent == j) for j in (0, 1)) > 100
+    assert run.refusals == 0
+
+
 def only_first(situation: Situation) -> np.ndarray:
     """Permit the first machine."""
     plan = np.zeros(situation.rates.shape)
     plan[:, 0] = 1.0
     return plan
+
+
+def completes_first(task_class: int, home: int, view: Any) -> int:
+    """Take the machine that finishes first, of those that the plan permits (nobody)."""
+    return least_completion(task_class, view, Tie.lowest)
 
 
 def to_the_first(task_class: int, home: int, view: Any) -> int:

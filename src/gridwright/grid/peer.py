@@ -259,7 +259,7 @@ class Peer:
         candidates = tuple(np.flatnonzero(possible).tolist())
         self.out.append(Decided(now, job, candidates, k, self.plans))
         if k not in candidates:
-            self.refusals += 1
+            self.refusals += k >= 0  # −1: none of those that it knows to be up
             k = self._instead(i)
         if k < 0:
             self.stranded.append(job)
@@ -276,7 +276,7 @@ class Peer:
         return (self.nominal[i] > 0.0) & self.machines["up"]
 
     def _instead(self, i: int) -> int:
-        """Return where a job goes after an impossible answer: here, if it can run here."""
+        """Return where a job goes that the policy sends nowhere: here, if it can run here."""
         able = self._able(i)
         if able[self.number]:
             return self.number

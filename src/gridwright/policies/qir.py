@@ -4,11 +4,11 @@ import numpy as np
 
 from .choice import are_alike, excess_idle, is_idle
 from .registry import pull
-from .view import Pairs, View
+from .view import PerClass, View
 
 
 @pull
-def qir(machine: int, view: View, ratio: Pairs = 1.0) -> int:
+def qir(machine: int, view: View, ratio: PerClass = 1.0) -> int:
     """Take the class that most exceeds its share of all waiting tasks.
 
     The share of a class is its ratio / the sum of the ratios of all classes. A task that finds
@@ -19,11 +19,11 @@ def qir(machine: int, view: View, ratio: Pairs = 1.0) -> int:
     waiting, ratios = 0, 0.0
     for i in range(len(view.classes)):
         waiting += view.classes[i].waiting
-        ratios += ratio[i, machine]
+        ratios += ratio[i]
     best, most = -1, -np.inf
     for i in range(len(view.classes)):
         if view.classes[i].waiting > 0 and view.plan[i, machine] > 0.0:
-            excess = view.classes[i].waiting * ratios - ratio[i, machine] * waiting
+            excess = view.classes[i].waiting * ratios - ratio[i] * waiting
             if excess > most:
                 best, most = i, excess
     return best if best >= 0 and in_first_pool(best, machine, view) else -1

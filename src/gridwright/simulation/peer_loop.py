@@ -102,7 +102,7 @@ def loop(
         if possible:
             possible = p.plan[home, i, k] > 0.0 and s.truth[i, k] > 0.0 and p.machines[home, k].up
         if not possible:
-            c.refusals += 1
+            c.refusals += k >= 0  # −1: none of those that it knows to be up
             k = _instead(p, home, i)
         if x < 0:
             x = _admit(p, i, t, warmup, tasks)
@@ -143,7 +143,7 @@ def _home(p: PeerState, i: int, homes: Generator) -> int:
 
 
 def _instead(p: PeerState, home: int, i: int) -> int:
-    """Return where a task goes after an impossible answer: home, if it can run there.
+    """Return where a task goes that the policy sends nowhere: home, if it can run there.
 
     Otherwise it goes to the first machine that can run it and is not known to be down.
     """
