@@ -71,6 +71,17 @@ lab-instability.ipynb` where you saved it. In a copy of the repository, `make la
 """
 
 
+ARROWS = """(event) => {
+  const step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key];
+  const answers = [...event.currentTarget.querySelectorAll("[role=radio]")];
+  const at = answers.indexOf(document.activeElement);
+  if (!step || at < 0) return;
+  event.preventDefault();
+  answers[(at + step + answers.length) % answers.length].focus();
+}"""
+"""Arrow keys move between answers without choosing one: a choice is judged at once."""
+
+
 class Flow(ui.element, component="flow.js"):
     """Films of one system, each drawn on a canvas; the browser plays them at any speed."""
 
@@ -247,7 +258,7 @@ class _Lesson:
         heading("Question", 3).classes("text-lg")
         ui.markdown(self.stop.question)
         self.chosen = ui.radio(dict(enumerate(self.stop.choices)), on_change=self._judge)
-        self.chosen.props('aria-label="Answers"')
+        self.chosen.props('aria-label="Answers"').on("keydown", js_handler=ARROWS)
         self.verdict = ui.label().classes("font-bold").props("role=status")
         self.answer = ui.markdown("")
         with ui.element("div").classes("gw-stops"):
