@@ -74,7 +74,7 @@ lab-instability.ipynb` where you saved it. In a copy of the repository, `make la
 ARROWS = """(event) => {
   const step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key];
   const answers = [...event.currentTarget.querySelectorAll("[role=radio]")];
-  const at = answers.indexOf(document.activeElement);
+  const at = answers.indexOf(document.activeElement.closest("[role=radio]"));
   if (!step || at < 0) return;
   event.preventDefault();
   answers[(at + step + answers.length) % answers.length].focus();
