@@ -215,8 +215,8 @@ def test_delays_are_served_like_work() -> None:
 @pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     system = System(arrivals=[0.5], rates=[[1.0]])
-    result = simulate(system, "mct", 1000, 4000, seed=1, warmup=50)
-    found = [estimate(ten) for ten in np.reshape(result.values("mean_number"), (400, 10))]
+    result = simulate(system, "mct", 1000, 2000, seed=1, warmup=50)
+    found = [estimate(five) for five in np.reshape(result.values("mean_number"), (400, 5))]
     covered = sum(each.low <= 1.0 <= each.high for each in found)
     assert 0.92 <= covered / 400 <= 0.98
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
+from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any
 
@@ -299,11 +301,14 @@ def run_in_threads(
         return replicate(system, policy, seed=seeds[number], on_slice=on_slice, **options)
 
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+    ended: SimpleQueue[Future[Replication]] = SimpleQueue()  # to wait for all would take n² steps
     pending: dict[Future[Replication], int] = {pool.submit(run, k): k for k in range(len(seeds))}
+    for future in pending:
+        future.add_done_callback(ended.put)
     try:
         while pending:
-            done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-            for future in done:
+            with suppress(Empty):
+                future = ended.get(timeout=0.1)
                 on_done(pending.pop(future), future.result())
             on_progress(sum(shares) / len(shares))
     finally:
