@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def test_every_page_is_in_the_navigation(page: str) -> None:
     assert f": {page}\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Return every command by its full name, those of groups too."""
     found: dict[str, Any] = {}
