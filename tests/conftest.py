@@ -1,5 +1,6 @@
 """A browser, Ctrl-C, the mark of slow tests and their order."""
 
+import gc
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")  # colours cost time
+gc.set_threshold(20_000, 10, 10)  # to look for garbage as often as usual takes a tenth of the time
 settings.register_profile("gridwright", deadline=None)  # a busy computer is no failure
 settings.load_profile("gridwright")
 

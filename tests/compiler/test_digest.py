@@ -237,7 +237,7 @@ class Program:
 def test_random_programs_follow_every_edit(workshop: Workshop, seed: int) -> None:
     rng = random.Random(seed)
     program = Program(rng, workshop, 3)
-    for _ in range(41):
+    for _ in range(25):
         total = program.write()
         assert workshop.results(0.5) == (0.5 + total, 0.5 + total), program.parts
         program.edit()
@@ -262,22 +262,24 @@ def pick(task_class, view):
     return {pick}
 """
 LOOPS: list[dict[str, Any]] = [
-    {"fallback": 0, "pick": "task_class", "shift": [1, 1]},
-    {"fallback": 0, "pick": "1 - task_class", "shift": [1, 1]},
-    {"fallback": 0, "pick": "1 - task_class", "shift": [0, 0]},
-    {"fallback": 1, "pick": "1 - task_class", "shift": [0, 0]},
-    {"fallback": 1, "pick": "task_class", "shift": [1, 1]},
+    {"fallback": 0, "pick": "task_class", "shift": [1, 1], "kept": "file"},
+    {"fallback": 0, "pick": "1 - task_class", "shift": [1, 1], "kept": "file"},
+    {"fallback": 0, "pick": "1 - task_class", "shift": [0, 0], "kept": "file"},
+    {"fallback": 1, "pick": "1 - task_class", "shift": [0, 0], "kept": "list"},
+    {"fallback": 1, "pick": "task_class", "shift": [1, 1], "kept": "list"},
 ]
-"""Class 0 and class 1 go to machines 0 and 1; 1 and 0; 0 and 0; 1 and 1; 0 and 1."""
+"""Class 0 and class 1 go to machines 0 and 1; 1 and 0; 0 and 0; 1 and 1; 0 and 1.
+
+The array is changed once in a file and once in the program.
+"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", ["list", "file"])
-def test_whole_loops_follow_every_edit(workshop: Workshop, kept: str) -> None:
+def test_whole_loops_follow_every_edit(workshop: Workshop) -> None:
     seen = set()
     for edit in LOOPS:
         shift = f"np.array({edit['shift']})"
-        if kept == "file":
+        if edit["kept"] == "file":
             np.save(workshop.code / "shift.npy", edit["shift"])
             shift = "np.load(Path(__file__).with_name('shift.npy'))"
         workshop.write(own=POLICY, a=MODULE_A.format(**edit), b=f"{HEAD}shift = {shift}\n")

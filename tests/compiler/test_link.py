@@ -272,7 +272,7 @@ print(len(link._COMMON))
 
 
 @pytest.mark.slow
-def test_programs_share_functions_and_stay_apart(tmp_path: Path) -> None:
+def test_programs_share_functions_and_damaged_ones_are_compiled_again(tmp_path: Path) -> None:
     kept, other = tmp_path / "kept", tmp_path / "other"
     jsq, _ = run(tmp_path, kept, SIMULATED.format("'jsq',")).split()
     mct, count = run(tmp_path, other, SIMULATED.format("'mct',")).split()
@@ -281,23 +281,22 @@ def test_programs_share_functions_and_stay_apart(tmp_path: Path) -> None:
     assert found[:2] == [mct, jsq]
     assert found[2] not in (mct, jsq)
     assert found[3] == count  # functions were compiled for the first loop alone
+    damage(other / "gridwright" / "code")
+    assert run(tmp_path, other, SIMULATED.format("'mct',")).split() == [mct, count]
+    parts = list((other / "gridwright" / "code" / "parts").iterdir())
+    assert all(cache_module._checksum(p.read_bytes()[16:]) == p.read_bytes()[:16] for p in parts)
 
 
-@pytest.mark.slow
-def test_damaged_parts_are_compiled_again(tmp_path: Path) -> None:
-    simulate = SIMULATED.format("'mct',")
-    whole = run(tmp_path, tmp_path, simulate)
-    code = tmp_path / "gridwright" / "code"
+def damage(code: Path) -> None:
+    """Damage the parts that programs share, and remove the programs."""
     parts = sorted((code / "parts").iterdir())
+    assert len(parts) > 5
     for number, part in enumerate(parts):
         kept = part.read_bytes()
         part.write_bytes(kept[: len(kept) // 2] if number % 2 else bytes(len(kept)))
     for folder in code.iterdir():
         if folder.name != "parts":
             shutil.rmtree(folder)
-    assert run(tmp_path, tmp_path, simulate) == whole
-    assert len(parts) > 5
-    assert all(cache_module._checksum(p.read_bytes()[16:]) == p.read_bytes()[:16] for p in parts)
 
 
 @pytest.mark.slow

@@ -61,8 +61,9 @@ def test_the_adversary_finds_what_is_known() -> None:
     assert found.ratio > 1.5
     assert len(found.path) == 40
     assert (np.diff(found.path) >= 0).all()
-    again = adversary("mct", ["lpas"], 2, 2, load=(0.8, 0.9), steps=40)
-    assert (again.system.rates == found.system.rates).all()
+    first, again = (adversary("mct", ["lpas"], 2, 2, load=(0.8, 0.9), steps=6) for _ in "12")
+    assert (again.system.rates == first.system.rates).all()
+    assert again.path == first.path
     assert 0.79 < allocate(found.system).load < 0.91
     assert found.as_json()["ratio"] == found.ratio
 

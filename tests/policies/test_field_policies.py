@@ -41,12 +41,10 @@ def mean_of_chain(
                 columns += [place[state]] * 2
                 rates += [rate, -rate]
     size = len(states)
-    flow = csc_array(coo_array((rates, (rows, columns)), (size, size))).tolil()
-    flow[0, :] = 1.0
-    sums = np.zeros(size)
-    sums[0] = 1.0
-    chances = spsolve(flow.tocsc(), sums)
-    return float(sum(p * cost(state) for p, state in zip(chances, states, strict=True)))
+    flow = csc_array(coo_array((rates, (rows, columns)), (size, size)))
+    weights = np.append(1.0, spsolve(flow[1:, 1:], -flow[1:, [0]].toarray().ravel()))
+    mean = sum(p * cost(state) for p, state in zip(weights, states, strict=True)) / weights.sum()
+    return float(mean)
 
 
 def pushed(

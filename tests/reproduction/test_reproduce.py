@@ -108,10 +108,9 @@ def test_kept_results_are_not_simulated_again(
         reproduce(target, laboratory=more)
 
 
-@pytest.mark.slow
 def test_targets_and_names_may_be_mixed() -> None:
-    found = reproduce(choose(["LP"])[0], "K:7.6", "K:7.4")
-    assert [each.target.name for each in found] == ["LP", "K:7.6", "K:7.4"]
+    found = reproduce(choose(["LP"])[0], "K:7.7", "K:7.6")  # without a simulation
+    assert [each.target.name for each in found] == ["LP", "K:7.7", "K:7.6"]
 
 
 def test_errata_of_what_is_not_run_are_told() -> None:
