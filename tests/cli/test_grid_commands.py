@@ -9,7 +9,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,11 @@ def grid(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def said(*words: str) -> Any:
-    found = grid(words[0], "--json", *words[1:])
-    assert found.returncode == 0, found.stderr
-    return json.loads(found.stdout)
+    """Return what a command says in JSON, in this process, which saves half a second of start."""
+    out = StringIO()
+    with redirect_stdout(out):
+        assert run(["grid", words[0], "--json", *words[1:]]) == 0
+    return json.loads(out.getvalue())
 
 
 @contextmanager
