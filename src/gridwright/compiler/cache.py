@@ -16,7 +16,8 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import Any
 
-KEPT_FOLDERS = 256
+KEPT_FOLDERS = 1024
+"""Programs that are kept, with a quarter of a megabyte each: more than the tests compile."""
 KEPT_PARTS = 1024
 PARTS = "parts"
 """The folder of the parts that several programs use."""
