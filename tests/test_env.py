@@ -219,6 +219,8 @@ def test_features_have_names() -> None:
 
 
 def test_mistakes() -> None:
+    with pytest.raises(InputError, match="environments do not interrupt tasks"):
+        SchedulingEnv(preempt=True)
     with pytest.raises(InputError, match="kind is 'peer'; expected push or pull"):
         SchedulingVectorEnv(SMALL, "peer")
     with pytest.raises(InputError, match=r"no order of idle machines 'fast'; did you mean"):

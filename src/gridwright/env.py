@@ -53,6 +53,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         The length of an episode in time units. Then it is truncated; no episode terminates.
     idle
         Which idle machine is asked first in a pull system: ``"longest"`` or ``"fastest"``.
+    preempt
+        Refused if true: environments do not interrupt tasks.
 
     Notes
     -----
@@ -75,7 +77,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         *,
         horizon: float = HORIZON,
         idle: str = "longest",
+        preempt: bool = False,
     ) -> None:
+        if preempt:
+            raise InputError(
+                "preempt is True; environments do not interrupt tasks. Simulate a policy with "
+                "preempt=true instead"
+            )
         if num_envs < 1:
             raise InputError(f"num_envs is {num_envs}; expected at least 1")
         check_run(horizon, 0.0)
@@ -159,8 +167,10 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         *,
         horizon: float = HORIZON,
         idle: str = "longest",
+        preempt: bool = False,
     ) -> None:
-        self.many = SchedulingVectorEnv(system, kind, 1, horizon=horizon, idle=idle)
+        how: dict[str, Any] = {"horizon": horizon, "idle": idle, "preempt": preempt}
+        self.many = SchedulingVectorEnv(system, kind, 1, **how)
         self.system, self.features = self.many.system, self.many.features
         self.observation_space = self.many.single_observation_space
         self.action_space = self.many.single_action_space

@@ -16,7 +16,7 @@ from gridwright import Grid, InputError, System, allocate, load, optimum, simula
 from gridwright.experiments.markov_decision import Preemptive, evaluate
 from gridwright.experiments.optimum import Best, _best
 from gridwright.policies import PULL, Policy, Table, View, find, policies, policy_of
-from gridwright.simulation import KINDS, Replication, replicate
+from gridwright.simulation import KINDS, Replication, preemption, replicate
 from gridwright.statistics import Estimate
 from gridwright.statistics.estimate import student
 from gridwright.testbed import JobList
@@ -297,3 +297,40 @@ def test_real_and_recorded_jobs_are_not_interrupted(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=words):
         Placement("cmu:preempt=true")
+
+
+def test_sorted_machines_decide_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many machines are sorted before they lay their tasks down, which changes nothing else."""
+    system = System(
+        arrivals=[2.0, 2.0],
+        rates=[[2.0, 1.0, 0.5], [1.0, 1.0, 2.0]],
+        counts=[1, 2, 1],
+        failures={"mean_uptime": 20, "mean_repair": 2},
+    )
+    found = []
+    for many in (1, 100):
+        monkeypatch.setattr(preemption, "MANY", many)
+        for policy in ("cmu:preempt=true", "fcfs:preempt=true"):
+            seed = np.random.SeedSequence(4)
+            run = replicate(
+                system, find(policy), horizon=15.0, seed=seed, trace=True, interpreted=True
+            )
+            assert run.interrupted > 5
+            found.append(run.trace)
+    for k in (0, 1):
+        assert (found[k] == found[k + 2]).all()
+
+
+@pytest.mark.slow
+def test_many_machines_are_one_queue() -> None:
+    """Alike machines that may interrupt tasks are an M/M/c queue, whichever task they run."""
+    machines, load = 130, 115.0
+    system = System(arrivals=[65.0, 50.0], rates=[[1.0], [1.0]], counts=[machines])
+    blocked = 1.0
+    for c in range(1, machines + 1):  # Erlang's recursion
+        blocked = load * blocked / (c + load * blocked)
+    waits = blocked / (1 - load / machines * (1 - blocked))
+    exact = load + waits * load / (machines - load)
+    result = simulate(system, "cmu:preempt=true", 40, 30, warmup=20)
+    error = result.mean_number.half_width / student(29)
+    assert result.mean_number.mean == pytest.approx(exact, abs=4.5 * error)

@@ -133,6 +133,7 @@ def _servers(system: System, policy: Policy, shapes: Shapes, rng: Generator) -> 
         if not policy.kind.pulls:
             server["lag"] = server["after"]
     server["mean_uptime"] = np.inf
+    server["turn"] = np.arange(len(server))
     set_failures(server, system, shapes)
     return server, _chains(system, server, rng)
 

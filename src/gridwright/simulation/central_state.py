@@ -61,6 +61,7 @@ SERVER = record_type(
     promised="i8",  # with preemption: the ticket that it shall run, −1 for none
     best="f8",  # with preemption: the most that it can do, as cost × rate, −1 once it was asked
     best_class="i8",  # and for which waiting class
+    turn="i8",  # with preemption: the machine whose turn it is at this place to lay its task down
 )
 """What is used most stands first, close together."""
 

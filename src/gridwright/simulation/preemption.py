@@ -19,6 +19,10 @@ from .idle_order import relist
 from .interrupts import MAKE_PLAN
 from .pull import answer
 
+MANY = 128
+"""Machines for which it pays to sort them: of 50 it costs a tenth of the speed, of 500 it saves a
+fifth. Results are the same."""
+
 
 def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
     """Deal out the tasks anew, because one has arrived."""
@@ -55,8 +59,11 @@ def deal(s: State, arguments: Any, own: Generator) -> None:
     """
     if s.count[0].pending == MAKE_PLAN:
         return  # the tasks are dealt out when the plan is there
-    for j in range(len(s.server)):
-        _lay_down(s, j)
+    many = len(s.server) >= MANY
+    if many:
+        _order(s)
+    for k in range(len(s.server)):
+        _lay_down(s, s.server[k].turn if many else k)
     for j in range(len(s.server)):
         _rank(s, j)
     most = _most(s)
@@ -76,6 +83,33 @@ def deal(s: State, arguments: Any, own: Generator) -> None:
         _give_up(s, j)
     for j in range(len(s.server)):
         _take_up(s, j)
+
+
+def _order(s: State) -> None:
+    """Sort the machines by the arrivals of their tasks, the last one first.
+
+    Laid down in this order, each task is the first of its queue, unless an older one waits. The
+    order of the last event is nearly right, so few machines change places.
+    """
+    for k in range(1, len(s.server)):
+        j = s.server[k].turn
+        place = k
+        while place > 0 and _is_before(s, j, s.server[place - 1].turn):
+            s.server[place].turn = s.server[place - 1].turn
+            place -= 1
+        s.server[place].turn = j
+
+
+def _is_before(s: State, j: int, other: int) -> bool:
+    """Tell whether the task of a machine arrived after that of another; of equals, the lower one.
+
+    A machine without a task comes last.
+    """
+    mine, its = s.server[j].ticket, s.server[other].ticket
+    if mine < 0 or its < 0:
+        return its < 0 and (mine >= 0 or j < other)
+    born, before = s.ticket[mine].born, s.ticket[its].born
+    return born > before or (born == before and j < other)
 
 
 def _lay_down(s: State, j: int) -> None:
