@@ -70,7 +70,16 @@ def test_those_that_find_another_machine_free_lose_only_what_they_take_longer_th
     np.testing.assert_allclose(flows(now), [[2.0, 0.0], [0.0, 0.5]])
     wait_fast, wait_slow = 0.1 / (1 - 0.2), 0.2 / (1 - 0.1)
     slow = 0.5 * wait_slow  # the second class has no other machine
-    longer = 0.2 * (1 + slow) - 0.1
+    longer = 0.2 - 0.1
     assert longer < wait_fast
     fast = 2.0 * (0.9 * longer + 0.1 * wait_fast)
     np.testing.assert_allclose(tolls(now)[0], weights(now)[0] / [1 + fast, 1 + slow])
+
+
+def test_no_class_pays_less_than_the_mean_over_the_time_of_the_machine() -> None:
+    """Long tasks pay what others lose by them; short ones the mean, which is more than that."""
+    now = Situation(np.array([[1.0], [10.0]]), np.array([0.3, 1.0]), np.ones(1), np.arange(1))
+    wait = np.array([1.0, 0.1]) / (1 - 0.4)
+    own = 1.3 * wait
+    mean = (0.3 * own[0] + 0.1 * own[1]) / 0.4
+    np.testing.assert_allclose(tolls(now)[:, 0], 1 / (1 + np.array([own[0], mean])))

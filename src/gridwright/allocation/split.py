@@ -21,8 +21,6 @@ HALVINGS = 7
 """How often a flow is halved before it is too small to be moved."""
 LEAST_SLACK = 0.01
 """A machine that has more to do than it can counts as busy all but this share of its time."""
-TOLL_ROUNDS = 4
-"""How often tolls follow from the tolls elsewhere."""
 LEAST_LEFT = 1e-6
 """When fewer find no machine free, further machines do not matter."""
 
@@ -124,35 +122,37 @@ def set_tolls(space: Workspace) -> None:
     """Set how many time units others lose for each that a task runs on a machine, by the flows.
 
     Those who lose are the tasks that would go to this machine. Where another machine is likely to
-    be free they lose what they take longer there, with the toll there; else, or where that is more,
-    they wait until this one is free again.
+    be free they lose what they take longer there; else, or where that is more, they wait until this
+    one is free again. No class pays less than the mean over the time that the machine works: its
+    time is worth so much to those that the split gives it to.
     """
     classes, groups = space.time.shape
     for g in range(groups):
         busy = min(space.busy[g], 1.0)
         space.full[g] = busy ** max(space.capacity[g], 1.0)
         space.others[g] = busy ** max(space.capacity[g] - 1.0, 0.0)
+    for i in range(classes):
+        _rank(space, i)
+    for g in range(groups):
+        lost, work = 0.0, 0.0
         for i in range(classes):
-            space.toll[i, g] = 0.0
-    for _ in range(TOLL_ROUNDS):
+            runs = space.capacity[g] > 0.0 and space.each[i, g] < inf
+            space.toll[i, g] = _lost(space, i, g) if runs else 0.0
+            if space.time[i, g] > 0.0:
+                lost += space.time[i, g] * space.each[i, g] * space.toll[i, g]
+                work += space.time[i, g] * space.each[i, g]
         for i in range(classes):
-            for g in range(groups):
-                space.cost[i, g] = inf
-                if space.capacity[g] > 0.0:
-                    space.cost[i, g] = (1.0 + space.toll[i, g]) * space.each[i, g]
-            _rank(space, i)
-        for g in range(groups):
-            for i in range(classes):
-                space.toll[i, g] = _lost(space, i, g) if space.cost[i, g] < inf else 0.0
+            if work > 0.0:
+                space.toll[i, g] = max(space.toll[i, g], lost / work)
 
 
 def _rank(space: Workspace, i: int) -> None:
-    """Order the groups that can run a class by execution time and toll, the least first."""
+    """Order the groups that can run a class by execution time, the least first."""
     groups, last = space.order.shape[1], 0
     for g in range(groups):
-        cost, at = space.cost[i, g], last
-        if cost < inf:
-            while at > 0 and space.cost[i, space.order[i, at - 1]] > cost:
+        each, at = space.each[i, g], last
+        if space.capacity[g] > 0.0 and each < inf:
+            while at > 0 and space.each[i, space.order[i, at - 1]] > each:
                 space.order[i, at] = space.order[i, at - 1]
                 at -= 1
             space.order[i, at] = g
@@ -171,10 +171,10 @@ def _lost(space: Workspace, i: int, g: int) -> float:
             left, lost = space.others[g], 0.0
             for n in range(groups):
                 h = space.order[k, n]
-                if h < 0 or space.cost[k, h] - here >= wait or left < LEAST_LEFT:
+                if h < 0 or space.each[k, h] - here >= wait or left < LEAST_LEFT:
                     break
                 if h != g:
-                    longer = max(space.cost[k, h] - here, 0.0)
+                    longer = max(space.each[k, h] - here, 0.0)
                     lost += left * (1.0 - space.full[h]) * longer
                     left *= space.full[h]
             total += space.time[k, g] * (lost + left * wait)

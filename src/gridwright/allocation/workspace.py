@@ -57,10 +57,9 @@ class Workspace(NamedTuple):
     busy: Floats  # [group], their work
     squares: Floats  # [group], the mean squares of their work
     toll: Floats  # [class, group], what others lose in a time unit of a pair
-    cost: Floats  # [class, group], scratch: execution time × (1 + toll)
     full: Floats  # [group], how likely all its machines are busy
     others: Floats  # [group], how likely all but one are
-    order: Integers  # [class, group], scratch: the groups that can run a class, the best first
+    order: Integers  # [class, group], scratch: the groups that can run a class, the fastest first
     member: Integers  # the machines, group by group
     begin: Integers  # [group + 1], where its machines begin in ``member``
     support: Integers  # [machine], the classes that ``fill`` gave it, as bits
@@ -101,7 +100,6 @@ def make_workspace(situation: Situation) -> Workspace:
         busy=np.zeros(groups),
         squares=np.zeros(groups),
         toll=np.zeros((classes, groups)),
-        cost=np.zeros((classes, groups)),
         full=np.zeros(groups),
         others=np.zeros(groups),
         order=np.zeros((classes, groups), np.int64),
