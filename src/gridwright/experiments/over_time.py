@@ -55,7 +55,7 @@ class SweepOverTime(Tabular):
     results: tuple[Result, ...]
     """The results of the policies over the whole runs."""
     measured: tuple[tuple[Measured, ...], ...]
-    """[policy][replication]"""
+    """What each replication measured, for each policy."""
 
     @property
     def arrival_rates(self) -> Floats:
@@ -169,6 +169,8 @@ def sweep_over_time(
     progress
         Called from time to time with the policy and the share of its replications that is done.
 
+    Examples
+    --------
     >>> day = {"durations": [8, 16], "factors": [2, 0.5]}
     >>> one = System(arrivals=[1], rates=[[2.5]], profile=day)
     >>> found = sweep_over_time(one, ["mct"], [0, 8], horizon=2400, replications=5)
