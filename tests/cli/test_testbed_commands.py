@@ -107,7 +107,8 @@ def test_an_experiment_of_ones_own(gw: Command, mine: Path) -> None:
     assert list(found) == [
         *("run", "name", "system", "policy", "executor", "time_unit", "state", "until", "jobs"),
         *("mean_response", "mean_waiting", "mean_communication", "mean_execution"),
-        *("mean_notification", "classes", "rates", "arrivals", "machines", "executed"),
+        *("mean_notification", "p50", "p95", "p99", "p99.9"),
+        *("classes", "rates", "arrivals", "machines", "executed"),
         *("overhead_ratios", "job_lengths", "simulated", "gap", "expected", "published"),
     ]
     assert (found["name"], found["system"], found["policy"]) == ("mine", "two", "fcfs")
