@@ -179,7 +179,9 @@ def test_what_is_left_is_a_share_of_the_task() -> None:
 
 
 POLICIES = [
-    name for name, each in policies().items() if each.kind is PULL and "preempt" in each.parameters
+    name
+    for name, each in policies().items()
+    if each.kind is PULL and each.is_shipped and "preempt" in each.parameters
 ]
 
 
