@@ -290,13 +290,13 @@ def run_in_threads(
     Compiled loops release the interpreter's lock.
     """
     stop = Event()
-    shares = [0.0] * len(seeds)
+    running: dict[int, float] = {}  # the share done of each
 
     def run(number: int) -> Replication:
         def on_slice(share: float) -> None:
             if stop.is_set():
                 raise _StoppedError
-            shares[number] = share
+            running[number] = share
 
         return replicate(system, policy, seed=seeds[number], on_slice=on_slice, **options)
 
@@ -309,8 +309,11 @@ def run_in_threads(
         while pending:
             with suppress(Empty):
                 future = ended.get(timeout=0.1)
-                on_done(pending.pop(future), future.result())
-            on_progress(sum(shares) / len(shares))
+                number = pending.pop(future)
+                running.pop(number, None)
+                on_done(number, future.result())
+            done = len(seeds) - len(pending) + sum(tuple(running.values()))
+            on_progress(done / len(seeds))
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
