@@ -69,7 +69,7 @@ def run(page: Any, server: Any) -> Iterator[str]:
     assert answer.ok, answer.text()
 
 
-@pytest.mark.timeout(600)  # some 40 pages, each twice
+@pytest.mark.timeout(600)  # 27 pages, each in light and dark
 def test_every_page_in_both_modes_and_on_a_phone(
     page: Any, server: Any, results: str, run: str
 ) -> None:
