@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 
 from gridwright import InputError
 from gridwright.cli.main import run
-from gridwright.grid import Grid, Journal
+from gridwright.grid import Grid, Journal, export
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.testbed import Experiment, conduct
 
@@ -209,6 +210,11 @@ def test_options_and_needs_of_a_job_that_make_no_sense(
         shutil.copy(whole["grid"], path)
         database = sqlite3.connect(path)
         with database:
-            database.execute(f"UPDATE job SET {words} WHERE number = 7")
+            database.execute(f"UPDATE job SET {words} WHERE number IN (7, 47)")
         database.close()
-        assert "is damaged: job 7 makes no sense" in opened(path)
+        assert "is damaged: job 47 makes no sense" in opened(path), "it has not ended"
+        with (
+            closing(Journal(path, new=False)) as journal,
+            pytest.raises(InputError, match="is damaged: job 7 makes no sense"),
+        ):
+            export(journal, tmp_path / "tables")

@@ -202,12 +202,12 @@ def _picture(run: testbed.Run, shown: Any) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    journal = run.journal
-    finished = journal.count().get("finished", 0)
+    _, finished, response = run.journal.tally()
+    mean = float("nan") if response is None else response
     now, length = shown.now(), run.experiment.duration
     head = Text(
         f"{run.name}: {run.about['policy']}  {now:.1f} of {length:g} time units  "
-        f"{finished} finished, mean response {known(journal.mean_response(), '.3f')}"
+        f"{finished} finished, mean response {known(mean, '.3f')}"
     )
     if isinstance(shown, testbed.PeerConduct):
         tables = _peers(shown)

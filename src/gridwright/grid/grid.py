@@ -331,11 +331,10 @@ class Grid(OperatedGrid, Submitter):
     def _adopt(self) -> dict[int, JobFuture]:
         """Take over the unfinished jobs that an earlier grid left in the journal."""
         futures: dict[int, JobFuture] = {}
-        for kept in self.journal.jobs():
+        latest = self.journal.select("max(number) FROM job")[0][0]
+        self._next = max(self._next, 0 if latest is None else latest + 1)
+        for kept in self.journal.jobs(ended=False):
             job = kept.job
-            self._next = max(self._next, job.number + 1)
-            if job.stage.is_final:
-                continue
             if job.stage == Stage.sent:
                 job.lost += 1
             future = futures[job.number] = self._future(job.number, job.key or "")

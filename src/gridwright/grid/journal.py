@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from ..model import InputError
 from .event import UNUSUAL, USUAL, Entry
 from .job import PLAIN, Job, Options, Stage
+from .journal_format import ENDED, SCHEMA, SOUND, STANDING, TIMES, TOLD, VERSION
 from .ownership import Ownership
 
-VERSION = 5
 IN_MEMORY = Path(":memory:")
 """The path of a journal in memory, which is lost when it is closed."""
 BUSY = 5000
@@ -25,30 +25,6 @@ BUSY = 5000
 BUSY_OWNER = 10
 """The same for the grid that writes the journal: its event loop tries again later instead."""
 WARNING = logging.getLogger("gridwright").warning
-
-TIMES = ("assigned", "free", "heard_free", "sent", "started", "ended", "heard", "settled")
-STANDING = ("stage", "machine", "attempt", *TIMES, "lost", "timed_out", "deaths", "causes")
-
-SCHEMA = f"""
-CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE job (
-    number INTEGER PRIMARY KEY, class TEXT NOT NULL, submitted REAL NOT NULL, work BLOB,
-    key TEXT, options TEXT, needs TEXT,
-    stage TEXT NOT NULL, machine TEXT, attempt INTEGER NOT NULL,
-    {", ".join(f"{name} REAL" for name in TIMES)},
-    lost INTEGER NOT NULL, timed_out INTEGER NOT NULL, deaths INTEGER NOT NULL, causes TEXT,
-    result BLOB, error TEXT);
-CREATE TABLE event (
-    time REAL NOT NULL, kind TEXT NOT NULL, job INTEGER, attempt INTEGER, machine TEXT,
-    fields TEXT);
-CREATE INDEX keyed ON job (key) WHERE key IS NOT NULL;
-CREATE INDEX unusual ON event (kind) WHERE {UNUSUAL};
-CREATE TABLE decision (
-    time REAL NOT NULL, asked TEXT NOT NULL, candidates TEXT NOT NULL, choice TEXT, plan INTEGER);
-CREATE TABLE request (
-    number INTEGER PRIMARY KEY, verb TEXT NOT NULL, machine TEXT NOT NULL, value TEXT NOT NULL,
-    answer TEXT);
-"""
 
 
 class Kept(NamedTuple):
@@ -256,11 +232,12 @@ class Journal:
                 if rows:
                     self._database.executemany(words, rows)
 
-    def jobs(self, *, contents: bool = True) -> Iterator[Kept]:
-        """Return all jobs in the order of submission; their calls and results only if wanted."""
+    def jobs(self, *, contents: bool = True, ended: bool = True) -> Iterator[Kept]:
+        """Return jobs in the order of submission; calls, results and ended jobs only if wanted."""
+        which = "" if ended else f"WHERE stage NOT IN {ENDED}"
         blobs = "work, result, error" if contents else "NULL, NULL, error"
         words = f"number, class, submitted, {', '.join(STANDING)}, key, options, needs, {blobs}"
-        for row in self._rows(f"SELECT {words} FROM job ORDER BY number"):
+        for row in self._rows(f"SELECT {words} FROM job {which} ORDER BY number"):
             number, name, submitted, stage, machine, attempt = row[:6]
             if stage not in Stage.__members__:
                 raise InputError(f"{self.path} is damaged: a job has stage {stage!r}")
@@ -316,11 +293,6 @@ class Journal:
     def count(self) -> dict[str, int]:
         """Count the jobs in each stage."""
         return dict(self.select("stage, count(*) FROM job GROUP BY stage"))
-
-    def mean_response(self) -> float:
-        """Return the mean response of the finished jobs; nan if there are none."""
-        found = self.tally()[2]
-        return float("nan") if found is None else float(found)
 
     def tally(self) -> tuple[int, int, float | None]:
         """Return the number of jobs, of finished jobs, and the mean response of these."""
@@ -430,60 +402,9 @@ class Journal:
         return ""
 
 
-_WHOLE = "typeof({0}) = 'integer' AND {0} >= 0"
-_TEXT = "typeof({0}) = 'text'"
-_TIME = "typeof({0}) = 'real' AND abs({0}) < 1e15"
-_MAYBE = "{0} IS NULL OR "
-SOUND = {
-    "job": [
-        *(_WHOLE.format(name) for name in ("number", "attempt", "lost", "timed_out", "deaths")),
-        *(_TEXT.format(name) for name in ("class", "stage")),
-        f"stage IN {tuple(map(str, Stage))}",
-        "typeof(work) = 'blob'",
-        _TIME.format("submitted"),
-        *((_MAYBE + _TIME).format(name) for name in TIMES),
-        *((_MAYBE + _TEXT).format(name) for name in ("machine", "error", "key")),
-        "options IS NULL OR (json_valid(options) AND json_type(options) = 'object')",
-        "needs IS NULL OR (json_valid(needs) AND json_type(needs) = 'array')",
-        "result IS NULL OR typeof(result) = 'blob'",
-        "causes IS NULL OR (json_valid(causes) AND json_type(causes) = 'array')",
-    ],
-    "event": [
-        _TIME.format("time"),
-        _TEXT.format("kind"),
-        *((_MAYBE + _WHOLE).format(name) for name in ("job", "attempt")),
-        (_MAYBE + _TEXT).format("machine"),
-        (_MAYBE + "typeof({0}) = 'text' AND substr({0}, 1, 1) = '{{'").format("fields"),
-    ],
-    "decision": [
-        _TIME.format("time"),
-        *(_TEXT.format(name) for name in ("asked", "candidates")),
-        (_MAYBE + _TEXT).format("choice"),
-    ],
-    "request": [_TEXT.format(name) for name in ("verb", "machine", "value")],
-}
-"""Conditions that every row of a table must meet."""
-TOLD: dict[str, Any] = {
-    "origin": float | int,
-    "unit": float | int,
-    "ended": float | int,
-    "kind": str,
-    "policy": str,
-    "classes": list,
-    "machines": list,
-    "faults": list,
-    "experiment": dict,
-    "jobs": dict | list,
-    "messages": dict,
-    "outcome": dict,
-}
-"""The types of the keys of a description."""
-
 INSERT = f"INSERT INTO job VALUES ({', '.join('?' * (7 + len(STANDING)))}, NULL, NULL)"
 UPDATE = f"UPDATE job SET {', '.join(f'{name}=?' for name in STANDING)} WHERE number=?"
 END = UPDATE.replace(" WHERE", ", result=?, error=? WHERE")
-
-
 _times = attrgetter(*TIMES)
 
 

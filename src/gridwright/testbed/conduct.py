@@ -273,15 +273,12 @@ class Conduct:
 
     def _adopt(self, mapper: Mapper) -> int:
         """Add the unfinished jobs of a run that was stopped; return how many were submitted."""
-        came = 0
-        for kept in self.journal.jobs():
-            came += 1
-            if not kept.job.stage.is_final:
-                kept.job.lost += kept.job.stage == "sent"
-                number = mapper.classes.index(kept.task_class)
-                submission = Submission(kept.job.number, number, kept.work, Future())
-                mapper.adopt(kept.job, number, submission)
-        return came
+        for kept in self.journal.jobs(ended=False):
+            kept.job.lost += kept.job.stage == "sent"
+            number = mapper.classes.index(kept.task_class)
+            submission = Submission(kept.job.number, number, kept.work, Future())
+            mapper.adopt(kept.job, number, submission)
+        return self.journal.tally()[0]
 
     async def _generate(self, mapper: Mapper) -> None:
         """Submit every job at its time."""
