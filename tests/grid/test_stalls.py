@@ -1,6 +1,7 @@
 """No event holds up a grid for long: work is cut into pieces, and what waits is small."""
 
 import gc
+import os
 import sys
 import threading
 import tracemalloc
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright.grid import Book, Grid, Stage, mapper, turn
+from gridwright import GridClosedError, InputError, connect
+from gridwright.grid import Book, Grid, Journal, Stage, mapper, statistics, turn
 from gridwright.grid.executors.virtual import FakeExecutor
 from gridwright.grid.future import JobFuture
+from gridwright.grid.service import ServedGrid, serve
 from gridwright.policies import PUSH, Policy, find, policy_of
 
 from .conftest import WAIT, until
@@ -164,6 +167,72 @@ def test_what_is_moved_is_written_a_little_at_a_time(
         until(lambda: grid._in_loop(lambda: grid.journal.select(on)) == there)
         grid.close()
     assert max(sizes) <= 12
+
+
+def test_reading_many_jobs_does_not_wait_for_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read that the loop had to do would wait for as long as the loop is held."""
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path))
+    (tmp_path / "ä b?%").mkdir()
+    monkeypatch.chdir(tmp_path / "ä b?%")
+    grid = ServedGrid("fcfs", on=quiet(0.0), journal="j#1.sqlite")  # a name that URIs would quote
+    monkeypatch.chdir(tmp_path)
+    service = serve(grid, "farm")
+    held, go, answered = threading.Event(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        held.set()
+        if go.wait(WAIT):
+            answered.set()
+
+    with connect("farm") as client:
+        for future in client.submit_all(abs, range(JOBS)):
+            future.exception(WAIT)
+        grid._loop.call_soon_threadsafe(hold)
+        assert held.wait(WAIT)
+        figures = grid.statistics(within=[WAIT])
+        told = client.statistics(within=[WAIT])
+        page = client.jobs(limit=7, sort="ended", descending=True)
+        machines = client.machine_states()
+        go.set()
+        assert answered.wait(WAIT), "all of these came before the loop was free"
+    assert told["overall"] == figures.overall.as_json()
+    assert (figures.overall.finished, figures.overall.tails["within 60"]) == (JOBS, 1)
+    assert (page["total"], len(page["jobs"])) == (JOBS, 7)
+    assert sum(each["finished"] for each in machines) == JOBS
+    service.close()
+    grid.close()
+    with pytest.raises(GridClosedError):
+        grid.statistics()
+
+
+@pytest.mark.parametrize("journal", ["j.sqlite", ":memory:"])
+def test_a_read_sees_one_state_while_the_grid_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Grid("fcfs", on=quiet(0.0), journal=journal, classes=["a", "b"]) as grid:
+
+        def run(task_class: str) -> None:
+            grid.options(task_class=task_class).submit(abs, 1).exception(WAIT)
+
+        run("a")
+        assert grid.statistics().overall.finished == 1
+        if journal == ":memory:":
+            return
+
+        def twice(read: Journal) -> tuple[Any, Any]:
+            before = statistics(read)
+            run("b")
+            with pytest.raises(InputError, match="readonly"):
+                read.ask("kill", "a")
+            return before.as_json(), statistics(read).as_json()
+
+        np.testing.assert_equal(*grid._read(twice))
+        assert grid.statistics().classes["b"].finished == 1
+        assert grid.journal.owner() == os.getpid(), "a read leaves the lock alone"
+        run("a")
 
 
 def test_large_plans_are_made_beside_the_event_loop(

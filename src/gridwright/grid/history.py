@@ -50,7 +50,7 @@ def export(journal: Journal, folder: Path) -> list[Path]:
     if journal.told("kind").get("kind") != "grid":
         path = journal.path
         raise InputError(f"{path} is not of a grid; 'gridwright runs export' exports experiments")
-    with journal.blamed():
+    with journal.snapshot(), journal.blamed():
         found = statistics(journal)
         tables: dict[str, Rows] = {
             "jobs.csv": job_rows(journal),

@@ -7,7 +7,8 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from copy import copy
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, *, new: bool = True) -> None:
-        self.path = path
+        self.path, self._absolute = path, path.absolute()
         self._process = os.getpid()
         self._lock = Ownership(path)
         if not new and not path.is_file():
@@ -185,8 +186,32 @@ class Journal:
             self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
+    def reader(self) -> Iterator[Journal]:
+        """Open the file once more, to read one state of it beside the thread that writes it."""
+        other = copy(self)
+        try:
+            other._database = sqlite3.connect(
+                f"{self._absolute.as_uri()}?mode=rw", BUSY / 1000, isolation_level=None, uri=True
+            )
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path} cannot be read: {error}") from None
+        try:
+            other._database.execute("PRAGMA query_only=1")
+            with other.snapshot():
+                yield other
+        finally:
+            other._database.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries inside see one state of the journal, whatever a grid writes meanwhile."""
+        inside = self._database.in_transaction
+        with nullcontext() if inside else self._transaction("DEFERRED"):
+            yield
+
+    @contextmanager
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
+        self._database.execute(f"BEGIN {kind}")
         try:
             yield
             self._database.execute("COMMIT")

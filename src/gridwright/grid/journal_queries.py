@@ -235,12 +235,14 @@ def statistics(
     is among the tails.
     """
     limits = positive_numbers("within", within, "time units")
-    about = journal.told("classes", "machines", "ended", "messages", "outcome")
-    if until is None:
-        until = about.get("ended") or journal.last()
-    groups = [_Group(*row) for row in journal.select(f"{GROUPED} GROUP BY 1, 2, 3")]
+    with journal.snapshot():
+        about = journal.told("classes", "machines", "ended", "messages", "outcome")
+        if until is None:
+            until = about.get("ended") or journal.last()
+        groups = [_Group(*row) for row in journal.select(f"{GROUPED} GROUP BY 1, 2, 3")]
+        order = journal.select("class, min(number) FROM job GROUP BY 1 ORDER BY 2")
+        ended = journal.select(RESPONSES)
     names = list(about.get("classes", ()))
-    order = journal.select("class, min(number) FROM job GROUP BY 1 ORDER BY 2")
     names += [name for name, _ in order if name not in names]
     machines = list(about.get("machines", ()))
     machines += [
@@ -257,7 +259,7 @@ def statistics(
     rates = np.divide(timed, worked, out=np.full(timed.shape, np.nan), where=worked > 0)
     overhead = np.divide(share, timed, out=np.full(timed.shape, np.nan), where=timed > 0)
     responses: dict[str, list[float]] = {name: [] for name in names}
-    for name, response in journal.select(RESPONSES):
+    for name, response in ended:
         responses.setdefault(name, []).append(response)
     every = [response for some in responses.values() for response in some]
     return Statistics(

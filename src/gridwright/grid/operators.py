@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from ..model import GridTimeoutError, InputError, did_you_mean
 from .event import Entry
 from .future import Answers
 from .job import PUNCTUALITIES, Instruction, Stage
-from .journal import Journal
+from .journal import IN_MEMORY, Journal
 from .journal_queries import Statistics, statistics
 from .mapper import Mapper
 from .prediction import Prediction
@@ -24,6 +24,7 @@ from .slots import hosts_of, slots_on
 from .turn import patiently
 
 VERBS = ("start", "pause", "resume", "drain", "ping", "kill", "fail", "impose", "predict")
+Found = TypeVar("Found")
 _Action = Callable[..., Coroutine[Any, Any, Any]]
 GLANCE = 0.2
 """Seconds between checks for requests of other processes."""
@@ -353,6 +354,19 @@ class OperatedGrid(ABC):
     def _in_loop(self, function: Callable[[], Any]) -> Any:
         """Call a function in the thread of the grid's event loop."""
 
+    @abstractmethod
+    def _check_open(self) -> None:
+        """Raise GridClosedError if the grid is closed."""
+
+    def _read(self, query: Callable[[Journal], Found]) -> Found:
+        """Query one state of the journal in this thread; the event loop does not wait for it."""
+        self._check_open()
+        if self.journal.path == IN_MEMORY:  # only the connection of the loop can read it
+            found: Found = self._in_loop(lambda: query(self.journal))
+            return found
+        with self.journal.reader() as journal:
+            return query(journal)
+
     def pause(self, machine: str) -> bool:
         """Give a machine no more jobs; its running job continues."""
         return bool(self._wait_for(self.operators.pause(machine)))
@@ -392,7 +406,7 @@ class OperatedGrid(ABC):
         ``within`` are times in seconds: the share of the finished jobs that responded within each
         of them is among the tails, beside the percentiles of the response.
         """
-        return self._in_loop(lambda: statistics(self.journal, within=within))
+        return self._read(lambda journal: statistics(journal, within=within))
 
     def status(self) -> Status:
         """Return the present state: queues, machines, assumed rates, counts.

@@ -19,6 +19,7 @@ from typing import Any
 from ..model import GridwrightError, InputError
 from .future import JobFuture
 from .grid import Grid
+from .journal import Journal
 from .journal_queries import job_page
 from .messages import (
     MOST_GREETING,
@@ -302,23 +303,11 @@ class _Client:
         return self.grid.statistics(message.words.get("within", ())).as_json()
 
     def machines(self, message: Message) -> dict[str, Any]:
-        states = self.grid._in_loop(lambda: machine_states(self.grid.journal))
-        return {"machines": [each._asdict() for each in states]}
+        return {"machines": [each._asdict() for each in self.grid._read(machine_states)]}
 
     def jobs(self, message: Message) -> dict[str, Any]:
         """Return a page of jobs."""
-        asked: dict[str, Any] = message.words["page"]
-        journal = self.grid.journal
-        page = self.grid._in_loop(lambda: job_page(journal, **asked))
-        numbers = [each["number"] for each in page.jobs]
-        which = f"FROM job WHERE number IN ({', '.join('?' * len(numbers))})"
-        words = f"number, key, json_extract(options, '$.client') {which}"
-        rows = self.grid._in_loop(lambda: journal.select(words, numbers))
-        about = {number: {"key": key or "", "client": name or ""} for number, key, name in rows}
-        return {
-            "total": page.total,
-            "jobs": [{**each, **about[each["number"]]} for each in page.jobs],
-        }
+        return self.grid._read(lambda journal: _page(journal, message.words["page"]))
 
     def operate(self, message: Message) -> dict[str, Any]:
         """Do something to a machine."""
@@ -342,6 +331,16 @@ VERBS: dict[str, Callable[[_Client, Message], dict[str, Any]]] = {
         _Client.operate,
     )
 }
+
+
+def _page(journal: Journal, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a page of jobs, with their keys and clients."""
+    page = job_page(journal, **asked)
+    numbers = [each["number"] for each in page.jobs]
+    which = f"FROM job WHERE number IN ({', '.join('?' * len(numbers))})"
+    rows = journal.select(f"number, key, json_extract(options, '$.client') {which}", numbers)
+    about = {number: {"key": key or "", "client": name or ""} for number, key, name in rows}
+    return {"total": page.total, "jobs": [{**each, **about[each["number"]]} for each in page.jobs]}
 
 
 def serve(
