@@ -149,11 +149,25 @@ def dearest(machine: int, view: View, weight: PerClass = 1.0) -> int:
     return best
 
 
-def test_parameters_by_class_run_there_and_other_memories_do_not() -> None:
+def rotating(task_class: int, view: View) -> int:
+    """Send tasks to the machines in turn, and count them in a table of its own size."""
+    view.memory[6, 1] += 1.0
+    turn = int(view.memory[6, 1]) % len(view.machines)
+    return turn if view.rate[task_class, turn] > 0.0 else task_class % len(view.machines)
+
+
+ROTATING = policy_of(rotating, PUSH, memory=(7, 2))
+
+
+def test_parameters_by_class_and_memories_of_any_size_run_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     job = Job(load("2.B"), policy_of(dearest, PULL)(weight=[1, 2]), SEEDS[:1], 4.0, 1.0)
     check(run(Interpreter(), job), job)
-    with pytest.raises(InputError, match="dearest: on a GPU its memory must be"):
-        run(Interpreter(), job._replace(policy=policy_of(dearest, PULL, memory=(1, "machines"))))
+    apart = [Job(load(name), ROTATING, SEEDS, 4.0, 1.0) for name in ("2.B", "2.D")]
+    check(run(Interpreter(), *apart), *apart)
+    monkeypatch.setattr(sys.modules[Fleet.__module__], "MANY_RUNS", 2)
+    check(run(Interpreter(), *apart), *apart)
 
 
 @pytest.mark.parametrize(("policy", "shares"), [("lpas_dg", (1, 0.5)), ("pas", (1, 1))])

@@ -148,7 +148,7 @@ def state_of(flat: State, where: Any) -> State:
         shaped(flat.expected, where[4, 0], classes, machines),
         by_pair(flat.assigned, where[5, 0], classes, machines)[0],
         shaped(flat.plan, where[6, 0], classes, machines),
-        by_pair(flat.memory, where[7, 0], classes, machines)[0],
+        by_pair(flat.memory, where[7, 0], where[7, 1], where[7, 2])[0],
         in_step(flat.tally, where[8, 0], where[8, 1])[0],
         by_machine(flat.server, where[9, 0], machines)[0],
         in_step(flat.stream, where[10, 0], classes)[0],

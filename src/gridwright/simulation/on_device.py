@@ -42,10 +42,6 @@ class OnDevice(Central):
         super().__init__(*given, **options)
         if self.system.follows_profile:
             raise InputError("[assumed] arrivals = 'present' is for simulations on the CPU")
-        if self.state.memory.shape != self.system.shape:
-            raise InputError(
-                f"{self.policy}: on a GPU its memory must be [class, machine], without memory=…"
-            )
         room = 1 << (max(ROOM, 2 * self.system.shape[1]) - 1).bit_length()
         self.replace(ticket=free_pool(room, TICKET))
         if self.conditions.tails:

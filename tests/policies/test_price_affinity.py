@@ -1,4 +1,4 @@
-"""What the policy that commits late does where the best is known."""
+"""What policies by price affinity do where it is known what is good."""
 
 import pytest
 
@@ -24,3 +24,10 @@ def test_it_is_near_the_optimum_where_classes_share_a_machine() -> None:
 def test_classes_that_outnumber_the_machines() -> None:
     many = System(arrivals=[0.1] * 7, rates=[[1.0, 0.5]] * 7)
     assert simulate(many, "pas_late", 2000, 4).stable
+
+
+def test_pas_keeps_long_tasks_from_the_only_machine_for_short_ones() -> None:
+    useless = [0.001] * 10  # with these, most of the machines are not for short tasks
+    system = System(arrivals=[0.1, 4.0], rates=[[0.5, 0.2, *useless], [10.0, 0.02, *useless]])
+    found = simulate(system, "pas", 8000, 6, warmup=500)
+    assert found.mean_number.mean < 2.2  # 4.0 if each class goes where it ends first
