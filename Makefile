@@ -60,7 +60,6 @@ dask-versions: setup
 
 # Compile every push and pull policy for GPUs, without one.
 gpu-ptx: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[gpu]'
 	$(BIN)/python tools/gpu_ptx.py
 
 docs: setup

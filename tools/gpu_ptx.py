@@ -58,12 +58,11 @@ class Assembler:
         raise CompiledError(assembly(linked, self.capability, *arguments))
 
 
-def ptx_of(system: System, policy: Policy, capability: Capability) -> str:
-    """Return the code for the replications of a system under a policy."""
+def ptx_of(system: System, policy: Policy, capability: Capability, replications: int = 1) -> str:
+    """Return the code for the replications of a system under a policy; many lie side by side."""
+    seeds = np.random.SeedSequence(1).spawn(replications)
     try:
-        launch(
-            Assembler(capability), [Job(system, policy, [np.random.SeedSequence(1)], 1.0)], _done
-        )
+        launch(Assembler(capability), [Job(system, policy, seeds, 1.0)], _done)
     except CompiledError as found:
         return str(found)
     raise AssertionError("nothing was launched")

@@ -1,4 +1,7 @@
-"""Every loop and one policy of each kind compile for a GPU, without one (``make gpu-ptx``: all)."""
+"""Every loop and one policy of each kind compile for a GPU, without one (``make gpu-ptx``: all).
+
+``make setup`` installs numba-cuda on Linux computers with x86-64 or ARM64.
+"""
 
 import sys
 from pathlib import Path
@@ -11,13 +14,18 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 from gpu_ptx import ptx_of
+from numba import cuda
 
-from gridwright import System, load
+from gridwright import InputError, System, load, simulate
 from gridwright.compiler.cuda import CUDA, lanes
 from gridwright.compiler.link import link
-from gridwright.policies import PUSH, View, find
+from gridwright.policies import PUSH, Policy, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation.kernel import run_push
+from gridwright.simulation.launch import MANY_RUNS
+
+FAILING = load("3.A:alpha1:5")
+GAMMA = {"kind": "gamma", "shape": 2}
 
 
 def least_backlog(task_class: int, view: View) -> int:
@@ -32,19 +40,25 @@ def least_backlog(task_class: int, view: View) -> int:
 
 
 @pytest.mark.parametrize(
-    ("system", "policy"),
+    ("system", "policy", "replications"),
     [
-        (load("2.B"), find("lpas:tie=random")),
-        (load("2.D").replace(execution={"kind": "gamma", "shape": 2}), find("mct")),
-        pytest.param(load("3.A:alpha1:5"), find("lpas_dg"), marks=pytest.mark.slow),
-        pytest.param(load("3.A:alpha1:5"), find("pas"), marks=pytest.mark.slow),
-        pytest.param(load("2.B"), find("cmu:preempt=true"), marks=pytest.mark.slow),
-        (System(arrivals=[1], rates=[[2, 3]]), policy_of(least_backlog, PUSH)),
+        (load("2.D").replace(execution=GAMMA), find("lpas:tie=random"), MANY_RUNS),
+        (System(arrivals=[1], rates=[[2, 3]]), policy_of(least_backlog, PUSH), 1),
+        pytest.param(FAILING, find("lpas_dg"), 1, marks=pytest.mark.slow),
+        pytest.param(FAILING, find("mct"), MANY_RUNS, marks=pytest.mark.slow),
+        pytest.param(FAILING, find("cmu:preempt=true"), 1, marks=pytest.mark.slow),
     ],
-    ids=["push", "gamma", "pull, failures", "push, failures", "preemption", "a user's"],
+    ids=[
+        "push, gamma, side by side",
+        "push, a user's",
+        "pull, failures, plans",
+        "push, failures, side by side",
+        "preemption, failures",
+    ],
 )
-def test_it_compiles_to_ptx(system: System, policy: object) -> None:
-    code = ptx_of(system, policy, (9, 0))  # type: ignore[arg-type]
+def test_it_compiles_to_ptx(system: System, policy: Policy, replications: int) -> None:
+    """Every loop, for runs side by side and apart, with and without plans that it makes itself."""
+    code = ptx_of(system, policy, (9, 0), replications)
     assert ".target sm_90" in code
     entry = code.partition(".visible .entry")[2].partition("\n.func")[0]
     assert "ret;" in entry
@@ -55,3 +69,10 @@ def test_what_is_compiled_is_kept_on_disk() -> None:
     made: Any = link(run_push, made_for=CUDA(), lanes=lanes, decide=find("lpas").decide)
     digest = made.py_func.__qualname__.rpartition("_")[2]
     assert f"/code/{digest}/" in made._cache.cache_path
+
+
+def test_without_a_gpu_one_line_says_so() -> None:
+    if cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(InputError, match=r"\Ano GPU of NVIDIA was found: .+[^ :]\Z"):
+        simulate("2.B", "mct", 1, 1, on="gpu")

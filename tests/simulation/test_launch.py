@@ -13,6 +13,7 @@ from gridwright import (
     Result,
     System,
     compare,
+    compiler,
     contest,
     load,
     simulate,
@@ -439,3 +440,12 @@ def test_what_stays_on_the_cpu_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         simulate(system, policy, 5, 1, on="gpu", **options)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(compiler, "cuda", raising=False)
+    monkeypatch.setitem(sys.modules, "gridwright.compiler.cuda", None)  # importing it fails
+    with pytest.raises(
+        InputError, match=r"a GPU needs numba-cuda: pip install 'gridwright\[gpu]'$"
+    ):
+        device.find_device.__wrapped__()

@@ -136,7 +136,7 @@ class Device:
             self.unit = cuda.get_current_device()
             self.name = self.unit.name
         except Exception as error:
-            said = " ".join(str(error).split())
+            said = " ".join(str(error).split()).rstrip(" :")  # the driver may add nothing
             raise NoDeviceError(said) from None
 
     def free(self) -> int:
