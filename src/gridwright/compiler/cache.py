@@ -47,6 +47,11 @@ def folder_of(name: str) -> Path | None:
     return folder
 
 
+def holds_code(name: str) -> bool:
+    """Tell whether the machine code of a program is on disk."""
+    return next((_root() / name).glob("*.nbi"), None) is not None
+
+
 def compile_into(folder: Path | None, compiled: Callable[[bool], Any]) -> Any:
     """Compile with Numba's cache in a folder; without a cache if there is no folder."""
     with _alone_in(folder), _caching_in(folder):

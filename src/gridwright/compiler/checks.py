@@ -15,7 +15,8 @@ import numpy as np
 
 from .digest import DEEPEST, Route, attributes, is_known
 
-OWN = tuple(f"{__name__}.{name}" for name in ("readonly", "shaped", "interleaved", "addressed"))
+BUILT_IN = ("readonly", "shaped", "interleaved", "addressed", "by_address", "unpacked")
+OWN = tuple(f"{__name__}.{name}" for name in BUILT_IN)
 REFUSED = ("builtins.getattr", "builtins.setattr", *OWN)
 REFUSED_ATTRIBUTES = {"ctypes", "flat", "itemset", "view"}
 NUMBA = {"literal_unroll", "literally", "prange"}
@@ -102,10 +103,18 @@ def interleaved(flat: Any, first: int, rows: int, columns: int | None = None) ->
     return found.view(np.recarray) if flat.dtype.names else found
 
 
-interleaved.is_built_in = True  # type: ignore[attr-defined]
-readonly.is_built_in = True  # type: ignore[attr-defined]
-shaped.is_built_in = True  # type: ignore[attr-defined]
-addressed.is_built_in = True  # type: ignore[attr-defined]
+def by_address(*given: Any) -> int:
+    """Call a compiled policy; the last argument has its address (see ``tiers``)."""
+    raise NotImplementedError("only compiled code has addresses")
+
+
+def unpacked(words: Any) -> Any:
+    """Return the parameters of a policy as a tuple, from the words that have its address."""
+    raise NotImplementedError("only compiled code has addresses")
+
+
+for each in BUILT_IN:
+    globals()[each].is_built_in = True
 
 
 def refuse_unchecked(function: FunctionType, uses: dict[Route, Any]) -> None:

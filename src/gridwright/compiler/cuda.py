@@ -75,6 +75,7 @@ class CUDA:
     """
 
     is_kept = True
+    calls_by_address = False
     name = f"cuda {VERSION}, {REGISTERS} or {FEW_REGISTERS} registers"
 
     def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:

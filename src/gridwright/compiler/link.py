@@ -17,10 +17,11 @@ from threading import RLock
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from .cache import compile_into, folder_of
-from .checks import is_dispatcher, refuse_unchecked
+from .cache import compile_into, folder_of, holds_code
+from .checks import by_address, is_dispatcher, refuse_unchecked
 from .digest import Digest, Program, Route, digest_of, is_known, used
 from .target import CPU, How, Target
+from .tiers import ANSWERS, PARAMETERS, POLICY, Starting, Tier
 
 SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
 """The environment variable that turns ``quick.py`` off if it is 0."""
@@ -30,6 +31,8 @@ _OURS: dict[Any, tuple[Program, Digest]] = {}
 """Programs of this package alone, which do not change while it is loaded."""
 _LINKED: dict[str, tuple[Any, Digest]] = {}
 """Compiled programs. Objects that a digest knows by their identity must live as long."""
+_TIERS: dict[str, tuple[Tier, Digest]] = {}
+"""How long loops have run with policies that are not linked with them yet."""
 _COMMON: dict[Any, Any] = {}
 """Compiled functions of this package that several programs may use."""
 
@@ -117,7 +120,60 @@ def link(
         free = [each for each in hooks.values() if allocating and _is_apart(each, function)]
         return _compiled(chosen, program, name, chosen.entry, _hows(program, free, inlined))
 
+    if chosen.calls_by_address and _asks(function, hooks) and not _is_ready(name):
+        return _starting(function, hooks, allocating, inlined, chosen, name, make)
     return _once(name, make)
+
+
+def _starting(
+    loop: Any,
+    hooks: dict[str, Function],
+    allocating: bool,
+    inlined: bool,
+    made_for: Any,
+    name: Digest,
+    make: Callable[[], Any],
+) -> Function:
+    """Return a loop that calls a new policy by its address, until it pays to link the two."""
+    policy = hooks[POLICY]
+    at = loop.__code__.co_varnames.index(PARAMETERS)
+
+    def asking() -> tuple[Any, Digest]:
+        settings = "asking", made_for.name, inlined
+        program, own = _digested(loop, {**hooks, POLICY: by_address}, *settings)
+        hows = _hows(program, [], inlined)
+        return _once(own, lambda: _compiled(made_for, program, own, made_for.entry, hows)), own
+
+    def answering(count: int) -> Any:
+        settings = "answering", made_for.name, allocating
+        program, own = _digested(ANSWERS[count], {POLICY: policy}, *settings)
+        hows = _hows(program, [policy] if allocating else [], True)
+        return _once(own, lambda: _compiled(made_for, program, own, made_for.addressed, hows))
+
+    def prepared(given: tuple[Any, ...]) -> tuple[Any, Any] | None:
+        try:
+            with _LINKING:
+                compiled, own = asking()
+                asked = made_for.asked(compiled, own.name, given, at)
+                first = asked and made_for.address(answering(len(asked)), asked, given[at])
+        except Exception:  # linking says what is wrong with the policy
+            return None
+        return (compiled, first) if first else None
+
+    _register_types()
+    tier, _ = _TIERS.setdefault(name.name, (Tier(), name))
+    return Starting(tier, at, prepared, lambda: _once(name, make))
+
+
+def _asks(loop: Any, hooks: dict[str, Function]) -> bool:
+    """Tell whether a function is a loop that asks a policy from outside of its package."""
+    names = loop.__code__.co_varnames[: loop.__code__.co_argcount]
+    return POLICY in hooks and _is_apart(hooks[POLICY], loop) and PARAMETERS in names
+
+
+def _is_ready(name: Digest) -> bool:
+    """Tell whether a program is compiled, in this process or on disk."""
+    return name.name in _LINKED or (not name.unknown and holds_code(name.name))
 
 
 def entry(function: Function, /, *arguments: Any) -> Function:
@@ -260,7 +316,9 @@ def _compiled(
         if each is last:
             break
         plain = filter(_is_plain, program[each].values())
-        if _is_ours(each) and hows[each].allocates is not None and common.issuperset(plain):
+        asks = any(value is by_address for value in program[each].values())
+        is_ours = _is_ours(each) and not asks
+        if is_ours and hows[each].allocates is not None and common.issuperset(plain):
             common.add(each)
             calls = frozenset((path, id(value)) for path, value in replaced.items())
             key = made_for.name, each, hows[each], calls

@@ -2,13 +2,15 @@
 
 This file is used only with versions of Numba that it was tried with (``VERSIONS``), and not if the
 environment variable ``GRIDWRIGHT_QUICK_COMPILER`` is 0. Without it, ``target.CPU`` compiles by
-public means, and everything gives the same results. It does four things:
+public means, and everything gives the same results. It does five things:
 
 - Numba optimises every function and makes machine code of it, and then does the same again with
   the copies that are linked into its callers. Here a function that only compiled code calls is
   optimised where it ends up. That saves a third to a half of the time.
-- Functions that many programs share are kept on disk before they are optimised. A new policy then
-  needs only itself and the functions around it compiled: about half of the time.
+- Functions that many programs share are kept on disk before they are optimised. To link a new
+  policy then needs only itself and the functions around it compiled: about half of the time.
+- A loop can call a policy by its address, so that a new policy does not need a loop compiled
+  (``tiers``). Numba's public pointers to functions lose exceptions.
 - Numba tries the implementations of an operator one after the other at every place that uses it.
   Here the answer for the same types is remembered.
 - A wrong index in a user's function is reported with its file and line. Numba's own check raises an
@@ -29,8 +31,10 @@ VERSIONS = ("0.68.1",)
 if version("numba") not in VERSIONS:
     raise ImportError(f"the quick compiler was not tried with Numba {version('numba')}")
 
+import numpy as np
+from llvmlite import ir as llvm
 from llvmlite.binding import parse_bitcode
-from numba import njit
+from numba import njit, typeof
 from numba import types as numba_types
 from numba.core import base, cgutils, errors, ir, serialize
 from numba.core.caching import NullCache
@@ -41,9 +45,12 @@ from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 from numba.core.types.misc import unliteral
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import lower_builtin, models, register_model, type_callable
+from numba.np.arrayobj import populate_array
 
 from .cache import load_part, save_part
-from .checks import inputs_of, result_refused
+from .checks import by_address, inputs_of, result_refused, unpacked
 from .target import CPU, How
 
 __all__ = ["QuickCPU"]
@@ -62,6 +69,7 @@ class QuickCPU(CPU):
     """Compile for the processor of this computer, with private parts of Numba."""
 
     name = "cpu, quick, parts with own names"
+    calls_by_address = True
 
     def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls: Python needs no way in.
@@ -95,6 +103,48 @@ class QuickCPU(CPU):
     def guarded(self, value: Any) -> Any:
         """Return nothing: calls are checked when their types are known."""
         return None
+
+    def built_in(self, value: Any) -> Any:
+        """Return what stands for a policy in a loop that calls it by its address."""
+        return value if value is by_address else None
+
+    def addressed(self, function: Callable[..., Any], how: How, cached: bool) -> Any:
+        """Compile a function that other compiled code calls by its address."""
+        return njit(
+            function,
+            cache=cached,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            **self.options(how),
+        )
+
+    def asked(self, loop: Any, name: str, given: tuple[Any, ...], at: int) -> Any:
+        """Compile a loop that calls by address; return the types it calls with, or None.
+
+        The argument at the given place is a tuple of one array of words.
+        """
+        types = [typeof(each) for each in given]
+        types[at] = typeof((np.zeros(2, np.int64),))
+        asked, kept = set[Any](), f"{name}-{_short(types)}"
+        with _recording(asked):
+            loop.compile(tuple(types))
+        if asked:
+            save_part(kept, serialize.dumps(asked))
+        elif found := load_part(kept):  # the machine code came from the disk, too
+            asked = pickle.loads(found)
+        return asked.pop() if len(asked) == 1 else None
+
+    def address(self, answer: Any, asked: Any, arguments: Any) -> Any:
+        """Compile a policy for what it is asked with; return the first words, or None."""
+        found = tuple(map(typeof, arguments))
+        if not all(map(_is_packed, found)):
+            return None
+        types = (*asked, Packed(found))
+        answer.compile(types)
+        result = answer.overloads[types]
+        if unliteral(result.signature.return_type) != kinds.int64:
+            return None
+        return result.library.get_pointer_to_function(result.fndesc.llvm_func_name), _mark(asked)
 
 
 class PartCache(NullCache):  # type: ignore[misc]
@@ -142,7 +192,11 @@ class PartCache(NullCache):  # type: ignore[misc]
             save_part(self._name(sig), serialize.dumps(kept))
 
     def _name(self, sig: Any) -> str:
-        return f"{self.part}-{blake2b(str(sig).encode(), digest_size=8).hexdigest()}"
+        return f"{self.part}-{_short(sig)}"
+
+
+def _short(types: Any) -> str:
+    return blake2b(str(types).encode(), digest_size=8).hexdigest()
 
 
 def _with_own_names(module: Any) -> Any:
@@ -325,6 +379,108 @@ def _shown_at_the_call(call: Any, fndesc: Any) -> Any:
 
     implementation.signature, implementation.libs = call.signature, call.libs  # type: ignore[attr-defined]
     return implementation
+
+
+class Packed(kinds.Type):  # type: ignore[misc]
+    """The address of the words that have the parameters of a policy, of these types."""
+
+    def __init__(self, types: Any) -> None:
+        self.types = types
+        super().__init__(f"packed({', '.join(map(str, types))})")
+
+
+register_model(Packed)(models.OpaqueModel)
+_ASKED: list[set[Any]] = []
+
+
+@contextmanager
+def _recording(asked: set[Any]) -> Iterator[None]:
+    """Record the types of the arguments with which compiled code calls by address."""
+    _ASKED.append(asked)
+    try:
+        yield
+    finally:
+        _ASKED.pop()
+
+
+def _mark(types: Any) -> int:
+    """Return a number that stands for types of arguments."""
+    return int.from_bytes(blake2b(str(tuple(types)).encode(), digest_size=7).digest(), "little")
+
+
+def _is_packed(kind: Any) -> bool:
+    """Tell whether ``words_of`` and ``unpacked`` agree on a type."""
+    is_array = isinstance(kind, kinds.Array) and kind.layout == "C" and kind.aligned
+    return is_array or kind in (kinds.int64, kinds.float64, kinds.boolean)
+
+
+@infer_global(by_address)
+class ByAddress(AbstractTemplate):  # type: ignore[misc]
+    """The type of ``by_address``."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        """Return its signature: whole numbers are of 64 bits."""
+        whole = (kinds.int64 if isinstance(each, kinds.Integer) else each for each in args)
+        return kinds.int64(*whole)
+
+
+@lower_builtin(by_address, kinds.VarArg(kinds.Any))  # type: ignore[untyped-decorator]
+def compile_by_address(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Call a policy. Types other than those it was compiled for are an error."""
+    *asked, kind = sig.args
+    for each in _ASKED:
+        each.add(tuple(asked))
+    words = context.make_array(kind)(context, builder, args[-1]).data
+    mark = builder.load(cgutils.gep_inbounds(builder, words, 1))
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned("!=", mark, mark.type(_mark(asked)))):
+        message = ("a policy was compiled for other types than those of the loop",)
+        context.call_conv.return_user_exc(builder, TypeError, message)
+    types = (*asked, Packed(()))
+    convention = context.call_conv
+    function = convention.get_function_type(kinds.int64, types).as_pointer()
+    policy = builder.inttoptr(builder.load(words), function)
+    given = (*args[:-1], builder.bitcast(words, context.get_value_type(types[-1])))
+    status, answer = convention.call_function(builder, policy, kinds.int64, types, given)
+    with cgutils.if_unlikely(builder, status.is_error):
+        convention.return_status_propagate(builder, status)
+    return answer
+
+
+@type_callable(unpacked)  # type: ignore[untyped-decorator]
+def type_unpacked(context: Any) -> Any:
+    """Say what type ``unpacked`` returns."""
+    return lambda words: kinds.BaseTuple.from_types(words.types)
+
+
+@lower_builtin(unpacked, Packed)  # type: ignore[untyped-decorator]
+def compile_unpacked(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Read the parameters of a policy from the words after its address and the mark."""
+    words = builder.bitcast(args[0], llvm.IntType(64).as_pointer())
+    place, found = 2, []
+
+    def load() -> Any:
+        nonlocal place
+        place += 1
+        return builder.load(cgutils.gep_inbounds(builder, words, place - 1))
+
+    for each in sig.args[0].types:
+        if isinstance(each, kinds.Array):
+            array = context.make_array(each)(context, builder)
+            data = builder.inttoptr(load(), array.data.type)
+            shape = [load() for _ in range(each.ndim)]
+            size = context.get_constant(kinds.intp, context.get_abi_sizeof(data.type.pointee))
+            strides = [size]
+            for length in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], length))
+            populate_array(array, data, shape, strides, size, None)
+            found.append(array._getvalue())
+        elif each == kinds.float64:
+            found.append(builder.bitcast(load(), llvm.DoubleType()))
+        elif each == kinds.boolean:
+            found.append(builder.trunc(load(), llvm.IntType(1)))
+        else:
+            found.append(load())
+    return context.make_tuple(builder, sig.return_type, found)
 
 
 def _is_ours(module: str | None) -> bool:

@@ -30,6 +30,9 @@ class Target(Protocol):
     is_kept: bool
     """Whether Numba keeps the machine code on disk."""
 
+    calls_by_address: bool
+    """Whether a loop can call a policy by its address; see ``tiers`` and ``QuickCPU``."""
+
     def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls; ``part`` names it among all programs.
 
@@ -54,6 +57,7 @@ class CPU:
 
     name = "cpu"
     is_kept = True
+    calls_by_address = False
 
     def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls.

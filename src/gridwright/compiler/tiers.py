@@ -1,0 +1,122 @@
+"""Start a new policy soon: call it by its address until it pays to link it with the loop.
+
+A loop that is linked with a policy is the fastest code, and takes seconds to compile. A loop that
+calls the policy by its address is compiled once for all policies of a kind. A new policy is then
+compiled by itself, in a tenth of a second. Such a loop takes 1.1 to 1.5 times as long to run,
+because the policy is not inlined. When it has run for ``ENOUGH`` seconds, the two are linked, and
+the linked loop continues where the other one stopped. Both give the same results to the last bit.
+
+The loop gets an array of words in place of the policy's parameters: the address, a number that
+stands for the types of what the policy is shown, and the parameters.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from .checks import unpacked
+
+ENOUGH = 5.0
+"""CPU seconds that a loop runs with a policy before they are linked, in one process."""
+POLICY = "decide"
+"""The hook of a loop that is the policy."""
+PARAMETERS = "arguments"
+"""The parameter of a loop that has the parameters of the policy, in a tuple."""
+
+Function = Callable[..., Any]
+
+
+def answer_two(first: Any, view: Any, words: Any) -> int:
+    """Call a policy that is asked about one thing."""
+    answer: int = decide(first, view, *unpacked(words))
+    return answer
+
+
+def answer_three(first: Any, second: Any, view: Any, words: Any) -> int:
+    """Call a policy that is asked about two things."""
+    answer: int = decide(first, second, view, *unpacked(words))
+    return answer
+
+
+def decide(*_: Any) -> int:
+    """Stand in for the policy."""
+    return -1
+
+
+decide.is_hook = True  # type: ignore[attr-defined]
+ANSWERS: dict[int, Any] = {2: answer_two, 3: answer_three}
+"""What compiles a policy by itself, by the number of arguments before its parameters."""
+for each in ANSWERS.values():
+    each.allocates_nothing = True
+
+
+class Tier:
+    """How long a loop has run with a policy in this process, and the two linked."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.linked: Any = None
+        self.linking = Lock()
+
+
+class Starting:
+    """A loop with a policy that is not linked with it yet.
+
+    ``prepared`` compiles both for arguments of some types. It returns the loop and its first words,
+    or None if this policy can only be linked. ``link`` links the two.
+    """
+
+    def __init__(
+        self, tier: Tier, at: int, prepared: Callable[[tuple[Any, ...]], Any], link: Function
+    ) -> None:
+        self.tier, self.at, self.prepared, self.link = tier, at, prepared, link
+        self.loop: Any = None
+        self.words: Any = None
+        self.arguments: Any = None
+
+    def __call__(self, *given: Any) -> Any:
+        """Run the loop."""
+        if self.tier.linked is None and given[self.at] is not self.arguments:
+            self._prepare(given)
+        if self.tier.linked is not None:
+            return self.tier.linked(*given)
+        before = thread_time()
+        reason = self.loop(*given[: self.at], (self.words,), *given[self.at + 1 :])
+        self.tier.spent += thread_time() - before
+        if self.tier.spent > ENOUGH and self.tier.linking.acquire(blocking=False):
+            with ThreadPoolExecutor(1) as other:  # its time does not count as that of the loop
+                other.submit(self._link, given).result()
+        return reason
+
+    def _prepare(self, given: tuple[Any, ...]) -> None:
+        found = self.prepared(given)
+        if found is None:
+            self.tier.linked = self.link()
+            return
+        self.loop, first = found
+        self.arguments = given[self.at]  # they live as long as the words that have their addresses
+        self.words = np.array([*first, *words_of(self.arguments)], np.int64)
+
+    def _link(self, given: tuple[Any, ...]) -> None:
+        """Link the policy with the loop; other threads run on meanwhile."""
+        from numba import typeof
+
+        linked = self.link()
+        linked.compile(tuple(map(typeof, given)))
+        self.tier.linked = linked
+
+
+def words_of(arguments: tuple[Any, ...]) -> list[int]:
+    """Return the parameters of a policy as words of eight bytes, as ``unpacked`` reads them."""
+    found: list[int] = []
+    for each in arguments:
+        if isinstance(each, np.ndarray):
+            found += [each.ctypes.data, *each.shape]
+        else:
+            kind = np.float64 if isinstance(each, float | np.floating) else np.int64
+            found.append(int(np.array([each], kind).view(np.int64)[0]))
+    return found
