@@ -1,8 +1,13 @@
 """What policies by price affinity do where it is known what is good."""
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 from gridwright import System, optimum, simulate
+
+TOOLS = Path(__file__).parents[2] / "tools"
 
 THRESHOLD = System(arrivals=[1.043, 0.579], rates=[[1.481, 0.2147], [2.024, 0.4541]])
 """The first machine is fastest at both classes; it should leave the second to the other machine
@@ -31,3 +36,19 @@ def test_pas_keeps_long_tasks_from_the_only_machine_for_short_ones() -> None:
     system = System(arrivals=[0.1, 4.0], rates=[[0.5, 0.2, *useless], [10.0, 0.02, *useless]])
     found = simulate(system, "pas", 8000, 6, warmup=500)
     assert found.mean_number.mean < 2.2  # 4.0 if each class goes where it ends first
+
+
+def test_the_floor_of_push_policies_is_exact_where_order_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(TOOLS)
+    floor = import_module("push_floor").floor
+    low, _ = floor([1.0], [[0.5]], [[60]])
+    assert low == pytest.approx(1.0, rel=0.003), "M/M/1 with a load of a half"
+    low, _ = floor([1.4], [[1.0, 1.0]], [[40, 40]])
+    found = simulate(System(arrivals=[1.4], rates=[[1.0, 1.0]]), "jsq", 20_000, 8, warmup=500)
+    assert low == pytest.approx(found.mean_number.mean, rel=0.04), "the shorter queue is best"
+    mixed = System(arrivals=[0.8, 2.0], rates=[[1.0, 0.6], [8.0, 1.0]])
+    low, _ = floor([0.8, 2.0], [[1.0, 1 / 0.6], [0.125, 1.0]], [[15, 8], [15, 4]])
+    best = optimum(mixed, ["pas"], 20_000, 12, accuracy=1e-3)
+    assert best.least < low < best.least * (1.0 + best.policies[0].gap)
