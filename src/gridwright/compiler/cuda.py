@@ -5,13 +5,15 @@ Another compiler for GPUs would be another file like this one. numba-cuda is in 
 successor does not compile named tuples yet.
 
 Besides the public interface of numba-cuda, this file uses two parts that are private. NVVM is told
-not to contract a product and a sum into one instruction, so that results agree with those of a CPU.
-And functions are compiled for a GPU that is not there, which is how they are tested anywhere.
+not to contract a product and a sum into one instruction, so that results agree with those of a CPU,
+and not to unroll loops, so that the code is small. And functions are compiled for a GPU that is not
+there, which is how they are tested anywhere.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -61,6 +63,14 @@ SCALAR = {
 }
 """Functions of NumPy that numba-cuda knows for arrays only, if at all."""
 
+BRANCH = re.compile(r"^ +br [^!\n]+$", re.MULTILINE)
+NOT_UNROLLED = r"\g<0>, !llvm.loop !987650"
+NODES = """
+!987650 = distinct !{!987650, !987651}
+!987651 = !{!"llvm.loop.unroll.disable"}
+"""
+"""A branch; the branch with what it says of the loop that it closes; what that refers to."""
+
 Capability = tuple[int, int]
 
 
@@ -76,7 +86,7 @@ class CUDA:
 
     is_kept = True
     calls_by_address = False
-    name = f"cuda {VERSION}, {REGISTERS} or {FEW_REGISTERS} registers"
+    name = f"cuda {VERSION}, {REGISTERS} or {FEW_REGISTERS} registers, no loop unrolled"
 
     def inner(self, function: Callable[..., Any], how: How, part: str = "") -> Any:
         """Compile a function that only compiled code calls, once for arguments of a type."""
@@ -179,7 +189,7 @@ class Device:
     def launch(self, linked: Any, count: int, *arguments: Any) -> None:
         """Run a function with a thread for each of so many runs, and wait for it."""
         size = self._block(linked, count)
-        with _exact():
+        with _as_written():
             linked[(count + size - 1) // size, size](*arguments)
         cuda.synchronize()
 
@@ -200,25 +210,45 @@ class Device:
 def assembly(kernel: Any, capability: Capability, *arguments: Any) -> str:
     """Return the PTX of a linked function for arguments of these types; this needs no GPU."""
     types = tuple(map(typeof, arguments))
-    with _exact(), _pretending(capability):
+    with _as_written(), _pretending(capability):
         code, _ = cuda.compile_ptx(kernel.py_func, types, cc=capability)
     return str(code)
 
 
 @contextmanager
-def _exact() -> Iterator[None]:
-    """Tell NVVM not to contract products and sums."""
+def _as_written() -> Iterator[None]:
+    """Tell NVVM not to contract products and sums, and not to unroll loops.
+
+    Runs are at different places of the code, so they wait for instructions more than for anything
+    else. Without unrolled loops, the code of a large system is half as long, and twice as fast.
+    """
     unit: Any = nvvm.CompilationUnit
-    before = unit.__init__
+    before, add = unit.__init__, unit.add_module
 
     def init(self: Any, options: dict[str, Any]) -> None:
         before(self, {**options, "fma": 0})
 
-    unit.__init__ = init
+    def add_module(self: Any, code: bytes) -> None:
+        add(self, _not_unrolled(code.decode()).encode())
+
+    unit.__init__, unit.add_module = init, add_module
     try:
         yield
     finally:
-        unit.__init__ = before
+        unit.__init__, unit.add_module = before, add
+
+
+def _not_unrolled(code: str) -> str:
+    r"""Return code for NVVM whose loops are not unrolled.
+
+    >>> print(_not_unrolled("again:\n  br label %again"))
+    again:
+      br label %again, !llvm.loop !987650
+    !987650 = distinct !{!987650, !987651}
+    !987651 = !{!"llvm.loop.unroll.disable"}
+    <BLANKLINE>
+    """
+    return BRANCH.sub(NOT_UNROLLED, code) + NODES
 
 
 @contextmanager
