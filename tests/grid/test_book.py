@@ -307,6 +307,19 @@ Turmoil.TestCase.settings = settings(max_examples=60, stateful_step_count=40, de
 TestTurmoil = Turmoil.TestCase
 
 
+def test_a_job_that_is_discarded_leaves_no_copy_on_a_machine() -> None:
+    known: Any = times_of(find("mm"), {"discard": "batch"}, ["a", "b"], RATES, ["x", "y", "z"])
+    book = Book(find("mm"), RATES, [1.0, 1.0], retries=2, times=known)
+    book.submit(0.0, 0, 0, Options(deadline=0.5))
+    [sent] = book.send_ahead(0.0)
+    assert book.timed_out(1.0, 0, sent.attempt, then="duplicate") == []
+    assert book.send_ahead(1.0) == [Cancel(*sent)]
+    assert book.jobs[0].is_discarded
+    assert book.released == [sent.machine]
+    assert book.machines[sent.machine].up
+    assert not book.held
+
+
 def test_nothing_waits_that_an_idle_machine_would_take() -> None:
     book = Book(find("fcfs"), RATES, [1.0, 1.0])
     for number in range(4):

@@ -474,6 +474,8 @@ class Book(GridState):
         return self._answer()
 
     def _answer(self) -> list[Instruction]:
+        for job in self.discarded:
+            self._stop_copies(job)
         while self.ready and not self.unfinished:
             job = self.ready.popleft()
             if job.stage == Stage.blocked:
