@@ -107,8 +107,10 @@ def test_a_contest() -> None:
     assert legend(profile) == ["fcfs", "gcmu"]
     for k, (line, dots) in enumerate(zip(profile.lines, by_load.lines, strict=True)):
         stable = np.sort(found.ratios[~np.isnan(found.ratios[:, k]), k])
-        assert_allclose(line.get_xdata(), [1, *stable])
-        assert_allclose(line.get_ydata(), np.arange(len(stable) + 1) / 3)
+        assert_allclose(line.get_xdata()[:-1], [1, *stable])
+        assert_allclose(line.get_ydata()[:-1], np.arange(len(stable) + 1) / 3)
+        assert line.get_xdata()[-1] >= profile.get_xlim()[1]
+        assert line.get_ydata()[-1] == len(stable) / 3
         assert_allclose(dots.get_ydata(), found.ratios[:, k])
 
 

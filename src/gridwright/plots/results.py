@@ -233,8 +233,9 @@ def draw_contest(found: Contest, path: Path | None = None) -> Figure:
     dots = {"marker": ".", "markersize": 3, "linestyle": "", "alpha": 0.6}
     for k, policy in enumerate(found.policies):
         each = np.sort(ratios[~np.isnan(ratios[:, k]), k])  # stable there
-        share = np.arange(1, len(each) + 1) / len(ratios)
-        profile.step([1, *each], [0, *share], where="post", color=f"C{k}", label=literal(policy))
+        share = [0, *np.arange(1, len(each) + 1) / len(ratios)]
+        to_the_edge = [1, *each, max(FARTHEST, *each[-1:])], [*share, share[-1]]
+        profile.step(*to_the_edge, where="post", color=f"C{k}", label=literal(policy))
         by_load.plot(loads, ratios[:, k], color=f"C{k}", **dots)
     profile.set(
         xlim=(1, FARTHEST),
@@ -242,7 +243,7 @@ def draw_contest(found: Contest, path: Path | None = None) -> Figure:
         xlabel="mean number in system ÷ least of all policies",
         ylabel="share of the systems within it",
     )
-    profile.legend(frameon=False, loc="lower right")
+    profile.legend(loc="lower right")
     by_load.set(ylim=(1, FARTHEST), xlabel="load", ylabel="mean number ÷ least")
     figure.suptitle(f"{len(found.bouts)} systems")
     return save(figure, path)
