@@ -71,6 +71,8 @@ class LiveLoop:
         )
         self.ends: dict[int, float] = {}
         """When tasks have ended that the loop does not know of yet, by machine."""
+        self.ending: dict[int, int] = {}
+        """Which tasks these are, by machine."""
         self.task: dict[int, int] = {}
         """What each machine runs."""
         self.runs: dict[int, list[int]] = {}
@@ -94,18 +96,24 @@ class LiveLoop:
 
         An application that overlaps its predecessor ends when its whole input has come.
         """
-        line = self.runs[self.task[machine]]
+        task = self.task[machine]
+        line = self.runs[task]
         if line[0] != machine:
             self.early[machine] = at
             return
         self._forget(machine)
         at = max(round(at) if self.in_ticks else at, self.complete.pop(machine, 0.0), self.now)
-        self.ends[machine] = at
+        self.ends[machine], self.ending[machine] = at, task
         if line:
             following = line[0]
-            self.complete[following] = ceil(at + self._latency(machine, following) - TINY)
+            self._complete(machine, following)
             if following in self.early:
                 self.end(following, self.early.pop(following))
+
+    def _complete(self, machine: int, following: int) -> None:
+        """Note when all of what a task on a machine has made is where the next one runs."""
+        at = self.ends[machine] + self._latency(machine, following)
+        self.complete[following] = ceil(at - TINY)
 
     def _forget(self, machine: int) -> None:
         """Forget what a machine runs."""
@@ -131,6 +139,7 @@ class LiveLoop:
             for machine, at in list(self.ends.items()):
                 if at <= time:
                     self.mechanism.core.server[machine].finish = self.ends.pop(machine)
+                    del self.ending[machine]
             found += self._run(time)
         return found
 
@@ -159,6 +168,8 @@ class LiveLoop:
             if kind == START:
                 self.task[machine] = task
                 self.runs.setdefault(task, []).append(machine)
+                for other in [other for other, last in self.ending.items() if last == task]:
+                    self._complete(other, machine)
             elif kind == FAIL and machine in self.task:
                 self._forget(machine)
             found.append(Happened(time, KINDS[kind], task, task_class, machine, length))
