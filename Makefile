@@ -36,7 +36,7 @@ define checks
 	wait $$mypy; types=$$?; cat .venv/mypy.txt; exit $$(( tests | types ))
 endef
 
-# Only to collect test_schema.py takes each process two seconds, and all of its tests are slow.
+# To collect test_schema.py takes each process two seconds, and all of its tests are slow.
 check: setup
 	$(call checks,-m 'not slow' --ignore tests/web/test_schema.py)
 

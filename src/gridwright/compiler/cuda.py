@@ -219,8 +219,8 @@ def assembly(kernel: Any, capability: Capability, *arguments: Any) -> str:
 def _as_written() -> Iterator[None]:
     """Tell NVVM not to contract products and sums, and not to unroll loops.
 
-    Runs are at different places of the code, so they wait for instructions more than for anything
-    else. Without unrolled loops, the code of a large system is half as long, and twice as fast.
+    The runs of large systems are at different places of the code, so they mostly wait for
+    instructions. Without unrolled loops, the code is half as long, and 1.2 to 2.6 times as fast.
     """
     unit: Any = nvvm.CompilationUnit
     before, add = unit.__init__, unit.add_module
