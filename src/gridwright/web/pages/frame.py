@@ -236,10 +236,11 @@ class Picker(ui.select):
     def __init__(self, options: dict[str, str], label: str, value: str | None) -> None:
         super().__init__(options, label=label, value=value, with_input=True)
         self.without_auto_validation()
+        self.props("input-debounce=0")  # a list that is shown later would open after Enter
         self.typed = ""
         """What the field shows, if it was typed; empty once it has become a choice."""
         self.on("input-value", lambda event: self._note(str(event.args or "")))
-        self.on("keydown.enter", self._take_sole)
+        self.on("keydown.enter", self._take_or_show)
         self.on("blur", self._settle)
         self.on_value_change(self._chosen)
 
@@ -265,6 +266,11 @@ class Picker(ui.select):
         text = self.typed.casefold()
         same = [key for key in self._choices() if str(key).casefold() == text]
         return same or [key for key, each in self._choices().items() if text in each.casefold()]
+
+    def _take_or_show(self) -> None:
+        self._take_sole()
+        if self.typed:
+            self.run_method("showPopup")  # Enter has closed an open list
 
     def _take_sole(self) -> None:
         found = self._matches() if self.typed else []

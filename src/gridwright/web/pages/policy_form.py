@@ -130,6 +130,7 @@ class PolicyPicker(ui.select):
             with_input=True,
             on_change=on_change,
         )
+        self.props("input-debounce=0")  # a list that is shown later would open after Enter
         self.add_slot("option", OPTION)
         self.on("input-value", lambda event: self._note(str(event.args or "")))
         self.on("keydown.enter", self._take_sole)
@@ -153,12 +154,15 @@ class PolicyPicker(ui.select):
         self.typed = text.strip().casefold()
 
     def _take_sole(self) -> None:
-        """Choose the policy of that name, or the only one that matches what was typed."""
+        """Choose the policy of that name, or the only one that matches; else show the list."""
         fit = [name for name in self.known if name not in self.misfits]
         found = [name for name in fit if name.casefold() == self.typed]
         lines = {name: _line(name, self.known[name]).casefold() for name in fit}
         found = found or [name for name, line in lines.items() if self.typed in line]
-        if not self.typed or len(found) != 1:
+        if not self.typed:
+            return
+        if len(found) != 1:
+            self.run_method("showPopup")  # Enter has closed an open list
             return
         (name,) = found
         if self.multiple:
