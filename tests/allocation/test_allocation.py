@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 import gridwright
 from gridwright import InputError, System, allocate, load
-from gridwright.allocation import grouped, interior, situation, vertex
+from gridwright.allocation import grouped, interior, make_workspace, situation, vertex
 from gridwright.allocation import planner as planners
 from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs, time_limit
 from gridwright.allocation.planner import HUGE, fill, spread, steps
 from gridwright.allocation.simplex import FAILED
-from gridwright.allocation.workspace import CHANGED, MOVED, Situation, make_workspace, sum_up
+from gridwright.allocation.workspace import CHANGED, MOVED, Situation, sum_up
 from gridwright.catalogue import Entry, entries
 from gridwright.compiler.link import link
 

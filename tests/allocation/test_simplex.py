@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gridwright import load
+from gridwright.allocation import Situation, make_workspace, situation
+from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs
+from gridwright.allocation.planner import set_reference
 from gridwright.allocation.simplex import FAILED
 from gridwright.allocation.simplex import solve as solve_in_place
 from gridwright.allocation.workspace import tableau
@@ -151,3 +155,48 @@ def test_bases_are_recalled() -> None:
         found.append(int((t.known[:, 0] >= 0).sum()))
     assert found[0] == 1
     assert found[-1] == found[100] < 16, "a few bases serve all the problems"
+
+
+@st.composite
+def tied(draw: st.DrawFn) -> Situation:
+    """Draw a situation with all machines up in which many vertices are optimal."""
+    shape = draw(st.integers(2, 4)), draw(st.integers(2, 6))
+    rows = st.lists(st.integers(0, 3), min_size=shape[1], max_size=shape[1])
+    rates = np.array([draw(rows) for _ in range(shape[0])], float)
+    rates[:, 0] += rates.max(axis=1) == 0  # every class can run
+    times = draw(st.integers(1, 4))
+    rates = np.repeat(rates, times, axis=1)
+    _, group = np.unique(rates, axis=1, return_inverse=True)
+    arrivals = np.array([draw(st.integers(1, 3)) for _ in range(shape[0])], float)
+    return Situation(rates, arrivals, np.ones(rates.shape[1]), group.reshape(-1))
+
+
+@given(tied(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_plans_do_not_depend_on_plans_before(now: Situation, data: st.DataObject) -> None:
+    all_up, used = now._replace(availability=now.availability.copy()), make_workspace(now)
+    set_reference(all_up, used)
+    for _ in range(5):
+        states = st.lists(st.booleans(), min_size=len(now.group), max_size=len(now.group))
+        now.availability[:] = data.draw(states)
+        fresh = make_workspace(now)
+        set_reference(all_up, fresh)
+        capacity = optimum(now, fresh)
+        assert optimum(now, used) == pytest.approx(capacity, rel=1e-9)
+        np.testing.assert_allclose(used.time, fresh.time, atol=1e-8)
+
+
+def test_the_reference_is_often_optimal_while_few_machines_are_down() -> None:
+    """In 3.G2 many vertices are optimal, so no basis is kept but the reference."""
+    now = situation(load("3.G2:alpha1:1"))
+    room, up = make_workspace(now), now.availability.copy()
+    set_reference(now, room)
+    reference, same = room.tableau.known[-1].copy(), []
+    for down in range(0, 300, 10):
+        now.availability[:] = up
+        now.availability[down] = 0.0
+        assert optimum(now, room) != FAILED
+        same.append(np.array_equal(room.tableau.row["work"], reference[: len(now.arrivals)]))
+    assert sum(same) > 15
+    assert (room.tableau.known[:-1] == -1).all()
+    assert np.array_equal(room.tableau.known[-1], reference)

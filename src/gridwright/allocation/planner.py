@@ -10,7 +10,7 @@ from ..compiler.link import allocates_nothing
 from .bottlenecks import close
 from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
-from .simplex import FAILED, Floats, Tableau
+from .simplex import FAILED, Floats, Tableau, keep
 from .simplex import solve as simplex
 from .split import set_tolls, split
 from .workspace import (
@@ -118,6 +118,15 @@ def solve(situation: Situation, space: Workspace) -> float:
         capacities.append(float(capacity))
         finish(situation, space, capacity, len(capacities) - 1)
     return capacities[0] if capacities else 0.0
+
+
+def set_reference(situation: Situation, space: Workspace) -> None:
+    """Make later plans in a workspace begin with the optimal basis of this situation."""
+    suited(totals, space)(situation, space)
+    t = space.tableau
+    fits = steps(space) <= HUGE and tuple(t.size) == space.rates.shape
+    if fits and suited(simplex, space, _smallest)(t) != FAILED:
+        keep(t, len(t.known) - 1)
 
 
 _smallest = LARGE

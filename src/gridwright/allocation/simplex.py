@@ -10,7 +10,10 @@ errors do not build up.
 
 Problems that differ only in the capacity of their groups share a few optimal bases. The tableau
 keeps those that it has found and tries them first. It keeps a basis only if that basis is the one
-optimum wherever it is feasible, so the answer does not depend on what was solved before.
+optimum wherever it is feasible, so the answer does not depend on what was solved before. It also
+keeps the *reference*, an optimal basis of a situation that is told to it once, with all machines
+up. While few machines are down, the reference is often optimal, too; if not, its keys are a good
+start.
 
 The functions are plain Python that also compiles. Loops are written out because they compile faster
 than array expressions. In the loops, i is a class, g a group, k a place in the working basis, b a
@@ -57,7 +60,8 @@ class Tableau(NamedTuple):
     matrix: Floats  # [place, 2 * place], the working basis, its inverse on the right
     row: NDArray[np.void]  # [class or place], a ROW each
     share: Floats  # [class, group], the answer
-    known: Integers  # [basis, class + group], optimal bases found before
+    known: Integers  # [basis, class + group], optimal bases found before; the last: the reference
+    first: Integers  # [group], its key in the reference; −1 if there is none
 
 
 ROW = np.dtype(
@@ -124,9 +128,12 @@ def _scale(t: Tableau) -> None:
 
 
 def _start(t: Tableau) -> None:
-    """Give every group to the class it serves best; λ and the surpluses make up the basis."""
+    """Give every group to its key in the reference, or to the class that it serves best."""
     classes, groups = t.size
     for g in range(groups):
+        t.key[g] = t.first[g]
+        if t.first[g] >= 0:
+            continue
         t.key[g] = 0
         for i in range(1, classes):
             if t.weight[g, i] > t.weight[g, t.key[g]]:
@@ -357,16 +364,17 @@ def recall(t: Tableau) -> bool:
     classes, groups = t.size
     if classes + groups != t.known.shape[1]:
         return False  # variables have other numbers when a class or a group is left out
-    for b in range(len(t.known)):
+    reference = len(t.known) - 1
+    for b in range(reference + 1):
         if t.known[b, 0] < 0:
-            return False
+            continue
         for k in range(classes):
             t.row[k]["work"] = t.known[b, k]
         for g in range(groups):
             t.key[g] = t.known[b, classes + g]
         invert(t)
         if _is_feasible(t) and best_entering(t, False) < 0:
-            if b > 0:
+            if 0 < b < reference:
                 for k in range(classes + groups):
                     t.known[b, k], t.known[b - 1, k] = t.known[b - 1, k], t.known[b, k]
             if rekey(t):
@@ -381,8 +389,14 @@ def remember(t: Tableau) -> None:
     if classes + groups != t.known.shape[1] or not _is_clear(t):
         return
     b = 0
-    while b < len(t.known) - 1 and t.known[b, 0] >= 0:
+    while b < len(t.known) - 2 and t.known[b, 0] >= 0:
         b += 1
+    keep(t, b)
+
+
+def keep(t: Tableau, b: int) -> None:
+    """Note the present basis as one of those that are known."""
+    classes, groups = t.size
     for k in range(classes):
         t.known[b, k] = t.row[k]["work"]
     for g in range(groups):

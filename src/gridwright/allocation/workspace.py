@@ -127,6 +127,7 @@ def tableau(weights: Floats) -> Tableau:
         row=np.empty(classes, ROW),
         known=np.full((BASES, classes + groups), -1),
         share=np.zeros((classes, groups)),
+        first=np.full(groups, -1),
     )
 
 
@@ -191,11 +192,16 @@ def may_differ(space: Workspace, first: int, last: int) -> bool:
 
 
 def weigh(situation: Situation, space: Workspace) -> None:
-    """Write the problem at hand into the tableau."""
-    classes, groups = space.tableau.size
+    """Write the problem at hand into the tableau, and the keys of the reference if they fit."""
+    t = space.tableau
+    classes, groups = t.size
+    for h in range(groups):
+        t.first[h] = -1
+        if classes == len(space.rates):
+            t.first[h] = t.known[len(t.known) - 1, classes + space.groups[h]]
     for k in range(classes):
         i = space.classes[k]
         for h in range(groups):
             g = space.groups[h]
             work = space.capacity[g] * space.rates[i, g]
-            space.tableau.given[k, h] = work / situation.arrivals[i]
+            t.given[k, h] = work / situation.arrivals[i]

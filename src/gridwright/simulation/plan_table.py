@@ -50,6 +50,7 @@ def with_answers(now: Situation, planning: Planning, plans: float, cores: int) -
 
     def solve_some(first: int) -> bool:
         mine = planning._replace(room=make_workspace(now), answers=answers, place=place)
+        mine.room.tableau.known[:] = room.tableau.known
         scratch = now._replace(availability=up.copy())
         last = min(first + each, situations)
         return bool(solve(scratch, mine, up, kind.reshape(-1), steps, counts + 1, first, last))

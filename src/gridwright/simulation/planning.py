@@ -24,7 +24,7 @@ from ..allocation import (
     weights,
 )
 from ..allocation.bottlenecks import optimum
-from ..allocation.planner import charge, fill, permit, spread
+from ..allocation.planner import charge, fill, permit, set_reference, spread
 from ..allocation.simplex import FAILED
 from ..allocation.workspace import CHANGED
 from ..compiler.link import allocates_nothing, hook, point, rare, shared
@@ -163,7 +163,10 @@ def choose_planner(
     elif make_plan is plan_textbook_dual:
         dense = make_dense_dual(now)
     none = np.zeros((0, 0)), np.zeros(0, np.int64)
-    return make_plan, Planning(make_workspace(now), numbers, arrivals, dense, *none)
+    planning = Planning(make_workspace(now), numbers, arrivals, dense, *none)
+    if make_plan in (*SOLVING, plan_tolls):
+        set_reference(now, planning.room)
+    return make_plan, planning
 
 
 def pointed(make_plan: Any, now: Situation, planning: Planning, plan: Floats) -> Any:
