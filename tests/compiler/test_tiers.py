@@ -1,6 +1,8 @@
 """A new policy is called by its address at first and linked later, with the same results."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import float64, int64, typeof
 
 import gridwright as gw
 from gridwright.compiler import link as link_module
@@ -103,6 +106,54 @@ def test_parameters_of_every_type_arrive(
     )
     assert compiled.tally[:3].tolist() == [n, x, flag]
     assert compiled.tally.tobytes() == plain.tally.tobytes()
+
+
+def values() -> Iterator[Any]:
+    """Yield values of many types, and several of each."""
+    records = [np.dtype([("a", "f8"), ("b", kind)], align=True) for kind in ("i4", "f4", "i8")]
+    dtypes = ["f8", "i8", "i4", "?", *records, np.dtype([("a", "f8"), ("b", "i8")])]
+    shapes = [3, (2, 3), (1, 2), (2, 1), (0, 2), (2, 2, 2)]
+    classes = [np.ndarray, np.recarray]
+    for dtype, shape, order, cls, step, is_fixed in product(
+        dtypes, shapes, "CF", classes, [1, 2], [False, True]
+    ):
+        array: Any = np.zeros(shape, dtype, order).view(cls)[::step]  # type: ignore[call-overload]
+        array.flags.writeable = not is_fixed
+        yield array
+    yield from [0, 2**63 - 1, 2**63, -(2**63), True, False, 0.5, np.float64(1), np.int64(1), None]
+    yield from [np.int32(1), "text", np.random.default_rng(1), np.random.default_rng(2)]
+    yield from [link_module.point(each, float64, float64) for each in (halved, rounded)]
+    yield link_module.point(rounded, int64, float64)
+
+
+def halved(x: float) -> float:
+    return x / 2
+
+
+def rounded(x: float) -> int:
+    return int(x)
+
+
+def test_what_is_of_one_kind_has_one_type() -> None:
+    found = defaultdict[Any, list[Any]](list)
+    for value in values():
+        found[tiers.kind_of(value)].append(typeof(value))
+        found[tiers.kind_of((1.0, value))].append(typeof((1.0, value)))
+    assert None in found, "there are values whose type only Numba can tell"
+    del found[None]
+    assert max(map(len, found.values())) > 2
+    assert [types for types in found.values() if len(set(types)) > 1] == []
+
+
+@pytest.mark.parametrize(("system", "policy"), [("3.A:alpha1:5", "lpas_dg"), ("Smith", "mm")])
+def test_the_types_of_a_second_run_are_not_worked_out_again(
+    system: str, policy: str, tier: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"horizon": 5.0, "seed": SEED}
+    first = replicate(gw.load(system), find(policy), **given)
+    assert len(tier().compiled) == 1
+    monkeypatch.setattr(type(link_module.target()), "asked", None)
+    assert bits(replicate(gw.load(system), find(policy), **given)) == bits(first)
 
 
 def test_a_policy_that_was_compiled_for_other_types_is_not_called(

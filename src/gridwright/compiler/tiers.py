@@ -61,6 +61,8 @@ class Tier:
         self.spent = 0.0
         self.linked: Any = None
         self.linking = Lock()
+        self.compiled: dict[Any, Any] = {}
+        """The loop and its first words, by ``kind_of`` its arguments."""
 
 
 class Starting:
@@ -93,10 +95,13 @@ class Starting:
         return reason
 
     def _prepare(self, given: tuple[Any, ...]) -> None:
-        found = self.prepared(given)
+        kind = kind_of(given)
+        found = self.tier.compiled.get(kind) or self.prepared(given)
         if found is None:
             self.tier.linked = self.link()
             return
+        if kind is not None:
+            self.tier.compiled[kind] = found
         self.loop, first = found
         self.arguments = given[self.at]  # they live as long as the words that have their addresses
         self.words = np.array([*first, *words_of(self.arguments)], np.int64)
@@ -108,6 +113,31 @@ class Starting:
         linked = self.link()
         linked.compile(tuple(map(typeof, given)))
         self.tier.linked = linked
+
+
+PLAIN = {bool, float, np.bool_, np.float64, np.int64, np.random.Generator, type(None)}
+"""Classes whose objects all have one type in compiled code."""
+
+
+def kind_of(value: Any) -> Any:
+    """Return something that differs if the type of a value in compiled code does.
+
+    None: only Numba can tell. It takes milliseconds for the arguments of a loop, which would be
+    most of the time of a short replication.
+    """
+    cls = type(value)
+    if isinstance(value, tuple):
+        kinds = tuple(map(kind_of, value))
+        return None if None in kinds else (cls, kinds)
+    if isinstance(value, np.ndarray):
+        flags, dtype = value.flags, value.dtype
+        layout = flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable
+        return cls, dtype, dtype.type, dtype.isalignedstruct, value.ndim, layout
+    if cls is int:
+        return cls, -(2**63) <= value < 2**63
+    if hasattr(cls, "__wrapper_address__"):  # see ``point`` in link.py
+        return "pointer", value.signature()
+    return cls if cls in PLAIN else None
 
 
 def words_of(arguments: tuple[Any, ...]) -> list[int]:
