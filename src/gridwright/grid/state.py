@@ -14,7 +14,7 @@ from ..allocation import Situation, groups_of
 from ..compiler.checks import readonly
 from ..model import InputError
 from ..policies import PEER, Kind, Policy, View
-from ..policies.view import CLASS, MACHINE, TALLIES, records
+from ..policies.view import CLASS, MACHINE, TALLIES, Records, records
 from .ahead import Ahead
 from .job import Cancel, Decision, Instruction, Job, Send, Stage
 from .line import Line
@@ -157,7 +157,7 @@ class GridState:
         self.waiting.append(Line())
         seen = records(1, CLASS)
         seen["arrival"], seen["oldest"], seen["cost"] = arrival, np.inf, 1.0
-        self.classes = np.concatenate([self.classes, seen]).view(np.recarray)
+        self.classes = np.concatenate([self.classes, seen]).view(Records)
         self._name_columns()
         self.nominal = np.vstack([self.nominal, rates])
         self.rate = np.vstack([self.rate, rates * self.machines["availability"]])
@@ -177,7 +177,7 @@ class GridState:
         self.heard_free = np.append(self.heard_free, self.now)
         seen = records(1, MACHINE)
         seen["up"], seen["serving"], seen["availability"] = False, -1, 1.0
-        self.machines = np.concatenate([self.machines, seen]).view(np.recarray)
+        self.machines = np.concatenate([self.machines, seen]).view(Records)
         self._name_columns()
         column = np.asarray(rates, dtype=float)[:, None]
         self.nominal, self.rate = np.hstack([self.nominal, column]), np.hstack([self.rate, column])

@@ -13,7 +13,7 @@ from ..model import BatchRun, GridPmf, InputError, MarkovChain, Robustness, Syst
 from ..model.batch_tables import Pmfs, allowances, believed_pmfs, table_of, true_pmfs
 from ..model.system import Floats
 from ..policies import Policy
-from ..policies.view import CHOSEN, WAITING, records
+from ..policies.view import CHOSEN, WAITING, Records, records
 from .batch_loop import events_per_step, loop
 from .batch_state import ARRIVAL, State, make_state, make_view
 from .driver import SAMPLES, Conditions, Mechanism, doubled
@@ -210,7 +210,7 @@ class Arrivals:
             parts.append(block)
         together = np.concatenate(parts)
         order = np.argsort(together["time"], kind="stable")
-        self.rest = together[order].view(np.recarray)
+        self.rest = together[order].view(Records)
 
 
 def judge(state: State, pmfs: Pmfs, now: float) -> Robustness:

@@ -24,7 +24,7 @@ from ..model import (
     Uniform,
     Weibull,
 )
-from ..policies.view import record_type
+from ..policies.view import record_type, records
 
 SHAPE = record_type(
     kind="i8",
@@ -66,7 +66,7 @@ class Shapes:
 
     def tables(self) -> tuple[Any, NDArray[np.float64]]:
         """Return the records of the shapes, and the table [2, n] that some of them point into."""
-        shapes = np.zeros(len(self.distributions), SHAPE).view(np.recarray)
+        shapes = records(len(self.distributions), SHAPE)
         parts: list[NDArray[np.float64]] = []
         for number, (_, distribution) in enumerate(self.distributions):
             *shape, part = _describe(distribution)
