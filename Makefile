@@ -25,24 +25,25 @@ lab: setup
 	$(BIN)/jupyter lab notebooks/lab-instability.ipynb
 
 # Ruff takes a second. Mypy runs beside the tests, and its findings come after theirs.
-# Two test processes more than there are processors: many tests wait for other processes.
+# $(1) test processes more than there are processors, because tests wait for other processes.
+# Slow ones wait longer, and each process takes ten seconds to collect the tests.
 define checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & mypy=$$!; \
-	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + 2 )) \
-	  $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 25 --durations-min 2 $(1); \
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(nproc) + $(1) )) \
+	  $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 25 --durations-min 2 $(2); \
 	tests=$$?; \
 	wait $$mypy; types=$$?; cat .venv/mypy.txt; exit $$(( tests | types ))
 endef
 
 # To collect test_schema.py takes each process two seconds, and all of its tests are slow.
 check: setup
-	$(call checks,-m 'not slow' --ignore tests/web/test_schema.py)
+	$(call checks,1,-m 'not slow' --ignore tests/web/test_schema.py)
 
 test: setup
 	@sh tools/get_chromium.sh
-	$(call checks)
+	$(call checks,3)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -89,6 +89,7 @@ def test_larger_problems(classes: int, groups: int) -> None:
     assert capacity == pytest.approx(solve_highs(weights)[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_thousands_of_random_problems_end() -> None:
     rng = np.random.default_rng(5)
     for trial in range(20_000):

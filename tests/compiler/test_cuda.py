@@ -42,7 +42,12 @@ def least_backlog(task_class: int, view: View) -> int:
 @pytest.mark.parametrize(
     ("system", "policy", "replications"),
     [
-        (load("2.D").replace(execution=GAMMA), find("lpas:tie=random"), MANY_RUNS),
+        pytest.param(
+            load("2.D").replace(execution=GAMMA),
+            find("lpas:tie=random"),
+            MANY_RUNS,
+            marks=pytest.mark.slow,
+        ),
         (System(arrivals=[1], rates=[[2, 3]]), policy_of(least_backlog, PUSH), 1),
         pytest.param(FAILING, find("lpas_dg"), 1, marks=pytest.mark.slow),
         pytest.param(FAILING, find("mct"), MANY_RUNS, marks=pytest.mark.slow),

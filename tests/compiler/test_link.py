@@ -387,6 +387,7 @@ for each in (draw_one, draw_two, one, two, both):
 """
 
 
+@pytest.mark.slow
 def test_a_part_of_another_process_keeps_its_own_functions(tmp_path: Path) -> None:
     """Two processes give two functions of Numba's the same name and number."""
     (tmp_path / "drawing.py").write_text(DRAWING)

@@ -41,6 +41,7 @@ def test_priorities_of_one_machine() -> None:
     assert result.criteria[-1] == result.holding == "mean_cost"
 
 
+@pytest.mark.slow
 def test_priorities_of_one_machine_with_other_times() -> None:
     """Cobham's formula needs the second moments only: 3 / μ² here, and 1 / μ²."""
     times = [{"kind": "hyperexponential", "scv": 2}, "deterministic"]
@@ -87,6 +88,7 @@ def relative_value_iteration(system: System, most: int) -> float:
         value = new - new[0, 0]
 
 
+@pytest.mark.slow
 def test_the_optimum_minimises_the_cost() -> None:
     found = optimum(N_MODEL, ["gcmu", "cmu", "pas_dg"], 2000, 4)
     assert found.preemptive is not None

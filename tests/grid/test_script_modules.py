@@ -83,6 +83,7 @@ def python(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_call_brings_its_modules(folder: Path, tmp_path: Path) -> None:
     (folder / "make.py").write_text(
         "import sys, cloudpickle, helpers\n"

@@ -235,6 +235,7 @@ def test_a_read_sees_one_state_while_the_grid_writes(
         run("a")
 
 
+@pytest.mark.slow
 def test_large_plans_are_made_beside_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ def test_improvements_come_with_intervals(laboratory: Laboratory) -> None:
     assert outcome.judgement.verdict == Verdict.agrees
 
 
+@pytest.mark.slow
 def test_the_page(tmp_path: Path, laboratory: Laboratory) -> None:
     found = reproduce(part("2.1", system="2.D"), "LP", laboratory=laboratory)[:1]
     found += reproduce("K:7.6", laboratory=laboratory)

@@ -100,6 +100,7 @@ def best_of_all(system: System) -> tuple[Best, Policy]:
     return found, policy_of(look_up, PULL, preempt=True)(table=table, most=most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "system",
     [
@@ -204,6 +205,7 @@ def systems(draw: st.DrawFn) -> System:
     return System(arrivals=arrivals, rates=rates, execution=shape, **more)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(system=systems(), policy=st.sampled_from(POLICIES))
 def test_no_task_is_lost_and_all_work_is_done(system: System, policy: str) -> None:

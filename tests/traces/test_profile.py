@@ -16,6 +16,7 @@ def trace_of(system: gw.System, seconds: float) -> JobTrace:
     return JobTrace({name: column.tolist() for name, column in columns.items()})
 
 
+@pytest.mark.slow
 def test_a_profile_is_found_again() -> None:
     factors = np.array([[0.5] * 12 + [1.5] * 12, [2.0] * 6 + [2 / 3] * 18])
     day = {"durations": [HOUR] * 24, "factors": factors.tolist()}
