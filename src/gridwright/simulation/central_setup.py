@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,8 @@ def _chain_row(chain: MarkovChain, state: int, widest: int) -> list[float]:
     odds[state] = 0
     cumulative = np.cumsum(odds) / odds.sum() if stay < 1 else np.ones(len(odds))
     cumulative[np.flatnonzero(odds)[-1] if stay < 1 else 0 :] = 2.0  # never passed by rounding
-    row = [chain.states[state], stay, chain.step, *cumulative.tolist()]
+    log_stay = log(stay) if stay > 0 else -inf
+    row = [chain.states[state], log_stay, chain.step, *cumulative.tolist()]
     return row + [2.0] * (widest - len(chain.states))
 
 

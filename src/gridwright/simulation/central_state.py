@@ -8,7 +8,6 @@ numbers of the policy.
 
 from __future__ import annotations
 
-from math import floor, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +39,8 @@ SERVER = record_type(
     newer="i8",
     prev="i8",
     next="i8",  # the machine that became idle after it, of the same pattern
-    change="f8",  # when it changes
+    change="f8",  # when its availability changes
+    changes="i8",  # how often it has changed
     report="f8",  # when it is reported
     back="f8",  # of a machine that is silent: when it is repaired
     head="i8",  # its own queue (push, peers): first ticket, −1 for none
@@ -121,6 +121,8 @@ COUNT = record_type(
     sending="f8",  # time that the scheduler takes to send a task
     sent="f8",  # when it has sent all tasks that it was to send
     interrupted="i8",  # tasks that gave way to others
+    key="i8",  # of the numbers that changes of availability are drawn with, two words of 32 bits
+    key_2="i8",
 )
 
 
@@ -150,7 +152,7 @@ class State(NamedTuple):
     present: NDArray[np.float64]  # availability that a planner is told, 0 where it is down
     shapes: Any
     table: NDArray[np.float64]
-    chain: NDArray[np.float64]  # rows: speed, mean steps, cumulative odds of the next state …
+    chain: NDArray[np.float64]  # [state]: see ``availability``
     responses: NDArray[np.int64]  # [class, bin]: a histogram; no rows if nobody wants it
     trace: Any  # EVENT
 
@@ -180,28 +182,3 @@ def draw_first_arrivals(s: State, tasks: Generator) -> None:
         q = s.stream[i]
         gap = shape_draw(s.shapes, s.table, q.gap_shape, tasks) * q.gap
         q.next = arrives(s.stream, i, s.shapes, s.table, 0.0, gap, tasks)
-
-
-@rare
-def next_stage(s: State, j: int, faults: Generator) -> int:
-    """Draw the state that a machine's chain moves to."""
-    row = s.server[j].chain + s.server[j].stage
-    u = faults.random()
-    k = 0
-    while u >= s.chain[row, 3 + k]:
-        k += 1
-    return k
-
-
-@rare
-def sojourn(s: State, j: int, faults: Generator) -> float:
-    """Draw how long a machine's availability stays as it is: a geometric number of steps."""
-    o = s.server[j]
-    if o.chain < 0:
-        return np.inf
-    stay, step = s.chain[o.chain + o.stage, 1], s.chain[o.chain + o.stage, 2]
-    if stay >= 1.0:
-        return np.inf
-    if stay <= 0.0:
-        return step
-    return step * (1.0 + floor(log(1.0 - faults.random()) / log(stay)))

@@ -23,7 +23,7 @@ from ..model import Distribution, Floats, InputError, System
 from ..policies import Policy
 from ..policies.view import records
 from ..statistics import BINS
-from .event_log import EVENT
+from .event_log import EVENT, SHIFT
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE, TRACE
 from .sampling import Cycle, refill, samplers
 
@@ -265,7 +265,7 @@ def drive(mechanism: Mechanism) -> Replication:
         _turn_page(mechanism, pages)
         mechanism.log_unfinished()
         _turn_page(mechanism, pages)
-    log = np.concatenate(pages).view(np.recarray) if conditions.trace else None
+    log = _foreseen_cut(np.concatenate(pages), conditions.horizon) if conditions.trace else None
     return read_off(mechanism, mechanism.samples(times, number), seconds, log)
 
 
@@ -301,6 +301,11 @@ def check_room(mechanism: Mechanism, room: int, now: float) -> None:
             f"more than {mechanism.most:,} {mechanism.tasks} are in the system at time "
             f"{now:g}: it is unstable; a shorter horizon shows that too"
         )
+
+
+def _foreseen_cut(log: Any, horizon: float) -> Any:
+    """Return an event log without changes of availability that were foreseen after the end."""
+    return log[(log["kind"] != SHIFT) | (log["time"] <= horizon)].view(np.recarray)
 
 
 def _turn_page(mechanism: Mechanism, pages: list[Any]) -> None:

@@ -13,7 +13,8 @@ from numpy.random import Generator
 from ..allocation.workspace import ANY, NONE
 from ..compiler.link import allocates_nothing, hook, rare
 from ..statistics.histogram import bin_of
-from .central_state import State, draw_first_arrivals, next_stage, sojourn
+from .availability import foresee, foreseeable, move_on, start_chains
+from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, REPLAN, SHIFT, START, note
 from .interrupts import ASK, ASKED, DRAWS, MAKE_PLAN, NOTHING, PLAN, POOL, SLICE, TRACE
 from .planning import situation
@@ -95,7 +96,7 @@ def loop(
             else:
                 _fail(s, j, faults, repeats, arguments, own)
         else:
-            _shift(s, j, faults)
+            _shift(s, j)
 
 
 def events_per_step(s: State) -> int:
@@ -127,6 +128,8 @@ def begin(s: State, j: int, x: int, begun: float, start: float) -> None:
     o.left_at = start
     rate = s.truth[ticket.task_class, j] * o.speed
     o.finish = o.left_at + o.left / rate + o.after if not o.silent else np.inf
+    if o.change < o.finish and foreseeable(s, j):
+        o.shift = s.count[0].now  # ``foresee`` is next
     settle(s, j)
     if len(s.trace) > 0:
         note(s, start, START, ticket.number, ticket.task_class, j)
@@ -181,14 +184,14 @@ def catch_up(s: State, j: int) -> None:
 @rare
 def _start(s: State, tasks: Generator, faults: Generator) -> None:
     draw_first_arrivals(s, tasks)
+    start_chains(s, faults)
     for j in range(len(s.server)):
         o = s.server[j]
         o.fault = np.inf
         if o.mean_uptime < np.inf:
             o.fault = shape_draw(s.shapes, s.table, o.uptime, faults) * o.mean_uptime
-        o.change = sojourn(s, j, faults)
         o.report = o.period if o.period > 0.0 and o.chain >= 0 else np.inf
-        o.shift = min(o.change, o.report)
+        o.shift = min(o.change, o.report) if not foreseeable(s, j) else np.inf
         settle(s, j)
 
 
@@ -335,11 +338,15 @@ def _expect(s: State, j: int) -> None:
 
 
 @rare
-def _shift(s: State, j: int, faults: Generator) -> None:
+def _shift(s: State, j: int) -> None:
     """Change a machine's availability, or report it."""
     c, o = s.count[0], s.server[j]
+    if foreseeable(s, j):
+        foresee(s, j, events_per_step(s))
+        settle(s, j)
+        return
     if o.change <= c.now:
-        _change(s, j, faults)
+        _change(s, j)
     if o.report <= c.now:
         o.report = c.now + o.period
         if s.machines[j].availability != o.speed:
@@ -351,22 +358,19 @@ def _shift(s: State, j: int, faults: Generator) -> None:
 
 
 @rare
-def _change(s: State, j: int, faults: Generator) -> None:
+def _change(s: State, j: int) -> None:
     """Move a machine's chain to its next state; a running task keeps the work that it has left."""
     c, o = s.count[0], s.server[j]
-    k = next_stage(s, j, faults)
-    if o.ticket >= 0 and not o.silent:
-        if o.lag > 0.0:
-            catch_up(s, j)
-        rate = s.truth[s.machines[j].serving, j]
-        if c.now > o.left_at:
-            o.left -= (c.now - o.left_at) * rate * o.speed
-            o.left_at = c.now
-        if o.left > 0.0:
-            o.finish = o.left_at + o.left / (rate * s.chain[o.chain + k, 0]) + o.after
-    o.stage = k
-    o.speed = s.chain[o.chain + k, 0]
-    o.change = c.now + sojourn(s, j, faults)
+    runs = o.ticket >= 0 and not o.silent
+    rate = s.truth[s.machines[j].serving, j] if runs else 0.0
+    if runs and o.lag > 0.0:
+        catch_up(s, j)
+    if runs and c.now > o.left_at:
+        o.left -= (c.now - o.left_at) * rate * o.speed
+        o.left_at = c.now
+    move_on(s, j)
+    if runs and o.left > 0.0:
+        o.finish = o.left_at + o.left / (rate * o.speed) + o.after
     if len(s.trace) > 0:
         note(s, c.now, SHIFT, -1, -1, j)
 

@@ -16,7 +16,8 @@ from numpy.random import Generator
 
 from ..compiler.link import allocates_nothing, hook, rare
 from ..policies.view import View
-from .central_state import State, draw_first_arrivals, next_stage, sojourn
+from .availability import move_on, start_chains
+from .central_state import State, draw_first_arrivals
 from .event_log import ARRIVE, ASSIGN, FAIL, FINISH, LOSE, REPAIR, SHIFT, START, note
 from .interrupts import DRAWS, PLAN, POOL, SLICE, TRACE
 from .peer_state import PeerState, known, learn, meet, replan
@@ -249,11 +250,11 @@ def _change_rate(p: PeerState, i: int, j: int, events: Generator) -> None:
 def _start_machines(p: PeerState, events: Generator) -> None:
     """Draw when machines fail and change; a machine knows how fast it is."""
     s = p.central
+    start_chains(s, events)
     for j in range(len(p.version)):
         o = s.server[j]
         if o.mean_uptime < np.inf:
             o.fault = shape_draw(s.shapes, s.table, o.uptime, events) * o.mean_uptime
-        o.change = sojourn(s, j, events)
         if o.chain >= 0:
             p.speed[j] = o.speed
             _tell(p, j)
@@ -280,7 +281,7 @@ def happen(p: PeerState, warmup: float, horizon: float, events: Generator) -> No
     if s.due[j] <= now:
         leave(p, j, now, warmup, horizon)
     if o.change <= now:
-        _shift(p, j, now, events)
+        _shift(p, j, now)
     elif s.machines[j].up:
         _fail(p, j, now, warmup, horizon, events)
     else:
@@ -289,14 +290,12 @@ def happen(p: PeerState, warmup: float, horizon: float, events: Generator) -> No
 
 
 @rare
-def _shift(p: PeerState, j: int, now: float, events: Generator) -> None:
+def _shift(p: PeerState, j: int, now: float) -> None:
     """Change a machine's availability; a running task keeps the work that it has left."""
     s = p.central
     o = s.server[j]
     before = o.speed
-    o.stage = next_stage(s, j, events)
-    o.speed = s.chain[o.chain + o.stage, 0]
-    o.change = now + sojourn(s, j, events)
+    move_on(s, j)
     p.speed[j] = o.speed
     if s.due[j] < np.inf:
         s.due[j] = now + (s.due[j] - now) * before / o.speed

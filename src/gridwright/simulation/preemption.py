@@ -223,7 +223,13 @@ def _take_up(s: State, j: int) -> None:
         begin(s, j, x, begun, s.count[0].now)
 
 
+def foreseeable(s: State, j: int) -> bool:
+    """Tell that a task may be interrupted before its end."""
+    return False
+
+
 HOOKS: dict[str, Any] = {
+    "foreseeable": foreseeable,
     "placed": placed,
     "freed": freed,
     "returned": returned,
