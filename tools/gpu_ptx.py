@@ -28,6 +28,8 @@ class CompiledError(Exception):
 class Assembler:
     """A device that compiles and runs nothing."""
 
+    name = "none"
+
     def __init__(self, capability: Capability) -> None:
         self.capability = capability
 

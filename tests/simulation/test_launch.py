@@ -31,6 +31,7 @@ from gridwright.experiments import (
 )
 from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
+from gridwright.reproduction import Laboratory, data, data_of, reproduce
 from gridwright.simulation import Job, Replication, launch, replicate
 from gridwright.simulation.launch import Fleet
 from gridwright.simulation.on_device import ROOM
@@ -57,7 +58,7 @@ class Interpreter:
     """A device that runs everything here, in plain Python; it counts what it is asked for."""
 
     def __init__(self, memory: int = 1 << 30) -> None:
-        self.memory, self.linked, self.counts = memory, 0, [0]
+        self.name, self.memory, self.linked, self.counts = "a fake GPU", memory, 0, [0]
         self.hooks: set[str] = set()
 
     def free(self) -> int:
@@ -328,7 +329,7 @@ def test_a_planner_in_python_is_refused_where_plans_change() -> None:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
     """Put a fake device in place of the GPU that most computers lack."""
     found = Interpreter()
-    for module in (ahead, device, pieces):
+    for module in (ahead, device, pieces, data):
         monkeypatch.setattr(module, "find_device", lambda: found)
     return found
 
@@ -342,6 +343,12 @@ def test_simulate_on_a_gpu_gives_the_results_of_philox(fake: Interpreter) -> Non
     here = simulate("2.B", "lpas", 20, 3, rng="philox")
     assert np.array_equal(values(there), values(here))
     assert there.stable == here.stable
+
+
+def test_what_was_reproduced_on_a_gpu_names_it(fake: Interpreter) -> None:
+    laboratory = Laboratory(on="gpu")
+    found = data_of(reproduce("LP", laboratory=laboratory), laboratory)
+    assert found.made.endswith(" and a fake GPU")
 
 
 def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell, cite
 from ..compiler.computer import computer
-from ..experiments import Store
+from ..experiments import GPU, Store
+from ..experiments.device import find_device
 from ..model import InputError
 from ..model.error import file_errors
 from .account import PRIMARY, Account, Judged, accounts, by_reading
@@ -222,9 +223,14 @@ def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> Reproducti
         seed=laboratory.seed,
         work=laboratory.work(),
         made=f"{today} by gridwright {version('gridwright')} with Python "
-        f"{platform.python_version()} on {computer()}{_elsewhere(laboratory)}",
+        f"{platform.python_version()} on {computer()}{_gpu(laboratory)}{_elsewhere(laboratory)}",
         sections=tuple(section_of(each, laboratory.scale, primary) for each in found),
     )
+
+
+def _gpu(laboratory: Laboratory) -> str:
+    """Name the GPU that ran what GPUs run, if one did."""
+    return f" and {find_device().name}" if laboratory.on == GPU else ""
 
 
 def _elsewhere(laboratory: Laboratory) -> str:

@@ -32,6 +32,8 @@ class Memory(Protocol):
 class Device(Memory, Protocol):
     """What runs the functions of ``kernel``, and where their arrays are."""
 
+    name: str
+
     def free(self) -> int:
         """Return the bytes of memory that are free."""
 
