@@ -27,6 +27,7 @@ SLOW = {"browser", "server", "cluster", "dask"}
 LONGEST = (
     "docs/how-to/add-a-policy.md",
     "compiler/test_target.py::test_simulations",
+    "compiler/test_cuda.py::test_it_compiles_to_ptx",
     "test_commands.py::test_demo",
     "docs/decentralised.md",
     "docs/test_site.py",

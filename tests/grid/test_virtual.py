@@ -110,19 +110,22 @@ class World:
         self.spells: dict[int, list[tuple[float, int, float]]] = {}
         self.arrivals: list[tuple[float, int, int]] = []
         self.faults: list[tuple[float, str, int]] = []
-        for e in trace:
-            kind, task, machine = KINDS[e.kind], int(e.task), int(e.machine)
+        names = ("time", "kind", "task", "task_class", "machine")
+        for time, number, task, task_class, machine in zip(
+            *(trace[name].tolist() for name in names), strict=True
+        ):
+            kind = KINDS[number]
             if kind == "start":
-                begun[task] = (float(e.time), machine)
+                begun[task] = (time, machine)
             elif kind in ("finish", "loss"):
                 start, where = begun.pop(task)
                 # One that is lost would have taken longer: the failure ends it.
-                length = float(e.time) - start if kind == "finish" else np.inf
+                length = time - start if kind == "finish" else np.inf
                 self.spells.setdefault(task, []).append((start, where, length))
             elif kind == "arrival":
-                self.arrivals.append((float(e.time), task, int(e.task_class)))
+                self.arrivals.append((time, task, task_class))
             elif kind in ("failure", "repair"):
-                self.faults.append((float(e.time), kind, machine))
+                self.faults.append((time, kind, machine))
         for task, (start, where) in begun.items():
             self.spells.setdefault(task, []).append((start, where, 1e9))
 
