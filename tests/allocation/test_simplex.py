@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridwright import load
-from gridwright.allocation import Situation, make_workspace, situation
+from gridwright.allocation import Situation, grouped, make_workspace, situation
 from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.highs import solve_highs
-from gridwright.allocation.planner import set_reference
+from gridwright.allocation.planner import set_reference, spread
 from gridwright.allocation.simplex import FAILED
 from gridwright.allocation.simplex import solve as solve_in_place
 from gridwright.allocation.workspace import tableau
@@ -201,3 +201,19 @@ def test_the_reference_is_often_optimal_while_few_machines_are_down() -> None:
     assert sum(same) > 15
     assert (room.tableau.known[:-1] == -1).all()
     assert np.array_equal(room.tableau.known[-1], reference)
+
+
+@given(tied(), st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_single_plan_is_one_of_a_workspace_that_has_seen_all_up(
+    now: Situation, data: st.DataObject
+) -> None:
+    """So a live grid, which makes each plan by itself, plans as a simulation does."""
+    space = make_workspace(now)
+    set_reference(now, space)
+    states = st.lists(st.booleans(), min_size=len(now.group), max_size=len(now.group))
+    now.availability[:] = data.draw(states)
+    optimum(now, space)
+    plan = np.empty(now.rates.shape)
+    spread(now, space, plan)
+    np.testing.assert_allclose(grouped(now), plan, atol=1e-8)

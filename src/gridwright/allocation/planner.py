@@ -10,7 +10,7 @@ from ..compiler.link import allocates_nothing
 from .bottlenecks import close
 from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
-from .simplex import FAILED, Floats, Tableau, keep
+from .simplex import FAILED, Floats, Tableau, is_clear, keep
 from .simplex import solve as simplex
 from .split import set_tolls, split
 from .workspace import (
@@ -107,6 +107,8 @@ def solve(situation: Situation, space: Workspace) -> float:
     best: Callable[[Tableau], float] = solve_general
     if steps(space) <= HUGE:
         best = suited(simplex, space, _smallest)
+    if not (situation.availability > 0.0).all():
+        set_reference(situation, space)
     finish = suited(close, space)
     suited(totals, space)(situation, space)
     capacities: list[float] = []
@@ -121,11 +123,18 @@ def solve(situation: Situation, space: Workspace) -> float:
 
 
 def set_reference(situation: Situation, space: Workspace) -> None:
-    """Make later plans in a workspace begin with the optimal basis of this situation."""
-    suited(totals, space)(situation, space)
+    """Make plans in a workspace begin with an optimal basis of all machines up, if there are many.
+
+    A machine that is down counts as much as those of its group that are up, or as a whole one.
+    """
+    up, group = situation.availability, situation.group
+    running = np.bincount(group, up > 0.0)
+    mean = np.where(running > 0, np.bincount(group, up) / np.maximum(running, 1), 1.0)
+    all_up = situation._replace(availability=np.where(up > 0.0, up, mean[group]))
+    suited(totals, space)(all_up, space)
     t = space.tableau
     fits = steps(space) <= HUGE and tuple(t.size) == space.rates.shape
-    if fits and suited(simplex, space, _smallest)(t) != FAILED:
+    if fits and suited(simplex, space, _smallest)(t) != FAILED and not is_clear(t):
         keep(t, len(t.known) - 1)
 
 

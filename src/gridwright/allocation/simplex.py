@@ -10,10 +10,9 @@ errors do not build up.
 
 Problems that differ only in the capacity of their groups share a few optimal bases. The tableau
 keeps those that it has found and tries them first. It keeps a basis only if that basis is the one
-optimum wherever it is feasible, so the answer does not depend on what was solved before. It also
-keeps the *reference*, an optimal basis of a situation that is told to it once, with all machines
-up. While few machines are down, the reference is often optimal, too; if not, its keys are a good
-start.
+optimum wherever it is feasible, so the answer does not depend on what was solved before. If there
+are many optima with all machines up, it also keeps the basis of one of them, the *reference*. While
+few machines are down, the reference is often optimal, too; if not, its keys are a good start.
 
 The functions are plain Python that also compiles. Loops are written out because they compile faster
 than array expressions. In the loops, i is a class, g a group, k a place in the working basis, b a
@@ -386,7 +385,7 @@ def recall(t: Tableau) -> bool:
 def remember(t: Tableau) -> None:
     """Note a basis if every other variable would clearly lose; the least useful one gives way."""
     classes, groups = t.size
-    if classes + groups != t.known.shape[1] or not _is_clear(t):
+    if classes + groups != t.known.shape[1] or not is_clear(t):
         return
     b = 0
     while b < len(t.known) - 2 and t.known[b, 0] >= 0:
@@ -415,7 +414,7 @@ def _is_feasible(t: Tableau) -> bool:
     return lowest >= 0.0
 
 
-def _is_clear(t: Tableau) -> bool:
+def is_clear(t: Tableau) -> bool:
     """Tell whether just the variables of the basis, one for every constraint, are without loss."""
     classes, groups = t.size
     without = 1  # λ
