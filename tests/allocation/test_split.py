@@ -6,7 +6,8 @@ import pytest
 from gridwright import System
 from gridwright.allocation import Situation, make_workspace, situation, tolls, weights
 from gridwright.allocation.planner import solve
-from gridwright.allocation.split import split
+from gridwright.allocation.split import ALMOST, delayed, marginal, split
+from gridwright.experiments import random_systems
 
 TWO = System(arrivals=[5.0, 8.0], rates=[[8.0, 3.0], [4.0, 10.0]])
 
@@ -28,6 +29,35 @@ def test_one_class_is_split_by_the_square_root_rule(arrivals: float) -> None:
     mean = (best / (rates - best)).sum()
     assert found.sum() == pytest.approx(arrivals)
     assert (found / (rates - found)).sum() == pytest.approx(mean, rel=5e-3)
+
+
+def test_no_flow_costs_more_than_it_would_elsewhere() -> None:
+    """Near the capacity, too, where a small part of a flow is more than a machine can take."""
+    for system in random_systems(40, 5, machines=(2, 8), loads=(0.5, 0.98)):
+        now = situation(system)
+        space = make_workspace(now)
+        solve(now, space)
+        split(now, space)
+        for i, flow in enumerate(space.time):
+            sums = zip(space.each[i], space.flow, space.busy, space.squares, strict=True)
+            costs = np.array([marginal(*each, 0.0) for each in sums])
+            assert costs[flow > 0].max() <= costs.min() * (1 + ALMOST) * (1 + 1e-9), system.name
+            assert flow.sum() == pytest.approx(system.arrival_rates[i])
+
+
+@pytest.mark.parametrize("load", [0.2, 0.4, 0.6, 0.8, 0.9, 0.99])
+@pytest.mark.parametrize("elsewhere", [1.5, 3.0, 4.5, 10.0, 20.0])
+def test_a_queue_gets_as_long_as_is_best(load: float, elsewhere: float) -> None:
+    """A machine does a task in 1; any other way a task costs so much. How many should it hold?"""
+
+    def cost(most: int) -> float:
+        chance = load ** np.arange(most + 1.0)
+        chance /= chance.sum()
+        return float(chance @ np.arange(most + 1) + load * chance[-1] * elsewhere)
+
+    best = min(range(1, 60), key=cost)
+    toll = load * min(delayed(1 - load, elsewhere), elsewhere - 1)
+    assert abs(elsewhere // (1 + toll) - best) <= 1
 
 
 def test_equal_machines_share_their_group() -> None:
@@ -63,16 +93,18 @@ def test_on_many_equal_machines_hardly_anybody_waits_for_one() -> None:
     assert tolls(now)[0] == pytest.approx(1 / (1 + 3.0 / (1 - 0.75) / 4.0 * 0.75**49))
 
 
-def test_those_that_find_another_machine_free_lose_only_what_they_take_longer_there() -> None:
+@pytest.mark.parametrize("slower", [8.0, 4.0])
+def test_those_that_find_another_machine_free_lose_what_they_take_longer_there_or_wait(
+    slower: float,
+) -> None:
     """The second class uses the slow machine, which is busy a tenth of the time."""
-    rates = np.array([[10.0, 5.0], [1e-9, 5.0]])
-    now = Situation(rates, np.array([2.0, 0.5]), np.ones(2), np.arange(2))
-    np.testing.assert_allclose(flows(now), [[2.0, 0.0], [0.0, 0.5]])
-    wait_fast, wait_slow = 0.1 / (1 - 0.2), 0.2 / (1 - 0.1)
-    slow = 0.5 * wait_slow  # the second class has no other machine
-    longer = 0.2 - 0.1
-    assert longer < wait_fast
-    fast = 2.0 * (0.9 * longer + 0.1 * wait_fast)
+    rates = np.array([[10.0, slower], [1e-9, slower]])
+    now = Situation(rates, np.array([1.0, slower / 10]), np.ones(2), np.arange(2))
+    np.testing.assert_allclose(flows(now), [[1.0, 0.0], [0.0, slower / 10]])
+    longer, wait = 1 / slower - 0.1, 0.1 * delayed(0.9, 10 / slower / 0.9)
+    assert (longer < wait) == (slower == 8.0), "both happen"
+    fast = 0.9 * min(longer, wait) + 0.1 * 0.1 / 0.9
+    slow = 0.1 / 0.9  # the second class has no other machine
     np.testing.assert_allclose(tolls(now)[0], weights(now)[0] / [1 + fast, 1 + slow])
 
 

@@ -7,18 +7,20 @@ and it counts a long task that makes many short ones wait.
 
 From the flows follows what a task that occupies a machine takes from those that come meanwhile.
 Each of them goes to the next best machine that is free, and loses by the longer execution, or
-waits.
+waits until the queue is so long that it is better elsewhere.
 """
 
-from math import inf
+from math import inf, sqrt
 
 from ..compiler.link import allocates_nothing
 from .workspace import Situation, Workspace
 
-ROUNDS = 12
-"""How often every class moves a part of its flow at most; more hardly change the split."""
+ROUNDS = 50
+"""How often every class moves a part of its flow at most; on 20 machines most need fewer."""
 HALVINGS = 7
-"""How often a flow is halved before it is too small to be moved."""
+"""How often what is to be moved is halved before it stays."""
+ALMOST = 0.05
+"""A flow stays if a task costs at most this share more than elsewhere."""
 LEAST_SLACK = 0.01
 """A machine that has more to do than it can counts as busy all but this share of its time."""
 LEAST_LEFT = 1e-6
@@ -43,7 +45,7 @@ def split(situation: Situation, space: Workspace) -> None:
                 space.time[i, g] *= situation.arrivals[i] / total
     sum_up(space)
     for _ in range(ROUNDS):
-        moved = 0.0
+        moved = False
         for i in range(classes):
             worst, most, best, least = -1, 0.0, -1, inf
             for g in range(groups):
@@ -54,9 +56,9 @@ def split(situation: Situation, space: Workspace) -> None:
                         worst, most = g, cost
                     if cost < least:
                         best, least = g, cost
-            if worst >= 0 and worst != best:
-                moved += _move(space, i, worst, best)
-        if moved == 0.0:
+            if most > least * (1.0 + ALMOST):
+                moved |= _move(space, i, worst, best, most - least)
+        if not moved:
             break
 
 
@@ -81,27 +83,36 @@ def _add(space: Workspace, i: int, g: int, flow: float) -> None:
     space.squares[g] += 2.0 * part * each * each
 
 
-def _move(space: Workspace, i: int, source: int, target: int) -> float:
-    """Move as much of a flow as costs no more there than what stays; return how much."""
-    moved, part = 0.0, space.time[i, source]
+def _move(space: Workspace, i: int, source: int, target: int, gap: float) -> bool:
+    """Move so much of a flow that it costs no more there than what stays; return whether any moved.
+
+    The first try is what would close the gap between the costs if they were straight lines.
+    """
     here = space.flow[source], space.busy[source], space.squares[source]
     there = space.flow[target], space.busy[target], space.squares[target]
+    steep = slope(space.each[i, source], *here) / space.capacity[source]
+    steep += slope(space.each[i, target], *there) / space.capacity[target]
+    part = min(space.time[i, source], gap / steep)
     for _ in range(HALVINGS):
-        less, more = (
-            -(moved + part) / space.capacity[source],
-            (moved + part) / space.capacity[target],
-        )
-        stays = marginal(space.each[i, source], *here, less)
+        stays = marginal(space.each[i, source], *here, -part / space.capacity[source])
+        more = part / space.capacity[target]
         if marginal(space.each[i, target], *there, more) <= stays:
-            moved += part
-            if moved == space.time[i, source]:
-                break
+            space.time[i, source] -= part
+            space.time[i, target] += part
+            _add(space, i, source, -part)
+            _add(space, i, target, part)
+            return True
         part *= 0.5
-    space.time[i, source] -= moved
-    space.time[i, target] += moved
-    _add(space, i, source, -moved)
-    _add(space, i, target, moved)
-    return moved
+    return False
+
+
+def slope(each: float, flow: float, busy: float, squares: float) -> float:
+    """Return how fast the marginal cost of a class on a machine grows with its flow."""
+    crowding = 1.0 / max(1.0 - busy, LEAST_SLACK)
+    square, behind = 2.0 * each * each, 1.0 + flow * each * crowding
+    blocked = squares * behind + flow * square
+    crowded = crowding * each * (blocked + squares * behind)
+    return 0.5 * crowding * (crowded + square * (1.0 + behind))
 
 
 def marginal(each: float, flow: float, busy: float, squares: float, more: float) -> float:
@@ -123,8 +134,9 @@ def set_tolls(space: Workspace) -> None:
 
     Those who lose are the tasks that would go to this machine. Where another machine is likely to
     be free they lose what they take longer there; else, or where that is more, they wait until this
-    one is free again. No class pays less than the mean over the time that the machine works: its
-    time is worth so much to those that the split gives it to.
+    one is free again, as long as waiting costs less than the other machine. No class pays less than
+    the mean over the time that the machine works: its time is worth so much to those that the split
+    gives it to.
     """
     classes, groups = space.time.shape
     for g in range(groups):
@@ -164,18 +176,32 @@ def _rank(space: Workspace, i: int) -> None:
 def _lost(space: Workspace, i: int, g: int) -> float:
     """Return what others lose for each time unit that a task of a class runs on a group."""
     groups, total = space.order.shape[1], 0.0
-    wait = space.each[i, g] / max(1.0 - space.busy[g], LEAST_SLACK)
+    each, slack = space.each[i, g], max(1.0 - space.busy[g], LEAST_SLACK)
     for k in range(len(space.time)):
         if space.time[k, g] > 0.0:
             here = space.each[k, g]
             left, lost = space.others[g], 0.0
             for n in range(groups):
                 h = space.order[k, n]
-                if h < 0 or space.each[k, h] - here >= wait or left < LEAST_LEFT:
+                if h < 0 or left < LEAST_LEFT:
                     break
                 if h != g:
-                    longer = max(space.each[k, h] - here, 0.0)
-                    lost += left * (1.0 - space.full[h]) * longer
+                    there = space.each[k, h]
+                    elsewhere = there / (here * max(1.0 - space.busy[h], LEAST_SLACK))
+                    wait = each * delayed(slack, elsewhere)
+                    lost += left * (1.0 - space.full[h]) * min(max(there - here, 0.0), wait)
                     left *= space.full[h]
-            total += space.time[k, g] * (lost + left * wait)
+            total += space.time[k, g] * (lost + left * each / slack)
     return total / space.capacity[g]
+
+
+def delayed(slack: float, elsewhere: float) -> float:
+    """Return how many executions tasks wait, in all, because one more waits for a machine.
+
+    Those that come while it runs wait, too, and those that come while these run: 1 / slack in all
+    if nobody goes elsewhere. But a queue ends where one more place in it costs as much as going
+    ``elsewhere``, in executions here: with K tasks if K × delayed = elsewhere. On average the end
+    is half as far away, so delayed = 1 / (slack + 2 / K). On a machine that is always busy that
+    makes K = √(2 × elsewhere), which has the least cost of all.
+    """
+    return 2.0 / (slack + sqrt(slack * slack + 8.0 / elsewhere))
