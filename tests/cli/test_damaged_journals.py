@@ -131,6 +131,23 @@ def test_a_damaged_journal_ends_in_one_line(
     assert run(["runs"]) == 0
 
 
+@pytest.mark.parametrize("column", ["class", "machine"])
+def test_a_job_with_an_unknown_name_is_named(
+    column: str,
+    whole: dict[str, Path],
+    tmp_path: Path,
+    own_home: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "run.sqlite"
+    shutil.copy(whole["run"], path)
+    finished = "number = (SELECT min(number) FROM job WHERE stage = 'finished')"
+    changed(f"UPDATE job SET {column} = 'q' WHERE {finished}")(path, Random(1))
+    assert run(["runs", "export", str(path), str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert f"is damaged: a job has the {column} 'q', which is not known" in " ".join(said.split())
+
+
 def opened(path: Path) -> str:
     """Go on with a journal; return why that is not possible."""
     executor = FakeExecutor(["a", "b"], lambda *_: 1000.0)

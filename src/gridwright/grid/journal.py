@@ -416,14 +416,24 @@ class Journal:
                 if wrong:
                     return f"row {wrong[0][0]} of its table {name} makes no sense"
             about = self.about
+            names = {
+                column: {name for (name,) in self.select(f"DISTINCT {column} FROM job")}
+                for column in ("class", "machine")
+            }
         except InputError as error:
             return str(error).removeprefix(f"{self.path} ")
         for key, kind in TOLD.items():
             if key in about and not isinstance(about[key], kind):
                 return f"{key} is {str(about[key])[:40]!r}"
         if about.get("kind") == "run":
-            system = about.get("experiment", {}).get("system")
-            return "" if isinstance(system, dict) else "its experiment has no system"
+            if not isinstance(about.get("experiment", {}).get("system"), dict):
+                return "its experiment has no system"
+            for column, known in (("class", "classes"), ("machine", "machines")):
+                told = about.get(known)
+                if not isinstance(told, list):
+                    return f"{known} is {str(told)[:40]!r}"
+                if unknown := names[column] - {None, *map(str, told)}:
+                    return f"a job has the {column} {str(unknown.pop())[:40]!r}, which is not known"
         return ""
 
 
