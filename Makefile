@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: .venv/ready
 
-# What users install, and what developers do: that is 190 MB more to download for GPUs alone.
+# Users need less than developers, who download 190 MB more for GPUs alone.
 .venv/usable: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Gridwright needs Python 3.11 or later: make PYTHON=python3.11 …' >&2; exit 1; }

@@ -127,14 +127,16 @@ def set_reference(situation: Situation, space: Workspace) -> None:
 
     A machine that is down counts as much as those of its group that are up, or as a whole one.
     """
+    if steps(space) > HUGE:
+        return
     up, group = situation.availability, situation.group
     running = np.bincount(group, up > 0.0)
     mean = np.where(running > 0, np.bincount(group, up) / np.maximum(running, 1), 1.0)
     all_up = situation._replace(availability=np.where(up > 0.0, up, mean[group]))
     suited(totals, space)(all_up, space)
     t = space.tableau
-    fits = steps(space) <= HUGE and tuple(t.size) == space.rates.shape
-    if fits and suited(simplex, space, _smallest)(t) != FAILED and not is_clear(t):
+    whole = tuple(t.size) == space.rates.shape
+    if whole and suited(simplex, space, _smallest)(t) != FAILED and not is_clear(t):
         keep(t, len(t.known) - 1)
 
 

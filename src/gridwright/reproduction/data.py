@@ -229,7 +229,7 @@ def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> Reproducti
 
 
 def _gpu(laboratory: Laboratory) -> str:
-    """Name the GPU that ran what GPUs run, if one did."""
+    """Name the GPU, if runs were made on one."""
     return f" and {find_device().name}" if laboratory.on == GPU else ""
 
 

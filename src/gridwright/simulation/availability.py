@@ -5,8 +5,8 @@ one more step, the length of a step, and the cumulative odds of the state that f
 
 What happens to a task is worked out when it begins: how its machine changes until it ends, or until
 the machine fails. The chain of an idle machine stands still, and catches up when the next task
-begins. So changes are no events, of which there may be dozens in the life of a task. When the
-availability is reported, or a task may be interrupted, each change is an event.
+begins. So these changes, of which there may be dozens in the life of a task, need no events. If the
+availability is reported, or if a task may be interrupted, each change is an event.
 """
 
 from math import floor, log

@@ -304,7 +304,7 @@ def check_room(mechanism: Mechanism, room: int, now: float) -> None:
 
 
 def _foreseen_cut(log: Any, horizon: float) -> Any:
-    """Return an event log without changes of availability that were foreseen after the end."""
+    """Return an event log without the changes of availability after the end of the run."""
     return log[(log["kind"] != SHIFT) | (log["time"] <= horizon)].view(np.recarray)
 
 
