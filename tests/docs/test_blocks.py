@@ -2,7 +2,8 @@
 
 - ``toml`` and ``python`` blocks with a title are files in the page's folder;
 - ``console`` blocks: the lines after ``$ command`` are its output, where a lone or trailing ``…``
-  stands for anything;
+  stands for anything; a command that needs no shell runs in this process, because a new one takes
+  more than a second until it has imported everything;
 - ``python`` blocks without a title are sessions, checked as doctests;
 - ``sh`` blocks hold ``make`` commands, whose targets must exist.
 
@@ -13,6 +14,7 @@ A page with ``<!-- needs traces -->`` is skipped, visibly, where the archives' t
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +25,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
+from gridwright.cli.main import run
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,6 +36,8 @@ ARCHIVES = ROOT.parent / "shared" / "traces"
 NEEDS = "<!-- needs traces -->"
 PROGRESS = re.compile(r"gridwright: .+: \d+ %.*")
 """A line a minute in place of a progress bar: whether one comes depends on the computer."""
+PLAIN = re.compile(r"gridwright [^|&;<>()$`*?~#\\\n]+")
+"""A command that a shell only splits into words."""
 
 
 class Block(NamedTuple):
@@ -66,7 +72,12 @@ def nothing_stays_behind(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.timeout(600)  # a page may have many programs, and each may compile
 @pytest.mark.usefixtures("nothing_stays_behind")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_runs(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(tmp_path)
     bin_folder = Path(sys.executable).parent
     monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
@@ -82,7 +93,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         if block.title:
             (tmp_path / block.title).write_text(block.text, "utf-8")
         elif block.language == "console":
-            run_console(block.text, where)
+            run_console(block.text, where, capfd)
         elif block.language == "python":
             run_session(block, session, where)
         elif block.language == "sh":
@@ -91,21 +102,32 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
             raise AssertionError(f"{where}: a {block.language or 'nameless'} block is not run")
 
 
-def run_console(text: str, where: str) -> None:
+def run_console(text: str, where: str, capfd: pytest.CaptureFixture[str]) -> None:
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        done = subprocess.run(
-            ["bash", "-c", command],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=dict(os.environ),  # and not what a library has put beside it
-        )
-        told = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
+        printed = run_here(command, capfd) if PLAIN.fullmatch(command) else run_in_shell(command)
+        told = [line.rstrip() for line in printed.splitlines()]
         shown = "".join(f"{line}\n" for line in told if not PROGRESS.fullmatch(line))
         pattern = "".join(map(line_pattern, expected.rstrip().splitlines()))
         assert re.fullmatch(pattern, shown), f"{where}: $ {command}\n{shown}"
+
+
+def run_here(command: str, capfd: pytest.CaptureFixture[str]) -> str:
+    capfd.readouterr()
+    run(shlex.split(command)[1:])
+    return "".join(capfd.readouterr())
+
+
+def run_in_shell(command: str) -> str:
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=dict(os.environ),  # and not what a library has put beside it
+    )
+    return done.stdout + done.stderr
 
 
 def line_pattern(line: str) -> str:
