@@ -23,6 +23,7 @@ import gridwright.compiler.link as link_module
 from gridwright import load
 from gridwright.compiler.digest import digest_of
 from gridwright.compiler.link import bind, link
+from gridwright.policies import Table
 from gridwright.simulation import replicate
 
 
@@ -339,6 +340,16 @@ def test_names_within_a_value_count(workshop: Workshop, before: str, after: str,
     for text, right in ((before, 2.0), (after, 3.0)):
         workshop.write(helper=head + text)
         assert workshop.results(1.0) == (right, right)
+
+
+def test_a_class_may_say_how_its_objects_differ() -> None:
+    function: Any = bind
+    one, same, other = (
+        digest_of({function: {("TABLE",): Table(numbers)}}) for numbers in ([1, 2], [1, 2], [2, 1])
+    )
+    assert one == same
+    assert one.name != other.name
+    assert one.unknown == other.unknown == ()
 
 
 def test_objects_that_numba_makes_are_not_known() -> None:

@@ -125,7 +125,7 @@ def quick(a: Any, k: int) -> float:
     return a[0, k]
 
 
-@guvectorize(["void(f8[:], i8, f8[:])"], "(n),()->()")
+@guvectorize("(n),()->()")  # compiled when it is called
 def generalised(a: Any, k: int, out: Any) -> None:
     out[0] = a[k]
 

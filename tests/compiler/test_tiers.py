@@ -15,7 +15,9 @@ from numba import float64, int64, typeof
 import gridwright as gw
 from gridwright.compiler import link as link_module
 from gridwright.compiler import tiers
-from gridwright.policies import Policy, find, policies
+from gridwright.compiler.digest import digest_of
+from gridwright.experiments.optimum import optimal
+from gridwright.policies import PULL, Policy, Table, find, policies, policy_of
 from gridwright.simulation import Replication, replicate
 
 pytestmark = pytest.mark.skipif(
@@ -47,6 +49,35 @@ def test_every_policy_can_be_called_by_its_address(name: str, tier: Callable[[],
     assert run.tasks > 0
     assert tier().linked is None
     assert tier().spent > 0.0
+
+
+def test_a_policy_that_looks_up_a_table_too(tier: Callable[[], Any]) -> None:
+    policy = policy_of(optimal, PULL, idle="every")(table=Table([0] * 32), most=1)
+    run = replicate(gw.System(arrivals=[1], rates=[[2, 3]]), policy, horizon=5.0, seed=SEED)
+    assert run.tasks > 0
+    assert tier().linked is None
+    assert digest_of({policy.decide: {}}).unknown == (), "it can be kept on disk"
+
+
+STEADY = gw.load("2.D")
+OTHERS = [
+    STEADY.replace(execution={"kind": "gamma", "shape": 2}),
+    STEADY.replace(interarrival="deterministic"),
+    STEADY.replace(profile={"durations": [2, 3], "factors": [0.5, 1.5]}),
+]
+
+
+def test_a_long_loop_is_compiled_once_for_all_distributions(tier: Callable[[], Any]) -> None:
+    """Linked loops and plain Python have special cases, such as exponential times."""
+    for system in (STEADY, *OTHERS):
+        runs = [
+            replicate(system, find("fcfs"), horizon=20.0, seed=SEED, interpreted=each)
+            for each in (False, True)
+        ]
+        assert bits(runs[0]) == bits(runs[1])
+    found = [each for each, _ in link_module._TIERS.values()]
+    assert len(found) == 3, "the policy is linked three times: exponential, general, in cycles"
+    assert len({loop for each in found for loop, _ in each.compiled.values()}) == 1
 
 
 def test_the_linked_loop_goes_on_where_the_other_one_stopped(

@@ -2,8 +2,9 @@
 
 A program is a plain function with the functions that it calls. Its machine code contains the values
 of the globals that they use, so these count by value: numbers, strings, tuples, arrays, and what is
-read from other modules (``helper.TABLE``). A value of another type cannot be digested: it is known
-by its identity only, and code that contains it must not outlive the process.
+read from other modules (``helper.TABLE``). A class may say how its objects differ (``__digest__``).
+A value of another type cannot be digested: it is known by its identity only, and code that contains
+it must not outlive the process.
 """
 
 import builtins
@@ -199,6 +200,8 @@ def _described(value: Any, depth: int) -> str:
         return f"{name} {all_of(value)} {all_of(value.values())}"
     if isinstance(value, type):
         return _of_class(value, depth)
+    if hasattr(kind, "__digest__"):
+        return f"{name} {value.__digest__()}"
     return _of_code(value)
 
 

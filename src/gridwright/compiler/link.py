@@ -21,7 +21,7 @@ from .cache import compile_into, folder_of, holds_code
 from .checks import by_address, is_dispatcher, refuse_unchecked
 from .digest import Digest, Program, Route, digest_of, is_known, used
 from .target import CPU, How, Target
-from .tiers import ANSWERS, PARAMETERS, POLICY, Starting, Tier
+from .tiers import ANSWERS, PARAMETERS, PATIENCE, POLICY, Starting, Tier
 
 SWITCH = "GRIDWRIGHT_QUICK_COMPILER"
 """The environment variable that turns ``quick.py`` off if it is 0."""
@@ -51,6 +51,26 @@ def rare(function: Function) -> Function:
     """Mark a function that is called seldom: it is called, where others are inlined."""
     function.is_rare = True  # type: ignore[attr-defined]
     return function
+
+
+def special_case(of: Function) -> Callable[[Marked], Marked]:
+    """Mark a function that does what another one does, but faster and not in all programs."""
+
+    def mark(function: Marked) -> Marked:
+        function.general = of  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def slow_to_compile(loop: Marked) -> Marked:
+    """Mark a loop that takes seconds to compile, and spends little time in its policy.
+
+    It calls its policy by address for longer (``tiers``). Until then it has no special cases in its
+    hooks, so that it is compiled once for all of them.
+    """
+    loop.is_slow_to_compile = True  # type: ignore[attr-defined]
+    return loop
 
 
 def memory_bound(function: Marked) -> Marked:
@@ -137,10 +157,12 @@ def _starting(
     """Return a loop that calls a new policy by its address, until it pays to link the two."""
     policy = hooks[POLICY]
     at = loop.__code__.co_varnames.index(PARAMETERS)
+    is_slow = getattr(loop, "is_slow_to_compile", False)
 
     def asking() -> tuple[Any, Digest]:
         settings = "asking", made_for.name, inlined
-        program, own = _digested(loop, {**hooks, POLICY: by_address}, *settings)
+        others = {key: _general(each) if is_slow else each for key, each in hooks.items()}
+        program, own = _digested(loop, {**others, POLICY: by_address}, *settings)
         hows = _hows(program, [], inlined)
         return _once(own, lambda: _compiled(made_for, program, own, made_for.entry, hows)), own
 
@@ -162,13 +184,19 @@ def _starting(
 
     _register_types()
     tier, _ = _TIERS.setdefault(name.name, (Tier(), name))
-    return Starting(tier, at, prepared, lambda: _once(name, make))
+    return Starting(tier, at, prepared, lambda: _once(name, make), PATIENCE if is_slow else 1.0)
 
 
 def _asks(loop: Any, hooks: dict[str, Function]) -> bool:
     """Tell whether a function is a loop that asks a policy from outside of its package."""
     names = loop.__code__.co_varnames[: loop.__code__.co_argcount]
     return POLICY in hooks and _is_apart(hooks[POLICY], loop) and PARAMETERS in names
+
+
+def _general(function: Function) -> Function:
+    """Return the function that one is a special case of, if it is one."""
+    found: Function = getattr(function, "general", function)
+    return found
 
 
 def _is_ready(name: Digest) -> bool:

@@ -2,9 +2,11 @@
 
 A loop that is linked with a policy is the fastest code, and takes seconds to compile. A loop that
 calls the policy by its address is compiled once for all policies of a kind. A new policy is then
-compiled by itself, in a tenth of a second. Such a loop takes 1.1 to 1.5 times as long to run,
+compiled by itself, in a tenth of a second. Such a loop takes up to 1.4 times as long to run,
 because the policy is not inlined. When it has run for ``ENOUGH`` seconds, the two are linked, and
 the linked loop continues where the other one stopped. Both give the same results to the last bit.
+Loops that are slow to compile run ``PATIENCE`` times as long before: linking takes longer, and
+gains less, since less of their time is the policy's.
 
 The loop gets an array of words in place of the policy's parameters: the address, a number that
 stands for the types of what the policy is shown, and the parameters.
@@ -22,6 +24,8 @@ from .checks import unpacked
 
 ENOUGH = 5.0
 """CPU seconds that a loop runs with a policy before they are linked, in one process."""
+PATIENCE = 6.0
+"""How many times longer a loop runs by address if it is slow to compile."""
 POLICY = "decide"
 """The hook of a loop that is the policy."""
 PARAMETERS = "arguments"
@@ -69,13 +73,20 @@ class Starting:
     """A loop with a policy that is not linked with it yet.
 
     ``prepared`` compiles both for arguments of some types. It returns the loop and its first words,
-    or None if this policy can only be linked. ``link`` links the two.
+    or None if this policy can only be linked. ``link`` links the two, when the loop has run for
+    ``patience`` times ``ENOUGH``.
     """
 
     def __init__(
-        self, tier: Tier, at: int, prepared: Callable[[tuple[Any, ...]], Any], link: Function
+        self,
+        tier: Tier,
+        at: int,
+        prepared: Callable[[tuple[Any, ...]], Any],
+        link: Function,
+        patience: float,
     ) -> None:
         self.tier, self.at, self.prepared, self.link = tier, at, prepared, link
+        self.patience = patience
         self.loop: Any = None
         self.words: Any = None
         self.arguments: Any = None
@@ -89,7 +100,8 @@ class Starting:
         before = thread_time()
         reason = self.loop(*given[: self.at], (self.words,), *given[self.at + 1 :])
         self.tier.spent += thread_time() - before
-        if self.tier.spent > ENOUGH and self.tier.linking.acquire(blocking=False):
+        is_enough = self.tier.spent > self.patience * ENOUGH
+        if is_enough and self.tier.linking.acquire(blocking=False):
             with ThreadPoolExecutor(1) as other:  # its time does not count as that of the loop
                 other.submit(self._link, given).result()
         return reason

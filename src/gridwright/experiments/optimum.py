@@ -277,7 +277,7 @@ def optimal(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -
         index = index * (most + 1) + min(view.classes[i].waiting, most)
     for j in range(len(view.machines)):
         index = index * (len(view.classes) + 1) + view.machines[j].serving + 1
-    return int(table[index * len(view.machines) + machine])
+    return int(np.int64(table[index * len(view.machines) + machine]))  # not of 8 bits
 
 
 def lower_bound(system: System) -> float:

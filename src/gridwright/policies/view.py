@@ -59,6 +59,9 @@ class Table:
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    def __digest__(self) -> str:
+        return self.digest
+
     def __repr__(self) -> str:
         return f"table of {self.array.size}, {self.digest}"
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..compiler.checks import readonly
-from ..compiler.link import allocates_nothing, hook
+from ..compiler.link import allocates_nothing, hook, slow_to_compile
 from ..policies.view import BatchView
 from ..statistics.histogram import bin_of
 from .batch_state import State
@@ -21,6 +21,7 @@ from .interrupts import DRAWS, POOL, SLICE, TRACE
 
 
 @allocates_nothing
+@slow_to_compile
 def loop(
     s: State,
     v: BatchView,

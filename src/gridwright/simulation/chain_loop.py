@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import allocates_nothing, hook
+from ..compiler.link import allocates_nothing, hook, slow_to_compile
 from ..policies.view import ChainView
 from ..statistics.histogram import bin_of
 from .chain_state import ChainState, shown
@@ -28,6 +28,7 @@ TINY = 1e-9
 
 
 @allocates_nothing
+@slow_to_compile
 def loop(
     s: ChainState,
     arguments: Any,

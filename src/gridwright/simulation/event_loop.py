@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..allocation.workspace import ANY, NONE
-from ..compiler.link import allocates_nothing, hook, rare
+from ..compiler.link import allocates_nothing, hook, rare, slow_to_compile
 from ..statistics.histogram import bin_of
 from .availability import foresee, foreseeable, move_on, start_chains
 from .central_state import State, draw_first_arrivals
@@ -22,6 +22,7 @@ from .sampling import arrives, low, shape_draw
 
 
 @allocates_nothing
+@slow_to_compile
 def loop(
     s: State,
     arguments: Any,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..compiler.link import allocates_nothing, hook, rare
+from ..compiler.link import allocates_nothing, hook, rare, slow_to_compile
 from ..policies.view import View
 from .availability import move_on, start_chains
 from .central_state import State, draw_first_arrivals
@@ -26,6 +26,7 @@ from .sampling import low, shape_draw
 
 
 @allocates_nothing
+@slow_to_compile
 def loop(
     p: PeerState,
     arguments: Any,

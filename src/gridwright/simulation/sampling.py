@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..compiler.link import hook
+from ..compiler.link import hook, special_case
 from ..compiler.philox import Philox
 from ..model import (
     Deterministic,
@@ -103,6 +103,7 @@ def draw(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -
     return table[1, k] * rng.standard_exponential() if kind == MIXTURE else table[1, k]
 
 
+@special_case(of=draw)
 def draw_exponential(shapes: Any, table: NDArray[np.float64], number: int, rng: Generator) -> float:
     """Draw where every shape is exponential: the same numbers, quicker to compile and to run."""
     return rng.standard_exponential()
@@ -141,19 +142,17 @@ def _cycles(shapes: Any) -> Any:
     return (kinds == CYCLE) | (kinds == BURSTS)
 
 
-def arrives_steadily(
-    stream: Any, i: int, shapes: Any, table: NDArray[np.float64], now: float, gap: float, rng: Any
-) -> float:
-    """Return when the next task of a class arrives, a gap after the last one."""
-    return now + gap
-
-
 def arrives_in_cycle(
     stream: Any, i: int, shapes: Any, table: NDArray[np.float64], now: float, gap: float, rng: Any
 ) -> float:
-    """Return when the next task arrives if the gap passes as fast as the factor of each period."""
+    """Return when the next task arrives if the gap passes as fast as the factor of each period.
+
+    Without cycles, ``cycle`` is the number of another shape.
+    """
     q = stream[i]
     shape = shapes[q.cycle]
+    if shape.kind != CYCLE and shape.kind != BURSTS:
+        return now + gap
     if shape.kind == CYCLE and gap > shape.b:
         whole = gap // shape.b
         gap -= whole * shape.b
@@ -169,6 +168,14 @@ def arrives_in_cycle(
         q.period = q.period + 1 if q.period + 1 < shape.count else 0
         share = rng.standard_exponential() if shape.kind == BURSTS else 1.0
         q.period_end = now + table[0, shape.first + q.period] * share
+
+
+@special_case(of=arrives_in_cycle)
+def arrives_steadily(
+    stream: Any, i: int, shapes: Any, table: NDArray[np.float64], now: float, gap: float, rng: Any
+) -> float:
+    """Return when the next task of a class arrives, a gap after the last one."""
+    return now + gap
 
 
 @hook
