@@ -5,7 +5,7 @@ python tools/gpu_ptx.py [POLICY…] compiles some policies; by default all, for 
 
 import sys
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,9 +55,17 @@ class Assembler:
         """Compile a function as a GPU does."""
         return link(kernel, inlined=True, made_for=CUDA(), lanes=lanes, **hooks)
 
-    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
+    def beside(self) -> Self:
+        """Return it: it runs nothing."""
+        return self
+
+    def start(self, linked: Any, count: int, *arguments: Any) -> None:
         """Compile a function for these arguments, and stop."""
         raise CompiledError(assembly(linked, self.capability, *arguments))
+
+    def wait(self) -> float:
+        """Do nothing."""
+        return 0.0
 
 
 def ptx_of(system: System, policy: Policy, capability: Capability, replications: int = 1) -> str:

@@ -22,7 +22,7 @@ from gridwright.compiler.link import link
 from gridwright.policies import PUSH, Policy, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation.kernel import run_push
-from gridwright.simulation.launch import MANY_RUNS
+from gridwright.simulation.on_device import MANY_RUNS
 
 FAILING = load("3.A:alpha1:5")
 GAMMA = {"kind": "gamma", "shape": 2}

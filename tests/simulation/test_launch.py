@@ -1,11 +1,18 @@
 """Many runs on a device: a fake one runs the same functions in plain Python."""
 
+from __future__ import annotations
+
 import sys
+from copy import copy
 from pathlib import Path
+from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gridwright import (
     Distribution,
@@ -33,8 +40,8 @@ from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.reproduction import Laboratory, data, data_of, reproduce
 from gridwright.simulation import Job, Replication, launch, replicate
-from gridwright.simulation.launch import Fleet
-from gridwright.simulation.on_device import ROOM
+from gridwright.simulation.launch import Fleet, share_out
+from gridwright.simulation.on_device import ROOM, OnDevice
 
 FAILING = System(
     name="failing",
@@ -58,8 +65,18 @@ class Interpreter:
     """A device that runs everything here, in plain Python; it counts what it is asked for."""
 
     def __init__(self, memory: int = 1 << 30) -> None:
-        self.name, self.memory, self.linked, self.counts = "a fake GPU", memory, 0, [0]
+        self.name, self.memory, self.counts = "a fake GPU", memory, [0]
         self.hooks: set[str] = set()
+        self.starts: list[int] = []
+        self.took = 0.0
+
+    @property
+    def linked(self) -> int:
+        """How many programs were linked."""
+        return len(self.counts) - 1
+
+    def beside(self) -> Interpreter:
+        return copy(self)
 
     def free(self) -> int:
         return self.memory
@@ -80,14 +97,20 @@ class Interpreter:
         return self.put(np.concatenate([there, array]))
 
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
-        self.linked += 1
+        self.place = len(self.counts)
         self.counts.append(0)
-        self.hooks |= hooks.keys()
+        self.hooks.update(hooks)
         return bind(kernel, **hooks)
 
-    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
-        self.counts[-1] = max(self.counts[-1], count)
+    def start(self, linked: Any, count: int, *arguments: Any) -> None:
+        self.counts[self.place] = max(self.counts[self.place], count)
+        self.starts.append(self.place)
+        began = perf_counter()
         linked(*arguments)
+        self.took = perf_counter() - began
+
+    def wait(self) -> float:
+        return self.took
 
 
 def run(fake: Interpreter, *jobs: Job, **options: Any) -> dict[tuple[int, int], Replication]:
@@ -168,7 +191,7 @@ def test_parameters_by_class_and_memories_of_any_size_run_there(
     check(run(Interpreter(), job), job)
     apart = [Job(load(name), ROTATING, SEEDS, 4.0, 1.0) for name in ("2.B", "2.D")]
     check(run(Interpreter(), *apart), *apart)
-    monkeypatch.setattr(sys.modules[Fleet.__module__], "MANY_RUNS", 2)
+    monkeypatch.setattr(sys.modules[OnDevice.__module__], "MANY_RUNS", 2)
     check(run(Interpreter(), *apart), *apart)
 
 
@@ -195,7 +218,7 @@ def test_plans_that_many_runs_need_are_solved_before(
 
 
 def test_many_runs_lie_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[Fleet.__module__], "MANY_RUNS", 2)
+    monkeypatch.setattr(sys.modules[OnDevice.__module__], "MANY_RUNS", 2)
     seeds = [np.random.SeedSequence(5, spawn_key=(number,)) for number in range(34)]
     without = [
         Job(load("2.B"), find("pas"), seeds, 1.0, 0.5),
@@ -269,6 +292,40 @@ def test_what_does_not_fit_is_run_in_parts() -> None:
     assert run(whole, job).keys() == run(narrow, job).keys()
     assert (whole.linked, narrow.linked) == (1, 3)
     check(run(narrow, job), job)
+
+
+def test_programs_run_side_by_side_until_they_fill_the_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = [Job(load("2.B"), find(name), SEEDS, 3.0) for name in ("mct", "fcfs", "jsq")]
+    together, in_turn = Interpreter(), Interpreter()
+    check(run(together, *jobs), *jobs)
+    assert together.starts[:6] == [1, 2, 3, 1, 2, 3]
+    monkeypatch.setattr(sys.modules[Fleet.__module__], "ENOUGH", len(SEEDS))
+    check(run(in_turn, *jobs), *jobs)
+    assert in_turn.starts == sorted(in_turn.starts)
+
+
+def test_a_run_that_outgrows_the_memory_waits_for_those_beside_it() -> None:
+    crowded = Job(System(arrivals=[60.0], rates=[[1.0]]), find("mct"), SEEDS[:1], 5.0)
+    small = Job(load("2.B"), find("fcfs"), SEEDS[:1], 3.0)
+    narrow = Interpreter(memory=20_000)  # alone, the first one is refused
+    check(run(narrow, crowded, small), crowded, small, rtol=1e-12)
+    assert narrow.linked == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9)), min_size=1, max_size=6))
+def test_time_that_programs_share_is_counted_once(given: list[tuple[int, int]]) -> None:
+    fleets: Any = [SimpleNamespace(span=(a, a + long), seconds=0.0) for a, long in given]
+    covered = {moment for a, long in given for moment in range(a, a + long)}
+    until = share_out(fleets, 0.0)
+    assert until == max(a + long for a, long in given)
+    assert sum(each.seconds for each in fleets) == pytest.approx(len(covered))
+    for (_, one), a in zip(given, fleets, strict=True):
+        for (_, other), b in zip(given, fleets, strict=True):
+            assert a.seconds * other == pytest.approx(b.seconds * one)
+    assert share_out(fleets, until) == until  # this time is counted
+    assert sum(each.seconds for each in fleets) == pytest.approx(len(covered))
 
 
 class Triangular(Distribution):

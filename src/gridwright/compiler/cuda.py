@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
 from typing import Any
@@ -146,9 +147,19 @@ class Device:
             self.context = cuda.current_context()
             self.unit = cuda.get_current_device()
             self.name = self.unit.name
+            self._queue()
         except Exception as error:
             said = " ".join(str(error).split()).rstrip(" :")  # the driver may add nothing
             raise NoDeviceError(said) from None
+
+    def _queue(self) -> None:
+        self.stream, self.began, self.ended = cuda.stream(), cuda.event(), cuda.event()
+
+    def beside(self) -> Device:
+        """Return this GPU with a queue of its own: the GPU works on several of them at once."""
+        made = copy(self)
+        made._queue()
+        return made
 
     def free(self) -> int:
         """Return the bytes of memory that are free."""
@@ -158,40 +169,49 @@ class Device:
     def put(self, array: Any, times: int = 1) -> Any:
         """Copy an array to the GPU, so many times one behind the other."""
         if times == 1:
-            return cuda.to_device(array)
+            return cuda.to_device(array, self.stream)
         there, done = cuda.device_array(len(array) * times, array.dtype), len(array)
-        there[:done].copy_to_device(array)
+        self.write(there, array, 0)
         while done < len(there):
             more = min(done, len(there) - done)
-            there[done : done + more].copy_to_device(there[:more])
+            self.write(there, there[:more], done)
             done += more
         return there
 
     def get(self, there: Any, array: Any, first: int = 0) -> None:
         """Copy back what begins at an index, as much as the array holds."""
-        there[first : first + len(array)].copy_to_host(array)
+        there[first : first + len(array)].copy_to_host(array, self.stream)
+        self.stream.synchronize()
 
     def write(self, there: Any, array: Any, first: int) -> None:
         """Copy an array into another one on the GPU, to an index."""
-        there[first : first + len(array)].copy_to_device(array)
+        there[first : first + len(array)].copy_to_device(array, self.stream)
 
     def extend(self, there: Any, array: Any) -> Any:
         """Return an array of the GPU that continues with another one."""
         longer = cuda.device_array(len(there) + len(array), array.dtype)
-        longer[: len(there)].copy_to_device(there)
-        longer[len(there) :].copy_to_device(array)
+        self.write(longer, there, 0)
+        self.write(longer, array, len(there))
+        self.stream.synchronize()  # the shorter one may be freed now
         return longer
 
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         """Compile a function that asks for the number of its thread by a hook ``lanes``."""
         return link(kernel, inlined=True, made_for=CUDA(), lanes=lanes, **hooks)
 
-    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
-        """Run a function with a thread for each of so many runs, and wait for it."""
+    def start(self, linked: Any, count: int, *arguments: Any) -> None:
+        """Run a function with a thread for each of so many runs; do not wait for it."""
         size = self._block(linked, count)
         with _as_written():
-            linked[(count + size - 1) // size, size](*arguments)
-        cuda.synchronize()
+            launch = linked[(count + size - 1) // size, size, self.stream]
+            self.began.record(self.stream)
+            launch(*arguments)
+            self.ended.record(self.stream)
+
+    def wait(self) -> float:
+        """Wait for what was started; return the seconds that it took."""
+        self.ended.synchronize()
+        return float(cuda.event_elapsed_time(self.began, self.ended)) / 1000.0
 
     def _block(self, linked: Any, count: int) -> int:
         """Return how many threads a block has.

@@ -3,7 +3,8 @@
 from .device_arrays import Device
 from .driver import PCG64, PHILOX, Replication, check_run
 from .event_log import KINDS
-from .launch import Job, launch
+from .launch import launch
+from .on_device import Job
 from .replicate import check_rng, check_system, line_of, replicate
 
 __all__ = [

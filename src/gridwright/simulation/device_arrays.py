@@ -43,8 +43,14 @@ class Device(Memory, Protocol):
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
         """Compile a function of ``kernel``."""
 
-    def launch(self, linked: Any, count: int, *arguments: Any) -> None:
-        """Run a linked function for so many runs, and wait for it."""
+    def beside(self) -> Device:
+        """Return this device with a queue of its own: it works on several of them at once."""
+
+    def start(self, linked: Any, count: int, *arguments: Any) -> None:
+        """Run a linked function for so many runs; do not wait for it."""
+
+    def wait(self) -> float:
+        """Wait for what was started; return the seconds that it took."""
 
 
 class Arrays:

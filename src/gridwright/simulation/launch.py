@@ -8,29 +8,24 @@ is measured is read off as for a single run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from ..allocation.planner import MANY_PLANS, compile_simplex
-from ..compiler.philox import Philox, words_of
-from ..model import InputError, System
-from ..policies import Policy
+from ..compiler.philox import Philox
+from ..model import InputError
 from .central_state import TICKET, State
-from .device_arrays import Arrays, Device, leaves, words_abreast
+from .device_arrays import Arrays, Device, words_abreast
 from .driver import (
-    PHILOX,
-    Conditions,
     Replication,
     Streams,
     check_room,
-    free_pool,
     read_off_many,
 )
 from .interrupts import DRAWS, HELD, PLAN, POOL, SLICE
@@ -41,20 +36,12 @@ from .kernel import (
     IN_STEP,
     IN_STEP_WITHOUT_EVENTS,
 )
-from .on_device import OnDevice
-from .sampling import BUFFERED
+from .on_device import HERE, Batch, Job, OnDevice, batches_of, parts_of
 
+ENOUGH = 4096
+"""Programs run side by side until they have so many runs: these keep a large GPU busy."""
 SECONDS = 0.3
 """About how long a launch takes, so that it can be stopped in time; it may have many slices."""
-MANY_RUNS = 2048
-MOST_BYTES = 1 << 16
-"""Runs that start alike lie side by side if there are so many, of at most so many bytes: then
-threads that run in step read neighbouring words."""
-SHARE = 0.7
-"""The part of the free memory that states may take at first; some runs will need more room."""
-HERE = 4 << 30
-"""The most bytes of states that differ at time 0, and of results that are read off at a time."""
-LOOP_STREAMS = 4
 COUNT = State._fields.index("count")
 MEASURED = ("plan", "memory", "tally", "server", "stream", "count", "responses")
 FORGOTTEN = ("server", "stream", "count")
@@ -62,19 +49,6 @@ DRAWN = ("shapes", "table")
 PLANNED = ("classes", "plan", "count", "present")
 """Arrays that results are read from; that change at the end of the warm-up, when draws are made and
 when a plan is made."""
-
-
-class Job(NamedTuple):
-    """Replications of one system under one policy."""
-
-    system: System
-    policy: Policy
-    seeds: Sequence[SeedSequence]
-    horizon: float
-    warmup: float = 0.0
-    tails: bool = False
-    alike: bool = False
-    """Whether all start from the state that the first one draws: the warm-up makes up for it."""
 
 
 def launch(
@@ -90,125 +64,61 @@ def launch(
     """
     if len(jobs) > MANY_PLANS:  # each has one
         compile_simplex()
-    waiting = [batch for number, job in enumerate(jobs) for batch in _batches(number, job)]
+    waiting = [batch for number, job in enumerate(jobs) for batch in batches_of(number, job)]
     all_work, finished = sum(batch.work for batch in waiting), 0.0
+    memory, until = device.free(), 0.0
     while waiting:
         again: list[Batch] = []
-        for part in _parts(device, waiting):
-            fleet = Fleet(device, part)
-            work = sum(batch.work for batch in part)
-            for share in fleet.run():
-                on_progress((finished + share * work) / all_work)
-            for batch, number, replication in fleet.results():
-                on_done(batch.job, number, replication)
-            left = list(fleet.left())
-            again += left
-            finished += work - sum(batch.work for batch in left)
+        parts, running = parts_of(device, waiting), list[Fleet]()
+        while True:
+            while _has_room(device, running, memory) and (part := next(parts, None)):
+                running.append(Fleet(device, part))
+            if not running:
+                break
+            for fleet in running:
+                fleet.is_alone = len(running) == 1
+                fleet.go_on()
+            until = share_out(running, until)
+            on_progress((finished + sum(each.share * each.work for each in running)) / all_work)
+            for fleet in [each for each in running if each.is_done]:
+                for batch, number, replication in fleet.results():
+                    on_done(batch.job, number, replication)
+                left = list(fleet.left())
+                again += left
+                finished += fleet.work - sum(batch.work for batch in left)
+                running.remove(fleet)
         waiting = again
 
 
-class Batch(NamedTuple):
-    """Replications of a job that start from the same state."""
-
-    job: int
-    numbers: Sequence[int]
-    seeds: Sequence[SeedSequence]
-    mechanism: OnDevice
-    """As at time 0."""
-    is_drawn: bool
-    """Whether some of their random numbers are drawn already."""
-
-    @property
-    def work(self) -> float:
-        """About how many tasks they simulate."""
-        rate = float(self.mechanism.system.arrival_rates.sum())
-        return len(self.seeds) * self.mechanism.conditions.horizon * rate
-
-    def sizes(self) -> tuple[int, int]:
-        """Return the bytes of what they share, and of what each of them has."""
-        bytes_of = [each.nbytes for each in leaves(self.mechanism.arrays)]
-        common = sum(bytes_of[field] for field in self.mechanism.shared)
-        return common, sum(bytes_of) - common
-
-    @property
-    def is_abreast(self) -> bool:
-        """Whether they lie side by side; draws made in Python are written to one run at a time."""
-        own = self.sizes()[1] - self.mechanism.state.ticket.nbytes
-        is_buffered = (self.mechanism.state.shapes["kind"] == BUFFERED).any()
-        return len(self.seeds) >= MANY_RUNS and own <= MOST_BYTES and not is_buffered
-
-    def words(self) -> NDArray[np.int64]:
-        """Return their random streams; some of their numbers may be drawn already."""
-        if self.is_drawn:
-            streams: Any = self.mechanism.streams[:LOOP_STREAMS]
-            return np.array([[each.words for each in streams]])
-        return words_of(self.seeds, LOOP_STREAMS)
-
-    def some(self, chosen: Iterable[int]) -> Batch:
-        """Return some of them."""
-        places = list(chosen)
-        numbers = [self.numbers[k] for k in places]
-        return self._replace(numbers=numbers, seeds=[self.seeds[k] for k in places])
-
-    def with_event_list(self) -> Batch:
-        """Return them with the loop that can hold tasks back."""
-        old = self.mechanism
-        conditions = old.conditions._replace(seed=self.seeds[0])
-        made = OnDevice(old.system, old.policy, conditions, event_list=True)
-        return self._replace(mechanism=made)
-
-    def with_room(self, size: int) -> Batch:
-        """Return them with room for so many tasks."""
-        made = copy(self.mechanism)
-        made.replace(ticket=free_pool(size, TICKET))
-        return self._replace(mechanism=made)
+def _has_room(device: Device, running: Sequence[Fleet], memory: int) -> bool:
+    """Tell whether a device can run more beside what is running, and has half of its memory."""
+    if not running:
+        return True
+    return sum(each.size for each in running) < ENOUGH and device.free() > memory / 2
 
 
-def _batches(number: int, job: Job) -> Iterator[Batch]:
-    def start(seed: SeedSequence) -> OnDevice:
-        conditions = Conditions(job.horizon, seed, job.warmup, tails=job.tails, rng=PHILOX)
-        return OnDevice(job.system, job.policy, conditions)
+def share_out(running: Sequence[Fleet], until: float) -> float:
+    """Add the time of the last launches to the fleets; return when the last one ended.
 
-    first = start(job.seeds[0])
-    first.plan_ahead(len(job.seeds))
-    if not first.is_drawn or job.alike:
-        yield Batch(number, range(len(job.seeds)), job.seeds, first, False)
-        return
-    for k, seed in enumerate(job.seeds):
-        yield Batch(number, [k], [seed], start(seed) if k else first, True)
-
-
-def _parts(device: Device, batches: Sequence[Batch]) -> Iterator[list[Batch]]:
-    """Divide batches into those that are launched together: one program, sorted, and with room."""
-    groups: dict[Any, list[Batch]] = {}
-    for batch in batches:
-        groups.setdefault(batch.mechanism.key, []).append(batch)
-    for group in groups.values():
-        group.sort(key=lambda batch: batch.mechanism.system.shape)
-        part: list[Batch] = []
-        there, here = SHARE * device.free(), float(HERE)
-        for whole in group:
-            batch = whole
-            common, own = batch.sizes()
-            while len(batch.seeds):
-                fitting = max(int((there - common) // own), 0 if part else 1)
-                if part and (not fitting or common + own > here):
-                    yield part
-                    part, there, here = [], SHARE * device.free(), float(HERE)
-                    continue
-                now = batch.some(range(min(fitting, len(batch.seeds))))
-                batch = batch.some(range(len(now.seeds), len(batch.seeds)))
-                part.append(now)
-                there -= common + own * len(now.seeds)
-                here -= common + own
-        yield part
+    Time in which several ran is shared by them: together, they get the time that the device worked.
+    """
+    own, shared = 0.0, 0.0
+    for begin, end in sorted(each.span for each in running):
+        own += end - begin
+        shared += max(0.0, end - max(begin, until))
+        until = max(end, until)
+    for fleet in running:
+        begin, end = fleet.span
+        fleet.seconds += shared * (end - begin) / max(own, 1e-9)
+    return until
 
 
 class Fleet:
     """Runs that are launched together."""
 
     def __init__(self, device: Device, batches: Sequence[Batch]) -> None:
-        self.device, self.batches = device, batches
+        self.device, self.batches = device.beside(), batches
+        device = self.device
         first = batches[0].mechanism
         self.counts_at_once = first.counts_at_once
         is_abreast = all(batch.is_abreast for batch in batches)
@@ -246,10 +156,18 @@ class Fleet:
         self.done_there = device.put(np.zeros(self.size, np.int64))
         self.inside = np.zeros((self.steps, self.size), np.int64)
         self.inside_there = device.put(self.inside)
-        self.seconds = 0.0
+        self.reasons_there = device.put(self.reasons)
+        self.work = sum(batch.work for batch in batches)
+        self.seconds, self.share, self.span = 0.0, 0.0, (0.0, 0.0)
+        self.is_alone, self.is_done, self._going = True, False, self._run()
 
-    def run(self) -> Iterator[float]:
-        """Run all to their ends, some slices at a time; then yield the share done.
+    def go_on(self) -> None:
+        """Wait for the last launch, and start the next one; ``span`` is when the last one ran."""
+        self.span = (0.0, 0.0)
+        self.is_done = next(self._going, self) is self
+
+    def _run(self) -> Iterator[None]:
+        """Run all to their ends, some slices at a time; stop after each start of the device.
 
         The first slice is empty: it compiles. A launch stops where the warm-up of a batch ends.
         """
@@ -261,17 +179,23 @@ class Fleet:
             self.reasons[:] = np.where(self.is_held | self.is_crowded, SLICE, GO)
             took = 0.0
             while (self.reasons == GO).any():
-                took += self._launch(last)
+                began = self._start(last)
+                yield
+                seconds = self.device.wait()
+                self.device.get(self.reasons_there, self.reasons)
+                if begin:
+                    self.span = (began, began + seconds)
+                took += seconds
                 self._serve()
             if begin:
-                self.seconds += took
                 pace = SECONDS * (last - begin) / max(took, 1e-3)
                 together = int(min(max(pace, 1), 4 * together))
             warm = np.flatnonzero(self._is_warm(last - 1)).tolist()
             with self._holding(FORGOTTEN if warm else (), changes=True):
                 for number in warm:
                     self._forget(number)
-            yield float(np.mean([each[min(last, len(each)) - 1][2] for each in self.schedules]))
+            ends = [each[min(last, len(each)) - 1][2] for each in self.schedules]
+            self.share = float(np.mean(ends))
             begin = last
         self.device.get(self.inside_there, self.inside)
 
@@ -313,11 +237,11 @@ class Fleet:
                 alike = [k for k in crowded if self.rooms[places][k] == room]
                 yield batch.some(alike).with_room(room)
 
-    def _launch(self, last: int) -> float:
-        """Continue the runs that are to go on, to a slice; return the seconds that it took."""
-        reasons = self.device.put(self.reasons)
+    def _start(self, last: int) -> float:
+        """Continue the runs that are to go on, to a slice; return when it began."""
+        self.device.write(self.reasons_there, self.reasons, 0)
         began = perf_counter()
-        self.device.launch(
+        self.device.start(
             self.linked,
             self.size,
             *self.arrays.there,
@@ -330,11 +254,9 @@ class Fleet:
             self.words_there,
             self.done_there,
             self.inside_there,
-            reasons,
+            self.reasons_there,
         )
-        seconds = perf_counter() - began
-        self.device.get(reasons, self.reasons)
-        return seconds
+        return began
 
     def _serve(self) -> None:
         """Give the runs that came back what they need."""
@@ -366,7 +288,7 @@ class Fleet:
         self.rooms[needy] *= 2
         total = int(rooms.sum())
         if (self.all_room + total) * TICKET.itemsize > self.device.free():
-            if self.size == 1:
+            if self.size == 1 and self.is_alone:
                 raise InputError(
                     f"more than {rooms[0]:,} tasks are in the system at time {count[0].now:g}, "
                     "and the GPU has no memory for more; a shorter horizon needs less"
