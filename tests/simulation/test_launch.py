@@ -38,7 +38,8 @@ from gridwright.experiments import (
 )
 from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
-from gridwright.reproduction import Laboratory, data, data_of, reproduce
+from gridwright.reproduction import Laboratory, Run, data, data_of, reproduce
+from gridwright.reproduction.laboratory import Scale
 from gridwright.simulation import Job, Replication, launch, replicate
 from gridwright.simulation.launch import Fleet, share_out
 from gridwright.simulation.on_device import ROOM, OnDevice
@@ -406,6 +407,14 @@ def test_what_was_reproduced_on_a_gpu_names_it(fake: Interpreter) -> None:
     laboratory = Laboratory(on="gpu")
     found = data_of(reproduce("LP", laboratory=laboratory), laboratory)
     assert found.made.endswith(" and a fake GPU")
+
+
+def test_what_a_gpu_cannot_plan_is_reproduced_on_the_cpu(fake: Interpreter) -> None:
+    laboratory = Laboratory(Scale(2, 1e-5), on="gpu")
+    runs = [Run("3.B:alpha1:2", f"lpas_dg:planner={name}") for name in ("interior", "grouped")]
+    laboratory.simulate_ahead(runs)
+    assert fake.counts == [0, 2]
+    assert all(laboratory.result(run).tasks > 0 for run in runs)
 
 
 def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:

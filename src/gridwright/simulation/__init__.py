@@ -5,6 +5,7 @@ from .driver import PCG64, PHILOX, Replication, check_run
 from .event_log import KINDS
 from .launch import launch
 from .on_device import Job
+from .planning import is_planned_in_python
 from .replicate import check_rng, check_system, line_of, replicate
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "check_rng",
     "check_run",
     "check_system",
+    "is_planned_in_python",
     "launch",
     "line_of",
     "replicate",

@@ -26,7 +26,7 @@ from .device_arrays import Device, leaves
 from .driver import PHILOX, TASKS_PER_SLICE, Conditions, free_pool
 from .kernel import run_events, run_push
 from .plan_table import looked_up, with_answers
-from .planning import SOLVING, plan_in_python
+from .planning import SOLVING, is_planned_in_python
 from .sampling import BUFFERED, arrival_hook, samplers
 
 TASKS_PER_SLICE_THERE = 4000
@@ -71,7 +71,7 @@ class OnDevice(Central):
 
     def _with_event_list(self) -> tuple[Any, tuple[Any, ...]]:
         make_plan, planning = self.planner()
-        if make_plan is plan_in_python and self.plans_anew and self.policy.planner is not None:
+        if self.plans_anew and is_planned_in_python(self.policy):
             raise InputError(
                 f"{self.policy}: its planner is plain Python, which does not run on a GPU"
             )

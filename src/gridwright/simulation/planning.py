@@ -141,6 +141,11 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
 """Planners that run compiled inside the loop; any other is called in Python."""
 
 
+def is_planned_in_python(policy: Policy) -> bool:
+    """Tell whether a policy has a planner that is not compiled."""
+    return policy.planner is not None and policy.planner not in PLANS
+
+
 SOLVING = (plan_vertex, plan_grouped, plan_prices)
 """Those that solve the allocation LP on groups of machines."""
 
