@@ -417,6 +417,18 @@ def test_what_a_gpu_cannot_plan_is_reproduced_on_the_cpu(fake: Interpreter) -> N
     assert all(laboratory.result(run).tasks > 0 for run in runs)
 
 
+def test_a_run_whose_pieces_cannot_tell_is_not_cut(fake: Interpreter) -> None:
+    laboratory = Laboratory(Scale(2, 1e-3, pieces=(("2.", Pieces(2, 1.0)),)), on="gpu")
+    short, settled = Run("2.A", "lpas"), Run("2.D", "lpas")
+    found = laboratory.result(short)
+    assert found.horizon == laboratory.scale.length(short)
+    assert np.isfinite(found.replications[0].waiting).all(), (
+        "pieces do not know how long tasks wait"
+    )
+    assert not np.isfinite(laboratory.result(settled).replications[0].waiting).any()
+    assert laboratory.whole == {short}
+
+
 def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:
     shares: list[float] = []
     names = ["mct", "lpas"]

@@ -112,6 +112,8 @@ class Laboratory:
     store: Kept | None = None
     show: Callable[[Run, float], None] = lambda run, done: None
     results: dict[Run, Result] = field(default_factory=dict)
+    whole: set[Run] = field(default_factory=set)
+    """Runs that are not cut, because their pieces are too short to tell whether they settle."""
 
     def work(self) -> str:
         """Say how much was simulated."""
@@ -139,7 +141,10 @@ class Laboratory:
             system, policy, length, times, seed = self._call(run)
             assert length is not None
             what = (system, policy, length, times, seed, cut, self.store)
-            return simulate_in_pieces(*what, lambda done: self.show(run, done))
+            found = simulate_in_pieces(*what, lambda done: self.show(run, done))
+            if found.stable is not None:
+                return found
+            self.whole.add(run)
         return simulate(
             *self._call(run),
             threads=self.threads,
@@ -156,6 +161,8 @@ class Laboratory:
     def _place(self, run: Run) -> str | None:
         """Return where a run is simulated: a GPU runs push and pull policies that it can plan."""
         policy = find_policy(run.policy)
+        if run in self.whole:
+            return None
         if self.on == GPU and (not policy.kind.is_central or is_planned_in_python(policy)):
             return None
         return self.on
