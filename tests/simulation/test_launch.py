@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-from copy import copy
-from pathlib import Path
-from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,32 +14,16 @@ from hypothesis import strategies as st
 from gridwright import (
     Distribution,
     InputError,
-    Result,
     System,
-    compare,
-    compiler,
-    contest,
     load,
-    simulate,
-    sweep,
-)
-from gridwright.compiler.link import bind
-from gridwright.experiments import (
-    Pieces,
-    Store,
-    ahead,
-    device,
-    pieces,
-    random_systems,
-    simulate_in_pieces,
 )
 from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
-from gridwright.reproduction import Laboratory, Run, data, data_of, reproduce
-from gridwright.reproduction.laboratory import Scale
 from gridwright.simulation import Job, Replication, launch, replicate
 from gridwright.simulation.launch import Fleet, share_out
 from gridwright.simulation.on_device import ROOM, OnDevice
+
+from .fake_device import Interpreter
 
 FAILING = System(
     name="failing",
@@ -55,63 +36,6 @@ FAILING = System(
     assumed={"inaccuracy": {"availability": 0.3, "rates": 0.1, "arrivals": 0.1}},
 )
 SEEDS = [np.random.SeedSequence(5, spawn_key=(number,)) for number in range(3)]
-
-
-def _bytes(array: Any) -> Any:
-    """Return what lies between the fields of records too, as a device copies it."""
-    return array.view(np.ndarray).reshape(-1).view(np.uint8)
-
-
-class Interpreter:
-    """A device that runs everything here, in plain Python; it counts what it is asked for."""
-
-    def __init__(self, memory: int = 1 << 30) -> None:
-        self.name, self.memory, self.counts = "a fake GPU", memory, [0]
-        self.hooks: set[str] = set()
-        self.starts: list[int] = []
-        self.took = 0.0
-
-    @property
-    def linked(self) -> int:
-        """How many programs were linked."""
-        return len(self.counts) - 1
-
-    def beside(self) -> Interpreter:
-        return copy(self)
-
-    def free(self) -> int:
-        return self.memory
-
-    def put(self, array: Any, times: int = 1) -> Any:
-        copied = (
-            np.concatenate([_bytes(array)] * times).view(array.dtype).reshape(-1, *array.shape[1:])
-        )
-        return copied.view(np.recarray) if array.dtype.names else copied
-
-    def get(self, there: Any, array: Any, first: int = 0) -> None:
-        _bytes(array)[...] = _bytes(there[first : first + len(array)])
-
-    def write(self, there: Any, array: Any, first: int) -> None:
-        _bytes(there[first : first + len(array)])[...] = _bytes(array)
-
-    def extend(self, there: Any, array: Any) -> Any:
-        return self.put(np.concatenate([there, array]))
-
-    def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
-        self.place = len(self.counts)
-        self.counts.append(0)
-        self.hooks.update(hooks)
-        return bind(kernel, **hooks)
-
-    def start(self, linked: Any, count: int, *arguments: Any) -> None:
-        self.counts[self.place] = max(self.counts[self.place], count)
-        self.starts.append(self.place)
-        began = perf_counter()
-        linked(*arguments)
-        self.took = perf_counter() - began
-
-    def wait(self) -> float:
-        return self.took
 
 
 def run(fake: Interpreter, *jobs: Job, **options: Any) -> dict[tuple[int, int], Replication]:
@@ -381,156 +305,3 @@ def test_a_planner_in_python_is_refused_where_plans_change() -> None:
     check(run(Interpreter(), job), job)
     with pytest.raises(InputError, match="its planner is plain Python, which does not"):
         run(Interpreter(), Job(FAILING, mine, SEEDS[:1], 2.0))
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
-    """Put a fake device in place of the GPU that most computers lack."""
-    found = Interpreter()
-    for module in (ahead, device, pieces, data):
-        monkeypatch.setattr(module, "find_device", lambda: found)
-    return found
-
-
-def values(result: Result) -> Any:
-    return result.values("mean_number"), result.values("mean_response")
-
-
-def test_simulate_on_a_gpu_gives_the_results_of_philox(fake: Interpreter) -> None:
-    there = simulate("2.B", "lpas", 20, 3, on="gpu")
-    here = simulate("2.B", "lpas", 20, 3, rng="philox")
-    assert np.array_equal(values(there), values(here))
-    assert there.stable == here.stable
-
-
-def test_what_was_reproduced_on_a_gpu_names_it(fake: Interpreter) -> None:
-    laboratory = Laboratory(on="gpu")
-    found = data_of(reproduce("LP", laboratory=laboratory), laboratory)
-    assert found.made.endswith(" and a fake GPU")
-
-
-def test_what_a_gpu_cannot_plan_is_reproduced_on_the_cpu(fake: Interpreter) -> None:
-    laboratory = Laboratory(Scale(2, 1e-5), on="gpu")
-    runs = [Run("3.B:alpha1:2", f"lpas_dg:planner={name}") for name in ("interior", "grouped")]
-    laboratory.simulate_ahead(runs)
-    assert fake.counts == [0, 2]
-    assert all(laboratory.result(run).tasks > 0 for run in runs)
-
-
-def test_a_run_whose_pieces_cannot_tell_is_not_cut(fake: Interpreter) -> None:
-    laboratory = Laboratory(Scale(2, 1e-3, pieces=(("2.", Pieces(2, 1.0)),)), on="gpu")
-    short, settled = Run("2.A", "lpas"), Run("2.D", "lpas")
-    found = laboratory.result(short)
-    assert found.horizon == laboratory.scale.length(short)
-    assert np.isfinite(found.replications[0].waiting).all(), (
-        "pieces do not know how long tasks wait"
-    )
-    assert not np.isfinite(laboratory.result(settled).replications[0].waiting).any()
-    assert laboratory.whole == {short}
-
-
-def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:
-    shares: list[float] = []
-    names = ["mct", "lpas"]
-    report = lambda policy, done, runs: shares.append(done)  # noqa: E731
-    there = compare("2.B", names, 10, 2, on="gpu", progress=report)
-    here = compare("2.B", names, 10, 2, rng="philox")
-    assert fake.linked == len(there.results)
-    assert max(shares) == 1.0
-    for one, two in zip(there.results, here.results, strict=True):
-        assert np.array_equal(values(one), values(two))
-
-
-def test_a_contest_runs_all_systems_of_a_policy_together(fake: Interpreter) -> None:
-    systems = list(random_systems(3))
-    there = contest(systems, ["lpas", "mct"], tasks=60, replications=2, on="gpu")
-    here = contest(systems, ["lpas", "mct"], tasks=60, replications=2, rng="philox")
-    assert there.as_json() == here.as_json()
-    assert (fake.linked, max(fake.counts)) == (2, 6)
-
-
-def test_a_sweep_runs_all_values_together(fake: Interpreter) -> None:
-    there = sweep("2.B", ["mct", "lpas"], "load", [0.4, 0.6], 5, 2, on="gpu")
-    here = sweep("2.B", ["mct", "lpas"], "load", [0.4, 0.6], 5, 2, rng="philox")
-    assert there.rows() == here.rows()
-    assert (fake.linked, max(fake.counts)) == (2, 4)
-
-
-def test_replications_that_are_kept_are_not_run_again(fake: Interpreter, tmp_path: Path) -> None:
-    store = Store(tmp_path / "results.sqlite")
-    first = compare("2.B", ["mct", "lpas"], 5, 2, on="gpu", store=store)
-    again = compare("2.B", ["mct", "lpas"], 5, 2, on="gpu", store=store)
-    assert fake.linked == 2
-    assert first.as_json() == again.as_json()
-
-
-def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
-    fake: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pieces, "AT_ONCE", 8)
-    system, cut = load("2.B"), Pieces(4, 2.0)
-    store, shares = Store(tmp_path / "results.sqlite", anywhere=True), [0.0]
-    given = (system, "lpas", 40.0, 3, 1, cut, store)
-    found = simulate_in_pieces(*given, shares.append)
-    assert (fake.linked, max(fake.counts), shares[-1]) == (2, 8, 1.0)  # two runs, then one
-    assert sorted(shares) == shares
-    for k, run in enumerate(found.replications):
-        parts = [
-            replicate(
-                system,
-                find("lpas"),
-                horizon=12.0,
-                warmup=2.0,
-                seed=np.random.SeedSequence(1, spawn_key=(k, piece)),
-                rng="philox",
-            )
-            for piece in range(4)
-        ]
-        assert run.mean_number == pytest.approx(np.mean([each.mean_number for each in parts]))
-        assert run.tasks == sum(each.tasks for each in parts)
-        number = np.mean([each.class_number for each in parts], axis=0)
-        left = np.sum([each.throughput for each in parts], axis=0) * 10.0
-        assert run.responded == pytest.approx(left)
-        assert run.response == pytest.approx(number * 40.0 / left)  # Little's law
-        assert run.number[-1] == np.mean([each.number[-1] for each in parts])
-    again = simulate_in_pieces(*given)
-    assert fake.linked == 2
-    assert again.as_json() == found.as_json()
-
-
-def test_pieces_start_from_one_drawn_state_and_go_their_own_ways(fake: Interpreter) -> None:
-    """Only the availability of the machine differs, so the pieces share what is drawn first."""
-    chain = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}
-    queue = System(arrivals=[0.5], rates=[[1.0]], availability=[chain])
-    found = simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(2, 20.0))
-    assert max(fake.counts) == 4
-    assert len({run.tasks for run in found.replications}) == 2
-    assert found.stable
-
-
-def test_growth_shows_in_pieces(fake: Interpreter) -> None:
-    queue = System(arrivals=[3.0], rates=[[1.0]])
-    assert simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(4, 20.0)).stable is False
-
-
-@pytest.mark.parametrize(
-    ("system", "policy", "options", "words"),
-    [
-        ("Smith", "mm", {}, "mm is a batch policy; a GPU runs push and pull policies"),
-        ("2.B", "mct", {"trace": True}, "a GPU keeps no event log"),
-    ],
-)
-def test_what_stays_on_the_cpu_is_refused(
-    system: str, policy: str, options: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(InputError, match=words):
-        simulate(system, policy, 5, 1, on="gpu", **options)
-
-
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(compiler, "cuda", raising=False)
-    monkeypatch.setitem(sys.modules, "gridwright.compiler.cuda", None)  # importing it fails
-    with pytest.raises(
-        InputError, match=r"a GPU needs numba-cuda: pip install 'gridwright\[gpu]'$"
-    ):
-        device.find_device.__wrapped__()
