@@ -11,7 +11,7 @@ from gridwright import System, optimum
 from gridwright.env import SchedulingVectorEnv
 
 N_MODEL = System(arrivals=[0.91, 0.28], rates=[[1, 0.5], [0, 1]], costs=[3, 1])
-CANDIDATES, EACH, ELITE, ROUNDS, HORIZON = 48, 8, 8, 10, 500
+CANDIDATES, EACH, ELITE, ROUNDS, HORIZON = 48, 8, 8, 4, 500
 classes, machines = N_MODEL.shape
 SHAPE = (machines, classes, 1 + classes)
 

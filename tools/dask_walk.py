@@ -1,7 +1,7 @@
 """Let Dask workers join, leave, die, pause and change under load, and check every result.
 
-    python tools/dask_walk.py [--minutes 1] [--clients 3] [--policy pas_dg | --stock] [--seed 1]
-                              [--json]
+    python tools/dask_walk.py [--minutes 1] [--events 20] [--clients 3] [--seed 1] [--json]
+                              [--policy pas_dg | --stock]
 
 The scheduler places tasks by ``gridwright.dask.Placement``, or as stock Dask does. Several clients
 use whatever Dask offers: submits, maps, dependencies, arrays, retries, restrictions, resources,
@@ -124,13 +124,16 @@ class Walk:
     # what happens to workers
 
     def walk(self) -> None:
-        """Let something happen again and again, until the time is over."""
-        end = time.time() + 60 * self.options.minutes
+        """Let everything happen in turn, in random order, until the time is over."""
+        end, events = time.time() + 60 * self.options.minutes, 0
         happenings = [self.join, self.join, self.retire, self.kill, self.pause, self.freeze]
         happenings += [self.change_speed, self.change_speed]
-        while time.time() < end and not self.wrong:
+        while time.time() < end and events != self.options.events and not self.wrong:
+            if events % len(happenings) == 0:
+                self.rng.shuffle(happenings)
             time.sleep(self.rng.expovariate(1 / self.options.pause))
-            self.rng.choice(happenings)()
+            happenings[events % len(happenings)]()
+            events += 1
         self.stop.set()
 
     def start(self, name: str = "") -> None:
@@ -313,6 +316,7 @@ def main() -> int:
     """Walk, and print what came of it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--events", type=int, default=-1, help="end after so many, or before")
     parser.add_argument("--clients", type=int, default=3)
     parser.add_argument("--policy", default="pas_dg")
     parser.add_argument("--stock", action="store_true", help="without Placement")

@@ -12,9 +12,11 @@ pytestmark = pytest.mark.slow
 WALK = Path(__file__).parents[2] / "tools" / "dask_walk.py"
 
 
-def test_a_walk_of_half_a_minute_finds_nothing_wrong() -> None:
+def test_a_walk_of_sixteen_events_finds_nothing_wrong() -> None:
+    """Everything that happens to workers happens twice."""
+    options = ["--events", "16", "--pause", "0.4", "--minutes", "3", "--seed", "3"]
     done = subprocess.run(
-        [sys.executable, str(WALK), "--json", "--minutes", "0.5", "--seed", "3"],
+        [sys.executable, str(WALK), "--json", *options],
         capture_output=True,
         text=True,
         check=False,

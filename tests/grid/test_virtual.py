@@ -97,7 +97,7 @@ FAILING = load("3.A:alpha1:5").replace(
     failures={"mean_uptime": 6, "mean_repair": 2, "repair": {"kind": "gamma", "shape": 2}},
 )
 OFF = Corrections(availability=False, arrivals=False, rates=False, overhead=False)
-LENGTH = 40.0
+LENGTH = 25.0
 
 
 class World:
@@ -180,7 +180,9 @@ def test_the_two_worlds_are_one(policy: str) -> None:
     assert sent > 300
     found = statistics(journal, LENGTH)
     ends = {task: each[-1][0] + each[-1][2] for task, each in world.spells.items()}
-    responses = [ends[task] - when for when, task, _ in world.arrivals if ends.get(task, 99) < 40]
+    responses = [
+        ends[task] - when for when, task, _ in world.arrivals if ends.get(task, np.inf) < LENGTH
+    ]
     assert found.overall.finished == len(responses)
     assert found.overall.response == pytest.approx(np.mean(responses))
     assert found.overall.communication == found.overall.notification == 0
