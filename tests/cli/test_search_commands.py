@@ -149,6 +149,7 @@ def test_allocate_shows_prices(two: str, capsys: pytest.CaptureFixture[str]) -> 
     assert found["loads"] == pytest.approx([found["load"]] * 2)
 
 
+@pytest.mark.slow
 def test_gaps_in_words_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["research", "gaps", "--policies", "mct", "--random", "2", "--tasks", "500"]
     command += ["--replications", "2", "--seed", "35"]
