@@ -282,6 +282,7 @@ def test_calls_wait_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert grid.mapper.works.size == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["mct", "fcfs"])
 def test_a_waiting_job_takes_a_kilobyte_beside_its_future_and_its_call(
     policy: str, tmp_path: Path

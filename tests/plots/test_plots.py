@@ -114,6 +114,7 @@ def test_a_contest() -> None:
         assert_allclose(dots.get_ydata(), found.ratios[:, k])
 
 
+@pytest.mark.slow
 def test_an_adversary() -> None:
     found = adversary("fcfs", ["gcmu"], 2, 2, steps=3)
     rates, bars = plots.draw_adversary(found).axes
@@ -260,6 +261,7 @@ def test_a_picture_that_cannot_be_written(compared: Comparison, tmp_path: Path) 
         plots.draw_results(compared.results, tmp_path / "none" / "a.png")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["gridwright.plots", "gridwright.report", "gridwright.web.api"])
 def test_matplotlib_is_loaded_only_to_draw(module: str) -> None:
     code = f"import sys, {module}; sys.exit('matplotlib' in sys.modules)"

@@ -157,6 +157,7 @@ def test_code_is_told_of_by_its_line(api: Any, monkeypatch: pytest.MonkeyPatch) 
     assert (done["state"], done["error"].partition(":")[0]) == ("failed", "pasted.py, line 5")
 
 
+@pytest.mark.slow
 def test_code_that_does_not_come_back_is_given_up(
     api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_stop_is_whole(stop: Stop) -> None:
     assert f"/learn/{number})" in page, "the docs lead back to the stop"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: str(stop.title))
 def test_what_a_stop_says_of_its_experiment_is_so(stop: Stop) -> None:
     assert stop.predict.strip()
