@@ -1,6 +1,7 @@
 """Arrival rates that change: against exact chains, and where they do not apply."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -237,6 +238,71 @@ def test_the_present_rates_are_believed(kind: Any, failures: Any) -> None:
         now_best = Situation(BUSY.rates, wanted, present, np.arange(3))
         assert plan == pytest.approx(policy.plan(now_best))
     assert found.replans >= 17, "three changes a cycle, none at the end"
+
+
+BURSTS = {"durations": [20, 5], "factors": [0.3, 3.0], "random": True}
+
+
+@pytest.mark.parametrize("kind", [gw.policies.PUSH, gw.policies.PULL])
+@pytest.mark.parametrize("profile", [None, BURSTS])
+def test_measured_rates_are_believed(kind: Any, profile: Any) -> None:
+    """At every decision the policy sees what came in the last window, and a plan for it."""
+    SEEN.clear()
+    policy = policy_of(pulled if kind.pulls else pushed, kind, plan=grouped)
+    system = BUSY.replace(profile=profile, assumed={"arrivals": {"measured_over": 0.5}})
+    seed = np.random.SeedSequence(2)
+    found = replicate(system, policy, horizon=50, seed=seed, interpreted=True, trace=True)
+    came = found.trace[found.trace.kind == ARRIVE]
+    edges = np.arange(0, 50.5, 0.5)
+    counts = [np.histogram(came.time[came.task_class == i], edges)[0] for i in range(2)]
+    assert len(SEEN) > 100
+    assert min(map(min, counts)) == 0, "a class may not come at all"
+    for now, arrival, plan, present in SEEN:
+        window = int(now / 0.5) - 1
+        last = np.maximum([each[window] for each in counts], 0.5) / 0.5
+        wanted = last if window >= 0 else system.arrival_rates
+        assert arrival == pytest.approx(wanted)
+        now_best = Situation(BUSY.rates, wanted, present, np.arange(3))
+        assert plan == pytest.approx(policy.plan(now_best))
+    assert found.replans == 99, "none at the end"
+
+
+@pytest.mark.parametrize("policy", ["lpas", "lpas_dg"])
+def test_measured_rates_give_compiled_what_they_give_interpreted(policy: str) -> None:
+    system = BUSY.replace(assumed={"arrivals": {"measured_over": 2.5}})
+    one, other = (
+        replicate(
+            system,
+            gw.policies.find(policy),
+            horizon=60,
+            seed=np.random.SeedSequence(4),
+            interpreted=interpreted,
+        )
+        for interpreted in (False, True)
+    )
+    assert one.replans == other.replans == 23
+    assert one.response == pytest.approx(other.response, rel=1e-12)
+
+
+def test_measured_rates_that_cannot_be(tmp_path: Path) -> None:
+    system = BUSY.replace(assumed={"arrivals": {"measured_over": 2.5}})
+    assert system.believed.arrival_rates == pytest.approx(BUSY.arrival_rates)
+    assert gw.System.model_validate(system.parts()) == system
+    (tmp_path / "measured.toml").write_text(system.to_toml())
+    assert gw.load(tmp_path / "measured.toml").arrivals_window == 2.5
+    for wrong, said in (
+        ({"arrivals": {"measured_over": 0}}, "measured_over"),
+        ({"arrivals": {"window": 3}}, "window"),
+        ({"arrivals": "mean"}, "present"),
+        ({"arrivals": {"measured_over": 1}, "inaccuracy": {"arrivals": 0.1}}, "expected one"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            BUSY.replace(assumed=wrong)
+    only = gw.System(arrivals=[1.0], rates=[[2.0]], assumed=system.assumed)
+    with pytest.raises(gw.InputError, match=r"arrivals that are measured, for push and pull"):
+        gw.simulate(only, "min_min", horizon=10)
+    with pytest.raises(gw.InputError, match="for simulations, not for replays"):
+        replay(only, JobList([0], [0], [1]), "mct")
 
 
 @pytest.mark.parametrize("policy", ["lpas", "lpas_dg"])

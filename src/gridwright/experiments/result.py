@@ -287,7 +287,7 @@ class Result(Tabular):
         """The classes whose plan is 0 on every machine while all are up: their tasks only wait."""
         if self.policy.planner is None or not self.policy.kind.is_central:
             return ()
-        if self.system.follows_profile:  # one plan for each period
+        if self.system.believes_anew:  # there are several plans
             return ()
         plan = self.policy.plan(situation(self.system.believed))
         return tuple(np.array(self.system.classes)[(plan <= 0).all(axis=1)].tolist())

@@ -205,6 +205,12 @@ def _assumptions_fit(system: System) -> None:
         return
     if system.follows_profile:
         _present_is_known(system)
+    elif system.arrivals_window is not None:
+        if assumed.inaccuracy.arrivals:
+            raise ValueError(
+                "[assumed] has arrivals that are measured and an inaccuracy of arrivals; expected "
+                "one of them"
+            )
     elif assumed.arrivals is not None:
         _length("[assumed] arrivals", assumed.arrivals, len(system.classes), "class")
     if assumed.rates is not None:

@@ -61,7 +61,8 @@ def _batch_tables(system: System) -> list[str]:
 
 
 def _central_tables(system: System) -> list[str]:
-    return [f"[{key}]" for key in ("delays", "profile") if getattr(system, key)]
+    found = [f"[{key}]" for key in ("delays", "profile") if getattr(system, key)]
+    return found + ["[assumed] arrivals that are measured"] * (system.arrivals_window is not None)
 
 
 def _chain_tables(system: System) -> list[str]:

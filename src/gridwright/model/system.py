@@ -38,6 +38,7 @@ from .uncertainty import (
     Delays,
     Failures,
     MarkovChain,
+    MeasuredArrivals,
     Profile,
 )
 
@@ -376,6 +377,17 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
     def follows_profile(self) -> bool:
         """Whether planners and policies know the present arrival rates, not only the means."""
         return self.assumed is not None and self.assumed.arrivals == PRESENT
+
+    @property
+    def arrivals_window(self) -> float | None:
+        """How long planners and policies measure arrival rates before they believe them, if so."""
+        believed = None if self.assumed is None else self.assumed.arrivals
+        return believed.measured_over if isinstance(believed, MeasuredArrivals) else None
+
+    @property
+    def believes_anew(self) -> bool:
+        """Whether what planners and policies believe of arrival rates changes during a run."""
+        return self.follows_profile or self.arrivals_window is not None
 
     def per_class(self, values: Any) -> tuple[Any, ...]:
         """Return one value per class, given one value or one per class."""

@@ -209,10 +209,26 @@ class Inaccuracy(Record):
     availability: Share = 0.0
 
 
+class MeasuredArrivals(Record):
+    """Arrival rates as they are counted over windows of ``measured_over`` time units."""
+
+    measured_over: Positive
+
+
 PRESENT: Literal["present"] = "present"
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, str):
+        return "\0word"
+    return "\0measured" if isinstance(value, dict | MeasuredArrivals) else "\0rates"
+
+
 BelievedArrivals = Annotated[
-    Annotated[tuple[Positive, ...], Tag("\0rates")] | Annotated[Literal["present"], Tag("\0word")],
-    Discriminator(lambda value: "\0word" if isinstance(value, str) else "\0rates"),
+    Annotated[tuple[Positive, ...], Tag("\0rates")]
+    | Annotated[Literal["present"], Tag("\0word")]
+    | Annotated[MeasuredArrivals, Tag("\0measured")],
+    Discriminator(_form),
 ]
 
 
@@ -220,7 +236,8 @@ class Assumed(Record):
     """Beliefs of planners and policies that differ from the truth.
 
     Of arrival rates that change (``profile``) they believe the means, unless ``arrivals`` is
-    ``"present"``: then they always know the present rates.
+    ``"present"``: then they always know the present rates. With ``{"measured_over": 20}`` they
+    believe the means at first, and after every 20 time units the rates that were counted in these.
 
     Execution times may be believed to have another distribution (``execution``), to be multiplied
     by a factor (``scale``), or to be longer by some time units (``shift``).
@@ -241,6 +258,6 @@ class Assumed(Record):
         """Return the parts of a system that are replaced by beliefs."""
         kept = ("arrivals", "rates", "availability", "execution")
         parts = self.parts()
-        if isinstance(self.arrivals, str):  # the present rates are not known beforehand
+        if isinstance(self.arrivals, str | MeasuredArrivals):  # these are not known beforehand
             parts["arrivals"] = None
         return {key: parts[key] for key in kept if parts[key] is not None}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model import Floats, InputError, System
 from ..policies import Policy
@@ -46,21 +48,42 @@ class Central(Mechanism):
         self.go, self.rest = self._with_event_list() if event_list else self._without_event_list()
 
     def slices(self) -> Iterator[tuple[float, bool, float]]:
-        """Cut the run where arrival rates change too, if policies know the present ones."""
-        changes = self._changes_of_rates() if self.system.follows_profile else iter(())
-        at, rates = next(changes, (np.inf, np.zeros(0)))
+        """Cut the run where other arrival rates are believed too."""
+        changes = self._changes_of_beliefs()
+        at, believe = next(changes, (np.inf, lambda: None))
         for until, is_sample, done in super().slices():
             while at < until:
                 yield at, False, done
-                self._believe(rates)
-                at, rates = next(changes)
+                believe()
+                at, believe = next(changes)
             yield until, is_sample, done
             if at == until < self.conditions.horizon:
-                self._believe(rates)
-                at, rates = next(changes)
+                believe()
+                at, believe = next(changes)
+
+    def _changes_of_beliefs(self) -> Iterator[tuple[float, Any]]:
+        """Return when other arrival rates are believed, and what to do then."""
+        if self.system.follows_profile:
+            for at, rates in self._changes_of_rates():
+                yield at, partial(self._believe, rates)
+        elif (window := self.system.arrivals_window) is not None:
+            before = np.zeros(len(self.state.classes), np.int64)
+            for number in itertools.count(1):
+                yield number * window, partial(self._believe_measured, window, before)
+
+    def _believe_measured(self, window: float, before: NDArray[np.int64]) -> None:
+        """Let the policy believe the arrival rates of the last window, and note how many came.
+
+        A class of which none came counts as half a task: a plan for none would leave it waiting.
+        """
+        came = np.array(self.state.classes["arrived"])
+        rates = np.maximum(came - before, 0.5) / window
+        before[:] = came
+        self.plans.clear()  # such rates hardly come again
+        self._believe(rates)
 
     def _changes_of_rates(self) -> Iterator[tuple[float, Floats]]:
-        """Return when arrival rates change, and those that are believed from then on."""
+        """Return when arrival rates change, and those from then on."""
         profile = self.system.profile
         assert profile is not None
         factors = profile.rows(len(self.state.classes))
@@ -104,7 +127,7 @@ class Central(Mechanism):
     @property
     def plans_anew(self) -> bool:
         """Whether the situation that planners know changes during a run."""
-        if self.system.failures is not None or self.system.follows_profile:
+        if self.system.failures is not None or self.system.believes_anew:
             return True
         return bool(self.state.server["period"].any())
 

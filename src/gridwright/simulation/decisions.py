@@ -74,8 +74,11 @@ class Decisions:
         self.system, self.horizon, self.interpreted = system, float(horizon), interpreted
         self.policy = _placeholder(kind, idle)
         check_system(system, self.policy)
-        if system.follows_profile:
-            raise InputError("[assumed] arrivals = 'present' is for policies, not for learners")
+        if system.believes_anew:
+            raise InputError(
+                "[assumed] arrivals that are 'present' or measured are for policies, not for "
+                "learners"
+            )
         pulls = self.policy.kind.pulls
         classes, machines = system.shape
         self.choices = classes if pulls else machines

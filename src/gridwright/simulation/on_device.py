@@ -58,8 +58,10 @@ class OnDevice(Central):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        if self.system.follows_profile:
-            raise InputError("[assumed] arrivals = 'present' is for simulations on the CPU")
+        if self.system.believes_anew:
+            raise InputError(
+                "[assumed] arrivals that are 'present' or measured are for simulations on the CPU"
+            )
         room = 1 << (max(ROOM, 2 * self.system.shape[1]) - 1).bit_length()
         self.replace(ticket=free_pool(room, TICKET))
         if self.conditions.tails:

@@ -153,10 +153,10 @@ class Experiment(Record):
             raise InputError(f"{system.name}: a testbed imposes availabilities that stay the same")
         if system.delays is not None:
             raise InputError(f"{system.name} has [delays]; a testbed has those of its machines")
-        if system.follows_profile:
+        if system.believes_anew:
             raise InputError(
-                f"{system.name}: [assumed] arrivals = 'present' is for simulations; a testbed "
-                "takes rates, or measures them (corrections)"
+                f"{system.name}: [assumed] arrivals that are 'present' or measured are for "
+                "simulations; a testbed takes rates, or measures them itself (corrections)"
             )
         if system.assumed is not None and any(system.assumed.inaccuracy.parts().values()):
             raise InputError(f"{system.name}: a testbed takes assumed rates, not an inaccuracy")

@@ -156,8 +156,11 @@ class _Stage:
         self, system: System, jobs: JobList, policy: Policy, within: tuple[float, ...]
     ) -> None:
         check_central(policy, "traces are replayed under")
-        if system.follows_profile:
-            raise InputError("[assumed] arrivals = 'present' is for simulations, not for replays")
+        if system.believes_anew:
+            raise InputError(
+                "[assumed] arrivals that are 'present' or measured are for simulations, not for "
+                "replays"
+            )
         believed = system.believed
         self.system, self.jobs, self.policy, self.within = system, jobs, policy, within
         self.book = Book(
