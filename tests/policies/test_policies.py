@@ -349,10 +349,17 @@ def test_a_memory_grows_with_a_grid() -> None:
     assert book.memory[0].tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("memory", [3, (0, 2), (1.5, 2), (True, 2), ("class", 2), (1, 2, 3)])
+@pytest.mark.parametrize(
+    "memory", [3, (0, 2), (1.5, 2), (True, 2), ("class", 2), (1, 2, 3), ("0 classes", 2)]
+)
 def test_a_wrong_memory_is_refused(memory: Any) -> None:
     with pytest.raises(InputError, match=r"memory is .*; expected \(rows, columns\), each of them"):
         policy_of(marked, PULL, memory=memory)
+
+
+def test_a_memory_may_be_a_multiple_of_the_classes_or_machines() -> None:
+    wide = policy_of(lambda machine, view: -1, PULL, memory=("2 classes", "10 machines"))
+    assert wide.memory((3, 4)).shape == (6, 40)
 
 
 def test_a_memory_has_a_limit() -> None:

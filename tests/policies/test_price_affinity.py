@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridwright import System, optimum, simulate
+from gridwright.experiments import random_systems
 
 TOOLS = Path(__file__).parents[2] / "tools"
 
@@ -29,6 +30,22 @@ def test_it_is_near_the_optimum_where_classes_share_a_machine() -> None:
 def test_classes_that_outnumber_the_machines() -> None:
     many = System(arrivals=[0.1] * 7, rates=[[1.0, 0.5]] * 7)
     assert simulate(many, "pas_late", 2000, 4).stable
+
+
+def test_on_one_machine_it_is_the_rule_that_is_best_there() -> None:
+    one = System(arrivals=[0.2, 0.5, 1.0], rates=[[1.0], [3.0], [2.5]], costs=[3.5, 1.0, 1.1])
+    late, best = (simulate(one, policy, 2000, 2) for policy in ("pas_late", "cmu"))
+    assert late.values(late.holding) == pytest.approx(best.values(best.holding))
+
+
+def test_a_shared_machine_leaves_tasks_to_those_that_would_have_nothing_to_do() -> None:
+    """One machine is the fastest at both classes, and another is as fast at one of them.
+
+    If the first begins the shortest task of its share, the other class has 5.0 tasks, not 2.7.
+    """
+    *_, system = random_systems(46, 22)
+    late, other = (simulate(system, policy, 100, 4, warmup=10) for policy in ("pas_late", "pas_dg"))
+    assert late.mean_number.mean < other.mean_number.mean
 
 
 def test_pas_keeps_long_tasks_from_the_only_machine_for_short_ones() -> None:

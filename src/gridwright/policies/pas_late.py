@@ -6,9 +6,9 @@ from .sharing_out import own_share
 from .view import View
 
 
-@pull(plan=tolls, idle="every")
+@pull(plan=tolls, idle="every", memory=("2 classes", "machines"))
 def pas_late(machine: int, view: View) -> int:
-    """Share out all that waits as if it were sent now; take the shortest of the machine's share.
+    """Share out all that waits as if it were sent now; begin what loses most by waiting.
 
     Source: Gridwright, price affinity.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import reprlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -68,8 +69,8 @@ class Policy:
 
     def memory(self, shape: tuple[int, int], before: Floats | None = None) -> Floats:
         """Make ``view.memory`` for so many classes and machines; keep the numbers of one before."""
-        known = dict(zip(BY_PAIR, shape, strict=True))
-        rows, columns = (known.get(each, each) for each in self.options.get("memory", BY_PAIR))
+        wanted = self.options.get("memory", BY_PAIR)
+        rows, columns = (_length(each, dict(zip(BY_PAIR, shape, strict=True))) for each in wanted)
         if rows * columns > MOST_MEMORY:
             raise InputError(
                 f"{self.name}: its memory has {rows:,} × {columns:,} numbers; expected at most "
@@ -229,16 +230,24 @@ def _planning(plan: Callable[..., Any] | None) -> dict[str, Any]:
     return {p.name: p.default for p in list(inspect.signature(plan).parameters.values())[1:]}
 
 
+def _length(wanted: int | str, known: dict[str, int]) -> int:
+    """Return a number of rows or columns: itself, what a word stands for, or a multiple of that."""
+    times, _, word = str(wanted).rpartition(" ")
+    return wanted if isinstance(wanted, int) else int(times or 1) * known[word]
+
+
 def _check_memory(name: str, memory: Any) -> None:
     """Refuse rows and columns of a memory that are neither numbers nor known words."""
     is_pair = isinstance(memory, tuple | list) and len(memory) == 2
     if not is_pair or not all(
-        each in BY_PAIR if isinstance(each, str) else type(each) is int and each > 0
+        re.fullmatch(rf"([1-9]\d* )?({'|'.join(BY_PAIR)})", each)
+        if isinstance(each, str)
+        else type(each) is int and each > 0
         for each in memory
     ):
         raise InputError(
             f"{name}: memory is {memory!r}; expected (rows, columns), each of them a whole number "
-            "from 1, 'classes' or 'machines'"
+            "from 1, 'classes', 'machines' or a multiple such as '2 classes'"
         )
 
 

@@ -29,8 +29,8 @@ def push(
 ) -> Any:
     """Make a push policy of a function (task_class, view, …) that answers a machine, or −1.
 
-    ``memory`` says how many rows and columns ``view.memory`` has: whole numbers, or the words
-    "classes" and "machines".
+    ``memory`` says how many rows and columns ``view.memory`` has: whole numbers, the words
+    "classes" and "machines", or multiples such as "2 classes".
 
     ``on_timeout`` says what a grid does with a job that takes too long: ``resubmit``, ``wait``,
     ``fail`` or ``duplicate``, or a function (task_class, machine, times, view) that answers one of
