@@ -102,6 +102,22 @@ def test_who_was_killed_is_forgotten_before_the_next_holds(
     mine.close()
 
 
+def test_a_sign_is_taken_down_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDWRIGHT_HOME", str(tmp_path / "home"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    mine = ownership.Ownership(Path("j.sqlite"))
+    mine.take()
+    mine.put_up_sign()
+    assert ownership.signed() == [tmp_path / "j.sqlite"]
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert ownership.signed() == [tmp_path / "j.sqlite"]
+    mine.let_go()
+    assert not list((tmp_path / "home" / "running").iterdir())
+
+
 def test_what_was_asked_of_an_earlier_grid_is_not_done(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     asker = Journal(path)

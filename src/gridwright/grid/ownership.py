@@ -32,7 +32,7 @@ class Ownership:
     """The lock of a journal. One process holds it until it releases it or ends."""
 
     def __init__(self, journal: Path) -> None:
-        self.journal = journal
+        self.journal, self._absolute = journal, journal.absolute()
         self.path = Path(f"{journal}-lock")
         self._lock: IO[str] | None = None
 
@@ -123,7 +123,7 @@ class Ownership:
     @property
     def sign(self) -> Path:
         """The file in the home folder that names the journal while it is written."""
-        where = str(self.journal.absolute()).encode(errors="surrogateescape")
+        where = str(self._absolute).encode(errors="surrogateescape")
         return home() / "running" / sha256(where).hexdigest()[:16]
 
     def put_up_sign(self) -> None:
@@ -132,7 +132,7 @@ class Ownership:
             self.sign.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             sign = os.open(self.sign, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
             with open(sign, "wb") as file:
-                file.write(os.fsencode(self.journal.absolute()))
+                file.write(os.fsencode(self._absolute))
 
 
 def signed() -> list[Path]:

@@ -180,7 +180,9 @@ class _Client:
             while True:
                 message = await receive(reader)
                 if message.words.get("verb") == "operate":  # it may take long
-                    tasks.add(asyncio.create_task(self._answer(message)))
+                    task = asyncio.create_task(self._answer(message))
+                    tasks.add(task)
+                    task.add_done_callback(tasks.discard)
                 else:
                     await self._answer(message)
         finally:
