@@ -143,7 +143,8 @@ def test_queues_may_grow_and_start_again() -> None:
     assert runs.blocks.keys() == {0}
     used = runs.used
     decided_by(find("gcmu"), runs, seeds)
-    expected = replicate(SMALL, find("gcmu"), horizon=500, seed=SEED, rng="philox")
+    given: dict[str, Any] = {"horizon": 500, "seed": SEED, "rng": "philox"}
+    expected = replicate(SMALL, find("gcmu"), interpreted=True, **given)
     assert_same(measured(runs, 0), expected, 1e-15)
     assert runs.used == used
 

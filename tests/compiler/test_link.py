@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gridwright.compiler.cache as cache_module
+from gridwright import simulate
 from gridwright.compiler.link import bind, hook, link, rare
 
 OUTER = """
@@ -273,18 +274,20 @@ print(len(link._COMMON))
 
 @pytest.mark.slow
 def test_programs_share_functions_and_damaged_ones_are_compiled_again(tmp_path: Path) -> None:
-    kept, other = tmp_path / "kept", tmp_path / "other"
-    jsq, _ = run(tmp_path, kept, SIMULATED.format("'jsq',")).split()
-    mct, count = run(tmp_path, other, SIMULATED.format("'mct',")).split()
-    assert jsq != mct
-    found = run(tmp_path, kept, SIMULATED.format("'mct', 'jsq', 'jfsq'")).split()
-    assert found[:2] == [mct, jsq]
-    assert found[2] not in (mct, jsq)
-    assert found[3] == count  # functions were compiled for the first loop alone
-    damage(other / "gridwright" / "code")
-    assert run(tmp_path, other, SIMULATED.format("'mct',")).split() == [mct, count]
-    parts = list((other / "gridwright" / "code" / "parts").iterdir())
-    assert all(cache_module._checksum(p.read_bytes()[16:]) == p.read_bytes()[:16] for p in parts)
+    jsq, mct, jfsq = (
+        str(simulate("2.B", name, horizon=500.0, replications=1).mean_number.mean)
+        for name in ("jsq", "mct", "jfsq")
+    )
+    assert len({jsq, mct, jfsq}) == 3
+    cache, code = tmp_path / "cache", tmp_path / "cache" / "gridwright" / "code"
+    first, count = run(tmp_path, cache, SIMULATED.format("'jsq',")).split()
+    assert first == jsq
+    found = run(tmp_path, cache, SIMULATED.format("'mct', 'jsq', 'jfsq'")).split()
+    assert found == [mct, jsq, jfsq, count]  # functions were compiled for the first loop alone
+    damage(code)
+    assert run(tmp_path, cache, SIMULATED.format("'mct',")).split() == [mct, count]
+    for part in map(Path.read_bytes, (code / "parts").iterdir()):
+        assert cache_module._checksum(part[16:]) == part[:16]
 
 
 def damage(code: Path) -> None:

@@ -147,8 +147,10 @@ def test_no_cluster_there(monkeypatch: pytest.MonkeyPatch) -> None:
             simulate("2.B", "mct", 10, 1, on=wrong)
 
 
-def test_what_nobody_waits_for_is_stopped(cluster: Cluster) -> None:
-    """Were it not, the second run would wait for ages."""
+def test_what_nobody_waits_for_is_stopped_and_a_table_is_the_same_there(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Were it not stopped, the table would wait for ages."""
 
     def interrupt(done: float, runs: list[Replication]) -> None:
         if running.is_set():
@@ -159,7 +161,12 @@ def test_what_nobody_waits_for_is_stopped(cluster: Cluster) -> None:
     begin, running = time.monotonic(), Event()
     with pytest.raises(KeyboardInterrupt):
         simulate("2.C1", "lpas", 1e9, 2, on=cluster.address, progress=interrupt)
-    assert simulate("2.C1", "lpas", 50, 2, on=cluster.address).stable
+
+    def cells(*more: str) -> object:
+        assert run(["research", "reproduce", "Q:5x5", "--quick", "--fresh", "--json", *more]) == 0
+        return json.loads(capsys.readouterr().out)["targets"]
+
+    assert cells("--on", cluster.address) == cells()
 
 
 def unpacked_elsewhere(parcel: bytes, tmp_path: Path, expression: str) -> str:
@@ -247,13 +254,3 @@ def test_shipped_policies_travel_by_name(name: str, tmp_path: Path) -> None:
 def test_systems_travel(tmp_path: Path) -> None:
     system = load("3.A:table_3_11:2:hyperexponential")
     assert unpacked_elsewhere(pack(system), tmp_path, "thing.to_toml()") == system.to_toml().strip()
-
-
-def test_a_table_reproduced_on_a_cluster(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def cells(*more: str) -> object:
-        assert run(["research", "reproduce", "2.6", "--quick", "--fresh", "--json", *more]) == 0
-        return json.loads(capsys.readouterr().out)["targets"]
-
-    assert cells("--on", cluster.address) == cells()

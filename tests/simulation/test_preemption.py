@@ -87,7 +87,7 @@ def look_up(machine: int, view: View, table: Any = Table([-1]), most: int = 0) -
         for j in range(len(view.machines)):
             there += view.machines[j].serving == i
         index = index * (most + 1) + min(there, most)
-    return int(table[index * len(view.machines) + machine])
+    return int(np.int64(table[index * len(view.machines) + machine]))
 
 
 def best_of_all(system: System) -> tuple[Best, Policy]:
