@@ -19,6 +19,8 @@ from gridwright.compiler.digest import digest_of
 from gridwright.experiments.optimum import optimal
 from gridwright.policies import PULL, Policy, Table, find, policies, policy_of
 from gridwright.simulation import Replication, replicate
+from gridwright.simulation.central import Central
+from gridwright.simulation.driver import Conditions
 
 pytestmark = pytest.mark.skipif(
     not link_module.target().calls_by_address, reason="the quick compiler is off"
@@ -185,6 +187,19 @@ def test_the_types_of_a_second_run_are_not_worked_out_again(
     assert len(tier().compiled) == 1
     monkeypatch.setattr(type(link_module.target()), "asked", None)
     assert bits(replicate(gw.load(system), find(policy), **given)) == bits(first)
+
+
+def test_each_slice_takes_the_code_for_its_types(tier: Callable[[], Any]) -> None:
+    """A whole number is no time of code that was compiled for others, nor the reverse."""
+    states = []
+    for times in ([1, 2.5, 3, 4.75], [1.0, 2.5, 3.0, 4.75]):
+        mechanism = Central(gw.load("2.B"), find("mct"), Conditions(100.0, SEED))
+        for until in times:
+            mechanism.loop(until)
+        states.append(mechanism.state)
+    assert len(tier().compiled) == 2
+    assert states[0].count[0].tasks > 20
+    assert states[0].count.tobytes() == states[1].count.tobytes()
 
 
 def test_a_policy_that_was_compiled_for_other_types_is_not_called(

@@ -172,7 +172,7 @@ def _starting(
         hows = _hows(program, [policy] if allocating else [], True)
         return _once(own, lambda: _compiled(made_for, program, own, made_for.addressed, hows))
 
-    def prepared(given: tuple[Any, ...]) -> tuple[Any, Any] | None:
+    def prepared(given: tuple[Any, ...], only: bool) -> tuple[Any, Any] | None:
         try:
             with _LINKING:
                 compiled, own = asking()
@@ -180,7 +180,9 @@ def _starting(
                 first = asked and made_for.address(answering(len(asked)), asked, given[at])
         except Exception:  # linking says what is wrong with the policy
             return None
-        return (compiled, first) if first else None
+        if not first:
+            return None
+        return made_for.way_in(compiled, given, at) if only else compiled, first
 
     _register_types()
     tier, _ = _TIERS.setdefault(name.name, (Tier(), name))
