@@ -1,7 +1,10 @@
 """QGym's printed costs, judged against single runs of the same length."""
 
+import sys
+
 import pytest
 
+from gridwright import InputError, optimum
 from gridwright.allocation import long_run_of
 from gridwright.reproduction import Laboratory, reproduce, runs_of
 from gridwright.reproduction.laboratory import Scale
@@ -34,3 +37,11 @@ def test_a_printed_run_is_judged_by_what_one_run_may_have() -> None:
     assert found.ours == prediction(result.values("mean_cost"))
     assert found.published == "40.2"
     assert str(found.judgement.verdict) == "agrees"  # runs lie between 22 and 134
+
+
+def test_an_optimum_that_is_not_found_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[optimum.__module__], "MOST_STATES", 100)
+    target = targets()["Q:N"]
+    few = target._replace(cells=tuple(c for c in target.cells if c["metric"] == "cost_optimum"))
+    with pytest.raises(InputError, match="least mean cost of QGym-N could not be computed"):
+        reproduce(few)

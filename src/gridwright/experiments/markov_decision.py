@@ -17,9 +17,10 @@ from ..model import Floats
 
 Integers = NDArray[np.int64]
 
-DIRECT = {1: (1_000_000, 1_000_000), 2: (200_000, 200_000), 3: (2000, 20_000)}
-"""By classes: fewer equations than the first number are solved directly, and fewer than the second
-if iterations do not converge. Factors of states in more dimensions take more time and memory."""
+SMALL, LARGE = 2000, 20_000
+"""With three classes or more, fewer equations than the first number are solved directly, and fewer
+than the second if iterations do not converge: their factors take much time and memory. With two,
+400,000 equations of the states that are entered take 16 s and 1.1 GB, and are the most."""
 NO_PIVOTS: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
 """The diagonal of such a matrix dominates its rows: other pivots would only fill the factors."""
 SOLVED = 1e-11
@@ -92,15 +93,16 @@ def evaluate(
 
 
 def _solve_equations(matrix: Any, sides: Floats, near: Floats, classes: int) -> Floats:
-    """Solve a few equations directly, and many by iteration.
+    """Solve the equations of one or two classes, or a few, directly, and others by iteration.
 
     If iterations do not converge, the equations are solved directly unless they are too many.
     """
-    few, many = DIRECT[min(classes, 3)]
-    found = None if len(sides) < few else _solve_by_iteration(matrix, sides, near)
+    if classes < 3 or len(sides) < SMALL:
+        return _solve_directly(matrix, sides)
+    found = _solve_by_iteration(matrix, sides, near)
     if found is not None:
         return found
-    if len(sides) < many:
+    if len(sides) < LARGE:
         return _solve_directly(matrix, sides)
     raise UnsolvedError
 

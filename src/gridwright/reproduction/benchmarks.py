@@ -8,6 +8,7 @@ from typing import Any
 
 from ..catalogue import Cell, entries, find
 from ..experiments import Optimum, Result, lower_bound, optimum
+from ..model import InputError
 from ..statistics import prediction
 from .question import Answer, Question, answered, entry_of, exactly, run_of
 
@@ -62,7 +63,13 @@ def _optimum(name: str) -> Optimum:
 
 
 def _least(read: Callable[[Optimum], Any]) -> Callable[[Cell], Question]:
-    return exactly(lambda cell: float(read(_optimum(entry_of(cell))).mean_cost))
+    def least(cell: Cell) -> float:
+        found = read(_optimum(entry_of(cell)))
+        if found is None:
+            raise InputError(f"the least mean cost of {entry_of(cell)} could not be computed")
+        return float(found.mean_cost)
+
+    return exactly(least)
 
 
 QUESTIONS: dict[str, Callable[[Cell], Question]] = {
