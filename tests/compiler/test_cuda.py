@@ -5,8 +5,10 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
@@ -17,7 +19,8 @@ from gpu_ptx import ptx_of
 from numba import cuda
 
 from gridwright import InputError, System, load, simulate
-from gridwright.compiler.cuda import CUDA, lanes
+from gridwright.compiler import cuda as cuda_module
+from gridwright.compiler.cuda import CUDA, Device, lanes
 from gridwright.compiler.link import link
 from gridwright.policies import PUSH, Policy, View, find
 from gridwright.policies.policy import policy_of
@@ -81,3 +84,51 @@ def test_without_a_gpu_one_line_says_so() -> None:
         pytest.skip("there is a GPU")
     with pytest.raises(InputError, match=r"\Ano GPU of NVIDIA was found: .+[^ :]\Z"):
         simulate("2.B", "mct", 1, 1, on="gpu")
+
+
+class Late:
+    """Arrays and a queue of a GPU that copies nothing until somebody waits for it."""
+
+    def __init__(self, array: Any, queue: list[tuple[Any, Any]]) -> None:
+        self.array, self.queue = array, queue
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, place: Any) -> "Late":
+        return Late(self.array[place], self.queue)
+
+    def copy_to_device(self, array: Any, stream: Any) -> None:
+        self.queue.append((self.array, getattr(array, "array", array)))
+
+    def synchronize(self) -> None:
+        for there, array in self.queue:
+            there[...] = array
+        self.queue.clear()
+
+
+def test_what_was_copied_to_a_gpu_may_change_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Late(np.zeros(0), [])
+
+    def device_array(length: int, dtype: Any) -> Late:
+        return Late(np.zeros(length, dtype), stream.queue)
+
+    def to_device(array: Any, stream: Any) -> Late:
+        there = device_array(len(array), array.dtype)
+        there.copy_to_device(array, stream)
+        return there
+
+    made = {"device_array": device_array, "to_device": to_device}
+    monkeypatch.setattr(cuda_module, "cuda", SimpleNamespace(**made))
+    device = Device.__new__(Device)
+    device.stream = stream
+    here = np.array([1, 2])
+    one, three = device.put(here), device.put(here, 3)
+    here[:] = 5
+    device.write(one, here[:1], 1)
+    here[:] = 7
+    longer = device.extend(one, here)
+    here[:], one.array[:] = 9, 9
+    stream.synchronize()
+    assert three.array.tolist() == [1, 2] * 3
+    assert longer.array.tolist() == [1, 5, 7, 7]

@@ -169,12 +169,14 @@ class Device:
     def put(self, array: Any, times: int = 1) -> Any:
         """Copy an array to the GPU, so many times one behind the other."""
         if times == 1:
-            return cuda.to_device(array, self.stream)
+            copied = cuda.to_device(array, self.stream)
+            self.stream.synchronize()
+            return copied
         there, done = cuda.device_array(len(array) * times, array.dtype), len(array)
         self.write(there, array, 0)
         while done < len(there):
             more = min(done, len(there) - done)
-            self.write(there, there[:more], done)
+            there[done : done + more].copy_to_device(there[:more], self.stream)
             done += more
         return there
 
@@ -184,15 +186,18 @@ class Device:
         self.stream.synchronize()
 
     def write(self, there: Any, array: Any, first: int) -> None:
-        """Copy an array into another one on the GPU, to an index."""
+        """Copy an array into another one on the GPU, to an index; wait until it was read.
+
+        Otherwise some computers would read it later, when it is changed or freed.
+        """
         there[first : first + len(array)].copy_to_device(array, self.stream)
+        self.stream.synchronize()
 
     def extend(self, there: Any, array: Any) -> Any:
         """Return an array of the GPU that continues with another one."""
         longer = cuda.device_array(len(there) + len(array), array.dtype)
-        self.write(longer, there, 0)
-        self.write(longer, array, len(there))
-        self.stream.synchronize()  # the shorter one may be freed now
+        longer[: len(there)].copy_to_device(there, self.stream)
+        self.write(longer, array, len(there))  # this waits for both: the shorter one may be freed
         return longer
 
     def link(self, kernel: Any, hooks: dict[str, Any]) -> Any:
