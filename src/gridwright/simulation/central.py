@@ -24,8 +24,9 @@ from .sampling import arrival_hook
 class Central(Mechanism):
     """A push or pull system.
 
-    Push systems whose machines neither fail nor change start with the loop that has no event list.
-    If the policy holds a task back there, the replication starts again with the other loop.
+    Push systems whose machines neither fail nor change start with the loop that has no event list,
+    unless arrival rates are measured: then there are many plans, and the other loop makes them
+    itself. If the policy holds a task back there, the replication starts again with the other loop.
     """
 
     most: ClassVar[int] = 1 << 25  # tickets take about 2 GB then
@@ -42,6 +43,7 @@ class Central(Mechanism):
         super().__init__(system, policy, conditions)
         if event_list is None:
             event_list = policy.kind.pulls or not is_static(system) or system.delays is not None
+            event_list |= system.arrivals_window is not None
         self.counts_at_once = not event_list
         self.plans: dict[bytes, Floats] = {}
         self.state, self.distributions = make_state(system, policy, self.streams)
