@@ -10,6 +10,7 @@ from gridwright.reproduction import (
     FULL_ON_GPU,
     PUBLISHED,
     Laboratory,
+    Run,
     Scale,
     Target,
     Verdict,
@@ -169,8 +170,14 @@ def test_some_tables_of_a_page_are_replaced(laboratory: Laboratory) -> None:
 
 def test_long_runs_say_how_long_they_are() -> None:
     (found,) = reproduce(part("3.12", system="3.F"), laboratory=Laboratory(Scale(2, 1e-4)))
-    assert "Runs of 3.F are 1/10 of the published length" in lengths(found, PUBLISHED)
+    assert "Runs of 3.F are 1/10 of the published length" in lengths(found, Laboratory(PUBLISHED))
     words = "have the published length, put together from 128 pieces, each after a warm-up of 20"
-    assert words in lengths(found, FULL_ON_GPU)
-    assert "have the published length" in lengths(found, FULL)
-    assert not lengths(found, Scale(2, 1e-4))
+    there = Laboratory(FULL_ON_GPU, on="gpu")
+    assert words in lengths(found, there)
+    assert lengths(found, Laboratory(FULL)).startswith("Runs of 3.F have the published length;")
+    assert not lengths(found, Laboratory(Scale(2, 1e-4)))
+    there.whole.add(Run("3.F:alpha:1", "gcmu"))
+    said = lengths(found, there)
+    assert "Runs of 3.F:alpha:1 under Gcmu have the published length; half widths" in said
+    assert "Runs of 3.F:alpha:1 under LPAS_DG, 3.F:alpha:2 under Gcmu, 3.F:alpha:2 under" in said
+    assert said.count(words) == 1

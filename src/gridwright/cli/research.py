@@ -461,7 +461,7 @@ def _show_reproduction(
         if shown:
             columns = ("system", "policy", "what", ">published", ">ours", "verdict")
             show(columns, map(_outcome_cells, shown))
-        if words := reproduction.lengths(each, scale):
+        if words := reproduction.lengths(each, laboratory):
             out.print(words)
         for name, counts in reproduction.by_reading(reproduction.judged([each])).items():
             words = reproduction.counted({word: count for word, count in counts.items() if count})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell, cite
 from ..compiler.computer import computer
-from ..experiments import GPU, Store
+from ..experiments import GPU, Pieces, Store
 from ..experiments.device import find_device
 from ..model import InputError
 from ..model.error import file_errors
 from .account import PRIMARY, Account, Judged, accounts, by_reading
 from .laboratory import PUBLISHED, Laboratory, Scale
-from .question import entry_of
+from .question import entry_of, run_of
 from .reading import condition, printed_cell
 from .reproduce import Outcome, Reproduction, primary_verdicts
 from .verdict import counted, tally
@@ -224,7 +224,7 @@ def data_of(found: Sequence[Reproduction], laboratory: Laboratory) -> Reproducti
         work=laboratory.work(),
         made=f"{today} by gridwright {version('gridwright')} with Python "
         f"{platform.python_version()} on {computer()}{_gpu(laboratory)}{_elsewhere(laboratory)}",
-        sections=tuple(section_of(each, laboratory.scale, primary) for each in found),
+        sections=tuple(section_of(each, laboratory, primary) for each in found),
     )
 
 
@@ -240,7 +240,9 @@ def _elsewhere(laboratory: Laboratory) -> str:
 
 
 def section_of(
-    found: Reproduction, scale: Scale, primary: Mapping[tuple[object, ...], str] | None = None
+    found: Reproduction,
+    laboratory: Laboratory,
+    primary: Mapping[tuple[object, ...], str] | None = None,
 ) -> Section:
     """Return a table that was reproduced as data; ``primary`` has the verdicts of all tables."""
     primary = primary_verdicts([found]) if primary is None else primary
@@ -256,7 +258,7 @@ def section_of(
         )
         for outcome in found.outcomes
     ]
-    note = lengths(found, scale)
+    note = lengths(found, laboratory)
     return Section(found.target.name, found.target.about, note, found.picture, tuple(rows))
 
 
@@ -279,12 +281,13 @@ def _said(cell: Cell, words: dict[str, str]) -> str:
     return "".join(text.format(cell[key]) for key, text in words.items() if key in cell)
 
 
-def lengths(found: Reproduction, scale: Scale) -> str:
+def lengths(found: Reproduction, laboratory: Laboratory) -> str:
     """Say how long the runs of a table are, of those systems whose published runs take hours."""
+    scale = laboratory.scale
     own = [o for o in found.outcomes if o.ours and PUBLISHED.extra(entry_of(o.cell)) < 1]
     short = [each for each in own if scale.extra(entry_of(each.cell)) < 1]
     long = [each for each in own if scale.extra(entry_of(each.cell)) == scale.share == 1]
-    return " ".join(filter(None, [_shortened(short, scale), *_unshortened(long, scale)]))
+    return " ".join(filter(None, [_shortened(short, scale), *_unshortened(long, laboratory)]))
 
 
 def _shortened(short: Sequence[Outcome], scale: Scale) -> str:
@@ -296,13 +299,34 @@ def _shortened(short: Sequence[Outcome], scale: Scale) -> str:
     return f"{words}{_precision(short)}."
 
 
-def _unshortened(long: Sequence[Outcome], scale: Scale) -> Iterator[str]:
-    for cut in dict.fromkeys(scale.pieces_of(entry_of(each.cell)) for each in long):
-        some = [each for each in long if scale.pieces_of(entry_of(each.cell)) == cut]
-        words = f"Runs of {', '.join(sorted({str(each.cell['system']) for each in some}))}"
+def _unshortened(long: Sequence[Outcome], laboratory: Laboratory) -> Iterator[str]:
+    cuts = [_cut_of(each.cell, laboratory) for each in long]
+    for cut in dict.fromkeys(cuts):
+        some, others = (
+            [each for each, own in zip(long, cuts, strict=True) if (own == cut) == is_so]
+            for is_so in (True, False)
+        )
+        words = f"Runs of {_named(some, {each.cell['system'] for each in others})}"
         words += " have the published length"
         made = "" if cut is None else f", put together from {cut}"
         yield f"{words}{made}{_precision(some)}."
+
+
+def _named(some: Sequence[Outcome], elsewhere: Collection[object]) -> str:
+    """Name the systems of some cells, and the policies of those that are elsewhere too."""
+    names = {
+        f"{entry_of(cell)} under {cell['policy']}"
+        if cell["system"] in elsewhere
+        else str(cell["system"])
+        for cell, *_ in some
+    }
+    return ", ".join(sorted(names))
+
+
+def _cut_of(cell: Cell, laboratory: Laboratory) -> Pieces | None:
+    """Return how the run of a cell was cut; None if it was not."""
+    is_cut = laboratory.scale.pieces_of(entry_of(cell)) is not None
+    return laboratory.cut_of(run_of(cell)) if is_cut else None
 
 
 def _precision(some: Sequence[Outcome]) -> str:

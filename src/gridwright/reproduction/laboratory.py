@@ -135,9 +135,13 @@ class Laboratory:
             self.results[run] = self._simulated(run)
         return self.results[run]
 
+    def cut_of(self, run: Run) -> Pieces | None:
+        """Return how a run is cut; None if it is not, or not any more."""
+        return self.scale.pieces_of(run.system) if self._place(run) == GPU else None
+
     def _simulated(self, run: Run) -> Result:
-        cut = self.scale.pieces_of(run.system)
-        if cut is not None and self._place(run) == GPU:
+        cut = self.cut_of(run)
+        if cut is not None:
             system, policy, length, times, seed = self._call(run)
             assert length is not None
             what = (system, policy, length, times, seed, cut, self.store)

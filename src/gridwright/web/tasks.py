@@ -98,7 +98,7 @@ class TableTask(Task):
 
         laboratory.show = show
         (found,) = reproduction.reproduce(self.table, laboratory=laboratory)
-        self.section = reproduction.section_of(found, scale)
+        self.section = reproduction.section_of(found, laboratory)
 
     def as_json(self) -> dict[str, Any]:
         """Return progress and result."""
