@@ -5,8 +5,8 @@ calls the policy by its address is compiled once for all policies of a kind. A n
 compiled by itself, in a tenth of a second. Such a loop takes up to 1.4 times as long to run,
 because the policy is not inlined. When it has run for ``ENOUGH`` seconds, the two are linked, and
 the linked loop continues where the other one stopped. Both give the same results to the last bit.
-Loops that are slow to compile run ``PATIENCE`` times as long before: linking takes longer, and
-gains less, since less of their time is the policy's.
+Loops that are slow to compile run ``PATIENCE`` times as long before they are linked: that takes
+longer, and gains less, since less of their time is the policy's.
 
 The loop gets an array of words in place of the policy's parameters: the address, a number that
 stands for the types of what the policy is shown, and the parameters.

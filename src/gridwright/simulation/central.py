@@ -24,9 +24,9 @@ from .sampling import arrival_hook
 class Central(Mechanism):
     """A push or pull system.
 
-    Push systems whose machines neither fail nor change start with the loop that has no event list,
-    unless arrival rates are measured: then there are many plans, and the other loop makes them
-    itself. If the policy holds a task back there, the replication starts again with the other loop.
+    Push systems whose machines neither fail nor change start with the loop that has no event list.
+    If the policy holds a task back there, the replication starts again with the other loop. That
+    loop makes plans itself, so it also runs where arrival rates are measured: there are many plans.
     """
 
     most: ClassVar[int] = 1 << 25  # tickets take about 2 GB then
