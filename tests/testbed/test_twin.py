@@ -28,7 +28,7 @@ def test_virtual_runs_have_the_mean_of_the_simulator() -> None:
 
 @pytest.mark.slow
 def test_a_virtual_run_is_the_same_again() -> None:
-    experiment = Experiment(system="MGST.HiHi:4", policy="pas_dg", duration=30)
+    experiment = Experiment(system="MGST.HiHi:4", policy="pas_dg", duration=10)
     assert repr(virtually(experiment)) == repr(virtually(experiment))
 
 
@@ -37,7 +37,7 @@ def test_every_cause_lengthens_the_response() -> None:
     experiment = Experiment(
         system="MGST.HiHi:3",
         policy="gcmu",
-        duration=50,
+        duration=20,
         timeout=6,
         detection="timeout",
         corrections=False,
