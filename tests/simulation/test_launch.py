@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -229,6 +230,34 @@ def test_programs_run_side_by_side_until_they_fill_the_device(
     monkeypatch.setattr(sys.modules[Fleet.__module__], "ENOUGH", len(SEEDS))
     check(run(in_turn, *jobs), *jobs)
     assert in_turn.starts == sorted(in_turn.starts)
+
+
+class Lender(Interpreter):
+    """A device that knows how much of its memory is in use, and what it said of the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lent: list[weakref.ref[Any]] = []
+        self.said: list[int] = []
+
+    def put(self, array: Any, times: int = 1) -> Any:
+        there = super().put(array, times)
+        self.lent.append(weakref.ref(there))
+        return there
+
+    def free(self) -> int:
+        used = sum(there.nbytes for each in self.lent if (there := each()) is not None)
+        self.said.append(self.memory - used)
+        return self.said[-1]
+
+
+def test_what_is_done_is_freed_before_the_next_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[Fleet.__module__], "ENOUGH", len(SEEDS))
+    jobs = [Job(load("2.B"), find(name), SEEDS, 3.0) for name in ("mct", "fcfs", "jsq")]
+    lender = Lender()
+    run(lender, *jobs)
+    assert len(lender.said) == 1 + len(jobs)
+    assert set(lender.said) == {lender.memory}
 
 
 def test_a_run_that_outgrows_the_memory_waits_for_those_beside_it() -> None:

@@ -87,6 +87,7 @@ def launch(
                 again += left
                 finished += fleet.work - sum(batch.work for batch in left)
                 running.remove(fleet)
+            del fleet  # one that is done gives its memory back
         waiting = again
 
 
