@@ -301,6 +301,8 @@ def test_measured_rates_that_cannot_be(tmp_path: Path) -> None:
     only = gw.System(arrivals=[1.0], rates=[[2.0]], assumed=system.assumed)
     with pytest.raises(gw.InputError, match=r"arrivals that are measured, for push and pull"):
         gw.simulate(only, "min_min", horizon=10)
+    with pytest.raises(gw.InputError, match=r"more than 10,000,000 of these"):
+        gw.simulate(only.replace(assumed={"arrivals": {"measured_over": 1e-9}}), "mct", horizon=10)
     with pytest.raises(gw.InputError, match="for simulations, not for replays"):
         replay(only, JobList([0], [0], [1]), "mct")
 

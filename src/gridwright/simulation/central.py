@@ -20,6 +20,9 @@ from .interrupts import ASK, MAKE_PLAN
 from .planning import Planning, choose_planner, pointed
 from .sampling import arrival_hook
 
+MOST_WINDOWS = 10_000_000
+"""The most times that arrival rates are measured in a run: each takes some ten microseconds."""
+
 
 class Central(Mechanism):
     """A push or pull system.
@@ -44,6 +47,12 @@ class Central(Mechanism):
         if event_list is None:
             event_list = policy.kind.pulls or not is_static(system) or system.delays is not None
             event_list |= system.arrivals_window is not None
+        if conditions.horizon > MOST_WINDOWS * (system.arrivals_window or np.inf):
+            raise InputError(
+                f"[assumed] arrivals are measured over {system.arrivals_window:g} time units, and "
+                f"a run of {conditions.horizon:g} has more than {MOST_WINDOWS:,} of these; choose "
+                "a longer time, or a shorter run"
+            )
         self.counts_at_once = not event_list
         self.plans: dict[bytes, Floats] = {}
         self.state, self.distributions = make_state(system, policy, self.streams)
