@@ -1,6 +1,6 @@
 #!/bin/sh
 # Have Chromium there for the tests of the web page: install it where that may be done.
-# Debian has one without windows as well, which takes half as long to start and open a page.
+# Debian has one without windows as well, which takes less CPU time to open a page.
 for each in chromium-headless-shell chromium chromium-browser; do
   if command -v "$each" >/dev/null; then
     exit 0
