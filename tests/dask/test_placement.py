@@ -10,7 +10,16 @@ import pytest
 
 pytest.importorskip("distributed")
 from dask.delayed import delayed
-from distributed import Client, Event, LocalCluster, Worker, WorkerPlugin, get_worker, secede
+from distributed import (
+    Client,
+    Event,
+    LocalCluster,
+    Status,
+    Worker,
+    WorkerPlugin,
+    get_worker,
+    secede,
+)
 
 import dask
 from gridwright import InputError
@@ -123,6 +132,23 @@ def test_what_was_learnt_is_remembered(client: Client, tmp_path: Path) -> None:
     client.register_plugin(Placement("pas_dg", memory=path))
     client.submit(unequal, 0.01, pure=False).result(timeout=30)
     assert placer(client).learner.count.sum() >= learnt > 0
+
+
+def pause(dask_worker: Worker) -> None:
+    """Pause a worker as Dask does when its memory is short."""
+    dask_worker.status = Status.paused
+
+
+def test_a_worker_may_be_paused_before_the_first_task(client: Client) -> None:
+    client.register_plugin(Placement("pas_dg"))
+    book = placer(client).book
+    before = book.plans
+    client.run(pause, workers=list(client.scheduler_info()["workers"])[:1])
+    end = time.monotonic() + 60
+    while placer(client) and book.plans == before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert client.gather(client.map(abs, range(-20, 0))) == list(range(20, 0, -1))
+    assert placer(client).decisions > 0
 
 
 def test_a_policy_that_fails_leaves_the_scheduler_working(client: Client, tmp_path: Path) -> None:

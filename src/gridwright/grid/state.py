@@ -380,7 +380,7 @@ class GridState:
 
     def _make_plan(self) -> None:
         self.plans += 1
-        if self.policy.planner is None or not len(self.classes):
+        if self.policy.planner is None:
             self.plan[:] = self.nominal > 0
         else:
             self.plan[:] = self.policy.plan(self.situation())

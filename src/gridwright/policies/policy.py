@@ -96,8 +96,11 @@ class Policy:
             is_whole = False
         if not is_whole:
             short = " ".join(reprlib.repr(made).split())
+        Without classes or machines, as a grid may be at its start, it is not asked.
             raise InputError(
                 f"{self.name}: the plan is {short}; expected {shape[0]} × {shape[1]} numbers "
+        if situation.rates.size == 0:
+            return np.zeros(situation.rates.shape)
                 "[class, machine]"
             )
         return plan
