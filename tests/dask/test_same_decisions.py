@@ -27,7 +27,7 @@ EVENTS = (
     "machine_down",
     "machines_up",
     "open",
-    "returned",
+    "not_begun",
     "send_ahead",
     "submit",
     "take_plan",

@@ -65,7 +65,7 @@ def test_a_job_is_called_back_for_an_idle_machine_and_not_sent_ahead_again() -> 
     made.finished(1.0, 3, 1)
     assert made.send_ahead(1.0) == [CallBack(2, 0, 1)]
     assert made.send_ahead(1.0) == []  # once
-    assert made.returned(2.0, 2, 1) == [Send(2, 1, 2)]
+    assert made.not_begun(2.0, 2, 1) == [Send(2, 1, 2)]
     assert made.jobs[2].lost == 0
 
 
@@ -76,15 +76,15 @@ def test_a_job_that_comes_back_after_the_one_before_it_has_ended_is_not_lost() -
     made.finished(1.0, 3, 1)
     assert made.send_ahead(1.0) == [CallBack(2, 0, 1)]
     made.finished(2.0, 0, 1)  # the book takes 2 for running now
-    assert made.returned(2.0, 2, 1) in ([Send(2, 0, 2)], [Send(2, 1, 2)])
+    assert made.not_begun(2.0, 2, 1) in ([Send(2, 0, 2)], [Send(2, 1, 2)])
 
 
 def test_a_job_of_a_higher_priority_goes_before_what_was_sent_ahead() -> None:
     made = book(machines=1)
     submit(made, 0, 1, 2)
     assert submit(made, 3, options=Options(priority=1)) == [CallBack(2, 0, 1), CallBack(1, 0, 1)]
-    made.returned(1.0, 2, 1)
-    made.returned(1.0, 1, 1)
+    made.not_begun(1.0, 2, 1)
+    made.not_begun(1.0, 1, 1)
     made.send_ahead(1.0)
     order = []
     while (job := made.running[0]) is not None:
@@ -118,7 +118,7 @@ def test_a_paused_machine_gives_back_what_it_was_sent_ahead() -> None:
     made = book(machines=1)
     submit(made, 0, 1)
     assert made.close(1.0, 0) == [CallBack(1, 0, 1)]
-    made.returned(1.0, 1, 1)
+    made.not_begun(1.0, 1, 1)
     made.finished(1.0, 0, 1)
     assert stages(made) == ["finished", "waiting"]
     assert made.open(2.0, 0) == [Send(1, 0, 2)]
@@ -174,7 +174,7 @@ def test_jobs_do_not_pile_up_behind_a_pinned_job_that_was_called_back() -> None:
     made.submit(0.0, 1, 0, pinned=0)
     assert made.send_ahead(0.0) == [Send(1, 0, 1)]
     made.close(0.0, 0)
-    made.returned(0.0, 1, 1)
+    made.not_begun(0.0, 1, 1)
     made.open(0.0, 0)
     submit(made, *range(2, 12))
     assert [job.number for job in made.own[0]] == [1]

@@ -1,7 +1,8 @@
-"""The book of a Dask scheduler: its tasks are jobs, and the threads of its workers are machines.
+"""Turn the tasks of a Dask scheduler into jobs of a book, and the book's answers into placements.
 
-Dask tells what happens, and the book decides. A task that the book gives to no worker yet stays in
-the queue of the scheduler. Tasks that Dask places itself occupy the threads that run them.
+Dask tells what happens, and the book decides. Its machines are the threads of the workers. A
+task that the book gives to no worker yet stays in the queue of the scheduler. Tasks that Dask
+places itself occupy the threads that run them.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ class DaskPlacer:
             self._coming.discard(key)
         with self._guarded():
             if task.state == "queued":
-                self._take(self.book.returned(self._begin(), number, job.attempt))
+                self._take(self.book.not_begun(self._begin(), number, job.attempt))
             else:  # nobody wants it any more, an input is lost, or Dask has sent it elsewhere
                 self._give_up(task)
         self.turn(stimulus)
@@ -410,7 +411,7 @@ class DaskPlacer:
                 self.book.moves.pop(number, None)
                 self.hooks.send(task, worker, stimulus)
             else:
-                self._take(self.book.returned(self._begin(), number, job.attempt))
+                self._take(self.book.not_begun(self._begin(), number, job.attempt))
         while self._backs:
             task = self.tasks.get(number := self._backs.popleft())
             asked = task is not None and task.state == "processing" and self.hooks.call_back(task)

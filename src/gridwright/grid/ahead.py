@@ -1,7 +1,7 @@
 """Jobs sent ahead: a machine has its next jobs before its present one ends.
 
 The way to a machine and back then takes no time from the work. A job that was sent ahead is called
-back when it should go elsewhere: a machine is idle that could run it, its machine is paused, a job
+back when it should go elsewhere: a machine that could run it is idle, its machine is paused, a job
 of a higher priority has come, or the job before it takes much longer than expected.
 """
 

@@ -137,7 +137,7 @@ class Book(GridState):
             self.free[job.machine] = self.heard_free[job.machine] = now
         self._run(job)
 
-    def returned(self, now: float, number: int, attempt: int) -> list[Instruction]:
+    def not_begun(self, now: float, number: int, attempt: int) -> list[Instruction]:
         """Note that a job that was called back has not begun: it waits again."""
         job = self.jobs.get(number)
         if job is None or not self.is_out(job, attempt):

@@ -5,9 +5,9 @@ when the process that started it dies, or on SIGTERM. Then it ends in the same w
 has no lock and no thread in common with the jobs, so nothing that a job does can stop it from doing
 so.
 
-A machine of availability *a* runs its jobs for *a* of the time. The guardian stops and continues
-their processes, many times a second: this needs no privilege, takes no processor from other
-machines, and holds for any share, while a load beside a job gets at most half of a processor.
+A machine of availability *a* runs its jobs for the share *a* of the time. The guardian stops and
+continues their processes, many times a second: this needs no privilege, takes no processor from
+other machines, and holds for any share, while a load beside a job gets at most half of a processor.
 
 The module imports little, and nothing of this package.
 """

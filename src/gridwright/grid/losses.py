@@ -1,4 +1,4 @@
-"""Note that machines come and go, what a turn of the mapper has lost, and who is told of it."""
+"""Record which machines came or went, and which jobs were lost; tell the futures of these jobs."""
 
 from __future__ import annotations
 

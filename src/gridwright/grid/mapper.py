@@ -351,7 +351,7 @@ class Mapper:
                 self._ended(word, turn, now)
             case Returned(machine, number, attempt):
                 self.limits.stop(number, attempt)
-                turn.out += book.returned(now, number, attempt)
+                turn.out += book.not_begun(now, number, attempt)
             case Overdue():
                 self.limits.exceed(word, turn)
             case MachineUp(machine):

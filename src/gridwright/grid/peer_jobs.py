@@ -1,8 +1,8 @@
 """Where the jobs of a grid without a scheduler are, as a pure state machine.
 
-The machines decide and keep the queues; this only records what they report. When a machine dies, it
-says which jobs have to arrive at their homes again. A job that was lost and found may run twice:
-the first end counts.
+The machines decide and keep the queues; this only records what they report. When a machine dies,
+this record says which jobs have to arrive at their homes again. A job that was lost and found may
+run twice: the first end counts.
 """
 
 from __future__ import annotations
