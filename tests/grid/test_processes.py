@@ -4,11 +4,13 @@ import ctypes
 import os
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -380,6 +382,40 @@ def test_an_answer_of_a_process_that_was_killed_is_not_heard(tmp_path: Path) -> 
         ]
         driven.start(2, 0, abs, -2)
         assert driven.result(2) == 2
+
+
+def test_a_job_that_ended_before_its_process_was_killed_has_started(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+
+    def wait() -> None:
+        while not release.exists():
+            time.sleep(0.01)
+
+    def kill_when_both_have_ended() -> None:
+        """Three messages lie in the socket then: an end, a start and an end."""
+        process = executor._all[0].process
+        assert process is not None
+        release.touch()
+
+        def messages() -> int:
+            with suppress(BlockingIOError):
+                return process.line._rest.recv(1 << 16, socket.MSG_PEEK).count(process.mark)
+            return 0
+
+        until(lambda: messages() == 3)
+        process.kill()
+
+    executor = LocalExecutor(1)
+    with Driven(executor) as driven:
+        driven.start(1, 0, wait)
+        driven.start(2, 0, abs, -2)
+        until(lambda: [event for event in driven.told if isinstance(event, Started)])
+        driven.call(kill_when_both_have_ended)
+        assert driven.result(2) == 2
+        heard = [
+            (type(each), each.job) for each in driven.told if isinstance(each, Started | Ended)
+        ]
+        assert heard == [(Started, 1), (Ended, 1), (Started, 2), (Ended, 2)]
 
 
 def start_a_daemon(folder: Path) -> None:

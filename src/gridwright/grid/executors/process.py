@@ -96,6 +96,8 @@ class Process:
     """The pid of the process, once it is ready."""
     killed: bool = False
     """Whether we have killed it."""
+    unheard: Frame | None = None
+    """The start that we did not pass on, because we had killed it."""
     watching: asyncio.Task[None] | None = None
     outbox: list[bytes] = field(default_factory=list)
     pings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
@@ -226,12 +228,15 @@ class Process:
             if not self.pings[frame.job].done():
                 self.pings[frame.job].set_result(None)
         elif self.killed and frame.kind != ENDED:
-            pass  # whoever killed it has given up its job; others may have ended before
+            if frame.kind == STARTED:  # whoever killed it has given up its job, unless it ended
+                self.unheard = frame
         elif frame.kind == STARTED:
             self.hear(Started, *about)
         elif frame.kind == RETURNED:
             self.hear(Returned, frame.job, frame.attempt)
         elif frame.kind == ENDED:
+            if self.unheard is not None and self.unheard[:3] == (STARTED, *about[:2]):
+                self.hear(Started, *self.unheard[1:4])
             self.hear(Ended, *about, frame.body, frame.error.decode(errors="replace"))
 
 
