@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import re
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
@@ -14,7 +13,7 @@ from threading import Condition, Event, Lock, Semaphore, Thread, get_ident, loca
 from typing import Any
 
 from ..model import DeadlineError, JobFailedError, JobLostError
-from .job import Stage
+from .job import DISCARDED, GIVEN_UP, STAGE, Stage
 from .journal_queries import Found
 from .worker import cut
 
@@ -249,9 +248,6 @@ class Raw:
         self.answers.cancelled(self.future)
 
 
-GIVEN_UP = re.compile(r"job \d+ (\(stage \d+ of its chain\) )?was given up after ")
-STAGE = re.compile(r"stage \d+ of its chain failed: job \d+")
-DISCARDED = re.compile(r"job \d+ was discarded: ")
 MISLEADING = (StopIteration, StopAsyncIteration, CancelledError)
 """Exceptions that mean something else to Python when a future raises them."""
 

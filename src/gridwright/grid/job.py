@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -56,6 +57,12 @@ class Options(NamedTuple):
         """Return what differs from the defaults."""
         return {name: value for name, value in self._asdict().items() if value != DEFAULTS[name]}
 
+
+GIVEN_UP = re.compile(r"job \d+ (\(stage \d+ of its chain\) )?was given up after ")
+DISCARDED = re.compile(r"job \d+ was discarded: ")
+STAGE = re.compile(r"stage \d+ of its chain failed: job \d+")
+"""How `Job.why_given_up`, `Job.why_discarded` and `Job.named_stage` begin: a future tells by these
+words which error it raises, also for the jobs of an old journal."""
 
 PUNCTUALITIES = ("on time", "late", "discarded")
 """How jobs with a deadline end, if they do not fail."""
