@@ -5,9 +5,9 @@ from .book import Book
 from .chain import ChainOptions
 from .client import Client, connect
 from .execution_times import BatchOptions
+from .export_tables import export, find_journal
 from .future import JobFuture
 from .grid import Grid
-from .history import export, find_journal
 from .job import Cancel, Send, Stage
 from .journal import Journal
 from .journal_queries import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..catalogue import Cell, remarks_on, results_of
 from ..grid import Statistics
-from ..grid.history import TIME_TITLES, TIMES, Rows, event_tables, known, write_tables
+from ..grid.export_tables import TIME_TITLES, TIMES, Rows, event_tables, known, write_tables
 from ..grid.job import Stage
 from ..grid.journal_queries import Figures
 from ..model import Floats, InputError

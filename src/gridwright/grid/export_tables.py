@@ -1,4 +1,4 @@
-"""The history of a grid as CSV tables: jobs, failures, exceptions, decisions, beliefs, figures."""
+"""Tables that are exported of a grid: jobs, failures, exceptions, decisions, beliefs, figures."""
 
 from __future__ import annotations
 
