@@ -1,5 +1,6 @@
 """The machines of a run as tiles, and the buttons that operate those that are selected."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -71,13 +72,12 @@ class MachineTiles(ui.element, component="machine_tiles.js"):
                 self._props["tiles"] = rows
             self.run_method("change", changed)
 
-    def choose(self, *states: str) -> None:
-        """Select the machines in some states; without any, all machines."""
-        self.run_method("choose", list(states) or None)
+    def choose_on_click(self, button: ui.button, states: list[str] | None) -> None:
+        """Let a button select the machines in some states, or all machines for None.
 
-    def clear_choice(self) -> None:
-        """Select no machine."""
-        self.run_method("choose", [])
+        The browser does it: a way through the server would undo what is clicked meanwhile.
+        """
+        button.on("click", js_handler=f"() => getElement({self.id}).choose({json.dumps(states)})")
 
     def _choose(self, event: events.GenericEventArguments) -> None:
         known = {each.name for each in self._tiles}
@@ -130,6 +130,11 @@ HINTS = {
 }
 
 
+SELECTIONS: dict[str, list[str] | None] = {
+    "Select all": None,
+    "Select those that are down": ["down", "killed"],
+    "Clear the selection": [],
+}
 LABELS = {"fail": "Fail now", "impose": "Impose"}
 NEEDS = {
     "fail": "for how many time units",
@@ -146,15 +151,9 @@ class Machines:
         self.known: dict[str, Tile] = {}
         self.can_operate = False
         self.buttons: dict[str, ui.button] = {}
-        self.tiles: MachineTiles
         heading("Machines")
         with ui.row().classes("gap-2 items-center"):
-            for label, choose in (
-                ("Select all", lambda: self.tiles.choose()),
-                ("Select those that are down", lambda: self.tiles.choose("down", "killed")),
-                ("Clear the selection", lambda: self.tiles.clear_choice()),
-            ):
-                ui.button(label, on_click=choose).props("flat dense no-caps")
+            selecting = [ui.button(label).props("flat dense no-caps") for label in SELECTIONS]
             self.words = ui.label().classes("gw-steady").props("role=status")
         with ui.row().classes("gap-2 items-end"):
             for verb in ("pause", "resume", "drain", "start", "ping", "kill"):
@@ -165,6 +164,8 @@ class Machines:
             self._button(LABELS["impose"], "impose", self.share, self.period)
         self.window = ui.label().classes("gw-quiet gw-steady")
         self.tiles = MachineTiles(self._choose)
+        for made, states in zip(selecting, SELECTIONS.values(), strict=True):
+            self.tiles.choose_on_click(made, states)
         self._update()
 
     def _button(self, label: str, verb: str, *values: ui.number) -> None:
