@@ -2,7 +2,7 @@
 
 This file is used only with versions of Numba that it was tried with (``VERSIONS``), and not if the
 environment variable ``GRIDWRIGHT_QUICK_COMPILER`` is 0. Without it, ``target.CPU`` compiles by
-public means, and everything gives the same results. It does five things:
+public means, and everything gives the same results. It does six things:
 
 - Numba optimises every function and makes machine code of it, and then does the same again with
   the copies that are linked into its callers. Here a function that only compiled code calls is
@@ -12,7 +12,9 @@ public means, and everything gives the same results. It does five things:
 - A loop can call a policy by its address, so that a new policy does not need a loop compiled
   (``tiers``). Numba's public pointers to functions lose exceptions.
 - Numba tries the implementations of an operator one after the other at every place that uses it.
-  Here the answer for the same types is remembered.
+  Here the answer for the same types is remembered (``numba_shortcuts.py``).
+- Numba reports every step, and searches instructions for variables in many small steps. Here it
+  reports nothing that nobody listens to, and searches in fewer steps.
 - A wrong index in a user's function is reported with its file and line. Numba's own check raises an
   IndexError without a place. An error in a function of this package that a user's function calls
   is reported at the call, because the index came from there.
@@ -42,8 +44,6 @@ from numba.core.callconv import RETCODE_USEREXC, errcode_t
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.lowering import Lower
-from numba.core.targetconfig import ConfigStack
-from numba.core.types.functions import BaseFunction
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, models, register_model, type_callable
@@ -51,6 +51,7 @@ from numba.np.arrayobj import populate_array
 
 from .cache import load_part, save_part
 from .checks import by_address, inputs_of, result_refused, unpacked
+from .numba_shortcuts import less_bookkeeping, remembered_calls
 from .target import CPU, How
 
 __all__ = ["QuickCPU"]
@@ -61,8 +62,6 @@ OUT_OF_BOUNDS = errcode_t(RETCODE_USEREXC.constant + 1)
 """The code of this error. Numba treats every code from ``RETCODE_USEREXC`` on as an exception."""
 DIGESTED = re.compile(r"_[0-9a-f]{24}B")
 """The end of a name that contains the digest of a part, before Numba's number of the function."""
-_KNOWN: dict[Any, Any] = {}
-"""Types of calls, by the types of their arguments and the options of the caller."""
 
 
 class QuickCPU(CPU):
@@ -265,42 +264,13 @@ class OuterCompiler(Compiler):  # type: ignore[misc]
 
     def compile_extra(self, func: Any) -> Any:
         """Compile it."""
-        with remembered_calls(), located_checks():
+        with remembered_calls(), less_bookkeeping(), located_checks():
             result = super().compile_extra(func)
         engine = result.codegen._engine
         for environment in result._find_referenced_environments():
             if engine.get_global_value_address(environment.env_name):
                 result.codegen.set_env(environment.env_name, environment)
         return result
-
-
-@contextmanager
-def remembered_calls() -> Iterator[None]:
-    """Remember the types of calls while a program is compiled, and from one to the next.
-
-    Numba compiles one program at a time, so this does not change other programs.
-    """
-    options: dict[int, tuple[Any, str]] = {}
-    functions: Any = BaseFunction
-    work_out = functions.get_call_type
-
-    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
-        flags = ConfigStack.top_or_none()
-        if id(flags) not in options:
-            options[id(flags)] = flags, repr(flags)
-        key = self, context, args, tuple(kws.items()), options[id(flags)][1]
-        if key not in _KNOWN:
-            found = work_out(self, context, args, kws)
-            _KNOWN[key] = found, self._impl_keys[found.args]
-        found, implementation = _KNOWN[key]
-        self._impl_keys[found.args] = implementation
-        return found
-
-    functions.get_call_type = get_call_type
-    try:
-        yield
-    finally:
-        functions.get_call_type = work_out
 
 
 @contextmanager
