@@ -17,10 +17,14 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 from gpu_ptx import ptx_of
 from numba import cuda
+from numba.cuda import dispatcher
+from numba.cuda.codegen import CUDACodeLibrary, JITCUDACodegen
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.typing.typeof import typeof
 
 from gridwright import InputError, System, load, simulate
 from gridwright.compiler import cuda as cuda_module
-from gridwright.compiler.cuda import CUDA, Device, lanes
+from gridwright.compiler.cuda import CUDA, Device, assembly, lanes
 from gridwright.compiler.link import link
 from gridwright.policies import PUSH, Policy, View, find
 from gridwright.policies.policy import policy_of
@@ -42,6 +46,7 @@ def least_backlog(task_class: int, view: View) -> int:
     return best
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("system", "policy", "replications"),
     [
@@ -77,6 +82,68 @@ def test_what_is_compiled_is_kept_on_disk() -> None:
     made: Any = link(run_push, made_for=CUDA(), lanes=lanes, decide=find("lpas").decide)
     digest = made.py_func.__qualname__.rpartition("_")[2]
     assert f"/code/{digest}/" in made._cache.cache_path
+
+
+def twice(numbers: Any) -> None:
+    """Double numbers, each in a thread of its own."""
+    first, count = lanes()
+    for k in range(first, len(numbers), count):
+        numbers[k] *= 2.0
+
+
+def test_machine_code_alone_is_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU is needed to run a program, not to make its machine code."""
+    capability = (9, 0, "")
+    monkeypatch.setattr(CUDACodeLibrary, "_ensure_cc", lambda self, cc: capability)
+    monkeypatch.setattr(JITCUDACodegen, "magic_tuple", lambda self: capability)
+    made: Any = link(twice, made_for=CUDA())
+    types = (typeof(np.zeros(3)),)
+    with cuda_module._pretending(capability[:2]):
+        kernel = dispatcher._Kernel(made.py_func, types, **made.targetoptions)
+    compiled = kernel._codelibrary
+    machine_code = compiled.get_cubin().code
+    made._cache.save_overload(kernel.signature, kernel)
+    loaded = made._cache.load_overload(kernel.signature, made.targetctx)
+    assert machine_code.startswith(b"\x7fELF")
+    assert loaded._codelibrary.get_cubin().code == machine_code
+    assert not loaded._codelibrary.get_llvm_str()
+    assert not loaded._codelibrary._ptx_cache
+    assert compiled.get_llvm_str(), "what runs now is as before"
+    kept = sum(path.stat().st_size for path in Path(made._cache.cache_path).iterdir())
+    assert kept < 2 * len(machine_code)
+
+
+def squared(x: float) -> float:
+    return x * x
+
+
+def one_more(x: float) -> float:
+    return squared(x) + 1.0
+
+
+def one_less(x: float) -> float:
+    return squared(x) - 1.0
+
+
+def both(numbers: Any) -> None:
+    numbers[0] = one_more(numbers[1]) / one_less(numbers[2])
+
+
+def test_a_function_is_linked_once_however_many_call_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit: Any = nvvm.CompilationUnit
+    add, added = unit.add_module, list[bytes]()
+
+    def add_module(self: Any, code: bytes) -> None:
+        added.append(code)
+        add(self, code)
+
+    monkeypatch.setattr(unit, "add_module", add_module)
+    modules = CUDACodeLibrary.modules
+    code = assembly(link(both, made_for=CUDA()), (9, 0), np.zeros(3))
+    assert code.count(".visible .entry") == 1
+    assert sum(b"define" in each and b"squared" in each for each in added) > 1
+    assert len(added) == len(set(added))
+    assert CUDACodeLibrary.modules is modules, "numba-cuda is as before"
 
 
 def test_without_a_gpu_one_line_says_so() -> None:

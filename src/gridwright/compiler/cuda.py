@@ -4,10 +4,11 @@ Only what is asked to run on a GPU imports this file, so the package does not ne
 Another compiler for GPUs would be another file like this one. numba-cuda is in maintenance, and its
 successor does not compile named tuples yet.
 
-Besides the public interface of numba-cuda, this file uses two parts that are private. NVVM is told
-not to contract a product and a sum into one instruction, so that results agree with those of a CPU,
-and not to unroll loops, so that the code is small. And functions are compiled for a GPU that is not
-there, which is how they are tested anywhere.
+Besides the public interface of numba-cuda, this file uses four parts that are private. NVVM is
+told not to contract a product and a sum into one instruction, so that results agree with those of a
+CPU, and not to unroll loops, so that the code is small. A function is linked once, not once for
+each of its callers. Functions are compiled for a GPU that is not there, which is how they are
+tested anywhere. And only machine code is kept on disk.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import numba
 import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher, extending
+from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
@@ -111,9 +113,12 @@ class CUDA:
         most = FEW_REGISTERS if getattr(function, "memory_bound", False) else REGISTERS
         before, config.CACHE_DIR = config.CACHE_DIR, numba.config.CACHE_DIR
         try:
-            return cuda.jit(function, cache=cached, lto=False, max_registers=most)
+            made: Any = cuda.jit(function, cache=cached, lto=False, max_registers=most)
         finally:
             config.CACHE_DIR = before
+        if cached:
+            _keep_machine_code_alone(made)
+        return made
 
     def callback(self, function: Callable[..., Any], how: How, cached: bool, signature: Any) -> Any:
         """Refuse: on a GPU, functions are linked and not called by their address."""
@@ -131,6 +136,29 @@ class CUDA:
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def _unchanged(array: Any, rows: int = 0, columns: int = 0) -> Any:
     return array
+
+
+def _keep_machine_code_alone(made: Any) -> None:
+    """Keep no LLVM code and no PTX of a program on disk.
+
+    numba-cuda keeps them too, which is sixty megabytes for a program that makes plans, and reads
+    all of it when the program is loaded. The machine code is made before anything is kept. Seen
+    with numba-cuda 0.30.4; if another version keeps programs otherwise, it keeps all of them.
+    """
+    kept = getattr(made._cache, "_impl", None)
+    everything = getattr(kept, "reduce", None)
+    if kept is None or everything is None:
+        return
+
+    def reduce(kernel: Any) -> dict[str, Any]:
+        states: dict[str, Any] = everything(kernel)
+        library: Any = copy(states.get("codelibrary"))
+        if getattr(library, "_cubin_cache", None):
+            library._llvm_strs, library._ptx_cache = [], {}
+            states = {**states, "codelibrary": library}
+        return states
+
+    kept.reduce = reduce
 
 
 def lanes() -> tuple[int, int]:
@@ -207,7 +235,7 @@ class Device:
     def start(self, linked: Any, count: int, *arguments: Any) -> None:
         """Run a function with a thread for each of so many runs; do not wait for it."""
         size = self._block(linked, count)
-        with _as_written():
+        with _as_written(), _linked_once():
             launch = linked[(count + size - 1) // size, size, self.stream]
             self.began.record(self.stream)
             launch(*arguments)
@@ -235,7 +263,7 @@ class Device:
 def assembly(kernel: Any, capability: Capability, *arguments: Any) -> str:
     """Return the PTX of a linked function for arguments of these types; this needs no GPU."""
     types = tuple(map(typeof, arguments))
-    with _as_written(), _pretending(capability):
+    with _as_written(), _linked_once(), _pretending(capability):
         code, _ = cuda.compile_ptx(kernel.py_func, types, cc=capability)
     return str(code)
 
@@ -274,6 +302,25 @@ def _not_unrolled(code: str) -> str:
     <BLANKLINE>
     """
     return BRANCH.sub(NOT_UNROLLED, code) + NODES
+
+
+@contextmanager
+def _linked_once() -> Iterator[None]:
+    """Link each module once.
+
+    numba-cuda lists the modules that a function calls, once for each way that leads to them: nearly
+    every second one of a program that makes plans. All of them are written out as text and read by
+    NVVM, which keeps one. Seen with numba-cuda 0.30.4; one that lists them otherwise is left alone.
+    """
+    library: Any = CUDACodeLibrary
+    before = getattr(library, "modules", None)
+    if isinstance(before, property):
+        library.modules = property(lambda self: list(dict.fromkeys(before.__get__(self))))
+    try:
+        yield
+    finally:
+        if isinstance(before, property):
+            library.modules = before
 
 
 @contextmanager
