@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, System, allocate, load, optimum, simulate
+from gridwright.allocation import prices, situation
 from gridwright.experiments import random_systems
-from gridwright.experiments.markov_decision import Preemptive, Pull, solve
+from gridwright.experiments.markov_decision import (
+    NEVER,
+    Chain,
+    Preemptive,
+    Pull,
+    UnsolvedError,
+    evaluate,
+    solve,
+)
 from gridwright.experiments.optimum import lower_bound
 from gridwright.experiments.variation import varied
 
@@ -87,6 +96,35 @@ def test_more_room_raises_the_value() -> None:
         models = [kind(arrivals, rates, most, np.ones(2)) for most in (10, 20, 40)]
         values = [solve(model, model.first(good))[0] for model in models]
         assert values[0] < values[1] < values[2]
+
+
+def test_a_chain_that_never_gets_back_to_the_empty_state_has_no_value() -> None:
+    """State 2 has no way out: its equation is no equation, whatever a solver makes of it."""
+    chain = Chain(np.array([0, 1, 1, 2]), np.array([1, 0, 2, 2]), np.array([1.0, 2.0, 1.0, 1.0]))
+    with pytest.raises(UnsolvedError):
+        evaluate(chain, np.arange(3.0), 2, np.zeros((3, 2)))
+
+
+def test_states_that_the_chain_never_enters_may_have_no_way_out() -> None:
+    """From 2 it may get to 3, and from 3 nowhere; 0 and 1 are a queue with room for one task."""
+    source, target = np.array([0, 1, 2, 2, 3]), np.array([1, 0, 1, 3, 3])
+    chain = Chain(source, target, np.array([1.0, 2.0, 1.0, 1.0, 1.0]))
+    mean, value, _ = evaluate(chain, np.arange(4.0), 2, np.zeros((4, 2)))
+    assert mean == pytest.approx(1 / 3)
+    assert value[:2] == pytest.approx([0, 1 / 3])
+    assert (value[2:] == NEVER).all()
+
+
+def test_slow_machines_leave_a_few_tasks_to_the_fast_ones_at_first() -> None:
+    """An optimum of the LP uses all machines for class 1, one of them 150 times as slow."""
+    system = next(random_systems(1, 35, classes=(2, 3), machines=(2, 4), loads=(0.3, 0.95)))
+    good = prices(situation(system))
+    assert (good[0] > 0).all()
+    assert np.ptp(np.log(system.rates[0])) > np.log(150)
+    model = Pull(system.arrival_rates, np.array(system.effective), 13, system.holding_costs)
+    actions = model.first(good)
+    first = evaluate(model.chain(actions), model.cost, 2, np.zeros((len(model.cost), 2)))[0]
+    assert first < 1.01 * solve(model, actions)[0]
 
 
 def test_waiting_for_the_fast_machine_can_be_best() -> None:

@@ -35,6 +35,10 @@ BETTER = 1e-10
 """An action replaces another only if it is better by this share of the values."""
 
 
+NEVER = 1e200
+"""The value of a state from which the chain may never get to state 0: more than any other."""
+
+
 class Chain(NamedTuple):
     """Rates from state to state under a choice of actions."""
 
@@ -71,15 +75,18 @@ def evaluate(
     What it costs, and how long it takes, to get to state 0 from each other one: two systems of
     linear equations with one matrix, for the states that the chain enters. The values of the
     others follow from these. The solutions [state, 2] are returned too; ``near`` has those of a
-    similar chain, which save time.
+    similar chain, which save time. A chain that may never get back to state 0 has no answer.
     """
     from scipy.sparse import csr_matrix, diags
 
     states = len(cost)
     out = np.bincount(chain.source, chain.rate, states)
     rates = csr_matrix((chain.rate, (chain.source, chain.target)), (states, states))
+    stuck = _stuck(rates)
+    if stuck[0]:
+        raise UnsolvedError
     entered = np.unique(np.append(0, chain.target))
-    rest = entered[1:]
+    rest = entered[1:][~stuck[entered[1:]]]
     inner = rates[rest][:, rest]
     sides = np.column_stack([cost[rest], np.ones(len(rest))])
     found = np.zeros((states, 2))
@@ -89,7 +96,24 @@ def evaluate(
     mean = (cost[0] + leaving @ spent) / (1 + leaving @ taken)
     value = spent - mean * taken
     value = (cost - mean + rates @ value) / out
-    return float(mean), value - value[0], found
+    value -= value[0]
+    value[stuck] = NEVER
+    return float(mean), value, found
+
+
+def _stuck(rates: Any) -> NDArray[np.bool_]:
+    """Tell from which states the chain may never get to state 0.
+
+    Some of them cannot occur, such as those where a machine serves a class that it cannot serve.
+    The equations have no solution there, or by the last bit of a sum a wrong one.
+    """
+    from scipy.sparse.csgraph import breadth_first_order
+
+    stuck = np.ones(rates.shape[0], np.bool_)
+    stuck[breadth_first_order(rates.T, 0, return_predecessors=False)] = False
+    while (more := ~stuck & (rates @ stuck > 0)).any():
+        stuck |= more
+    return stuck
 
 
 def _solve_equations(matrix: Any, sides: Floats, near: Floats, classes: int) -> Floats:
@@ -113,7 +137,7 @@ def _solve_directly(matrix: Any, sides: Floats) -> Floats:
 
     try:
         return np.asarray(splu(matrix, permc_spec="MMD_AT_PLUS_A", **NO_PIVOTS).solve(sides))
-    except RuntimeError:  # singular: from some state the chain never gets to state 0
+    except RuntimeError:  # singular, or almost
         raise UnsolvedError from None
 
 
@@ -251,12 +275,20 @@ class Pull:
         self.shape = (len(self.queues), len(self.serving))
 
     def first(self, good: Floats) -> Any:
-        """Let every machine take the class with the largest number waiting × rate there."""
+        """Let every machine take the class with the largest number waiting × rate there.
+
+        A machine leaves a class to those that are faster at it if they would finish all that waits
+        before it finishes one: otherwise the first actions may be so bad that a better choice is
+        never to serve the last tasks.
+        """
         actions = tuple(np.full(self.shape, -1, np.int8) for _ in self.step)
+        usable = np.where(good > 0, self.rates, 0)
         for machine, found in enumerate(actions):
             idle = np.flatnonzero(self.serving[:, machine] < 0)
-            rates = np.where(good[:, machine] > 0, self.rates[:, machine], 0)
+            rates = usable[:, machine]
+            faster = np.where(usable > rates[:, None], usable, 0).sum(axis=1)
             index = self.queues.counts * rates[:, None]
+            index = np.where(index >= faster[:, None], index, 0)
             found[:, idle] = np.where(index.max(axis=0) > 0, index.argmax(axis=0), -1)[:, None]
         return actions
 
