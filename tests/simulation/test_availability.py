@@ -59,6 +59,18 @@ def test_a_full_page_of_the_log_changes_nothing(monkeypatch: pytest.MonkeyPatch)
     assert whole.mean_number == pages.mean_number == untraced.mean_number
 
 
+def test_a_failure_that_sends_many_tasks_anew_fits_into_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failures = {"mean_uptime": [5, float("inf")], "mean_repair": 1, "uptime": "deterministic"}
+    system = System(arrivals=[40], rates=[[10, 10]], failures=failures)
+    monkeypatch.setattr(driver, "PAGE", 1)
+    found = replicate(system, find("mct"), horizon=7.0, seed=SEED, trace=True, interpreted=True)
+    at_once = log_of(found, "assignment").time == log_of(found, "failure").time[0]
+    assert at_once.sum() > 40
+    assert len(log_of(found, "arrival")) == found.tasks
+
+
 @pytest.mark.parametrize(
     ("policy", "delays"),
     [
