@@ -75,6 +75,7 @@ def test_a_run_whose_pieces_cannot_tell_is_not_cut(fake: Interpreter) -> None:
     laboratory = Laboratory(Scale(2, 1e-3, pieces=(("2.", Pieces(2, 1.0)),)), on="gpu")
     short, settled = Run("2.A", "lpas"), Run("2.D", "lpas")
     found = laboratory.result(short)
+    assert "seconds of the GPU" in laboratory.work(), "the pieces took time, though not used"
     assert found.horizon == laboratory.scale.length(short)
     assert np.isfinite(found.replications[0].waiting).all(), (
         "pieces do not know how long tasks wait"

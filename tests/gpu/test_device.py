@@ -15,18 +15,16 @@ from gridwright.simulation import Job, Replication, launch, replicate
 from gridwright.simulation.planning import PLANS
 
 
-def _missing() -> str:
-    """Say why there is no GPU; an empty text if there is one."""
+@pytest.fixture(scope="module", autouse=True)
+def gpu() -> None:
+    """Skip all tests without a GPU."""
     try:
         find_device()
     except InputError as error:
-        return str(error)
-    return ""
+        pytest.skip(str(error))
 
 
-pytestmark = pytest.mark.skipif(bool(_missing()), reason=_missing() or "there is a GPU")
-
-launching = sys.modules[launch.__module__]
+placing = sys.modules[Job.__module__]
 CENTRAL = [n for n, each in policies().items() if each.kind.is_central and each.is_shipped]
 FAILING = {"mean_uptime": 30.0, "mean_repair": 3.0}
 SYSTEMS = [
@@ -59,8 +57,8 @@ def test_results_are_those_of_a_cpu(
     is_compiled = policy.planner is None or policy.planner in PLANS
     systems = [each for each in SYSTEMS if is_compiled or each.failures is None]
     if layout == "side by side":  # the same, however few and large they are
-        monkeypatch.setattr(launching, "MANY_RUNS", 1)
-        monkeypatch.setattr(launching, "MOST_BYTES", 1 << 40)
+        monkeypatch.setattr(placing, "MANY_RUNS", 1)
+        monkeypatch.setattr(placing, "MOST_BYTES", 1 << 40)
     jobs = [
         Job(system, policy, SEEDS, 300 / float(system.arrival_rates.sum()), 0.0)
         for system in systems

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ class Interpreter:
         self.name, self.memory, self.counts = "a fake GPU", memory, [0]
         self.hooks: set[str] = set()
         self.starts: list[int] = []
-        self.took = 0.0
 
     @property
     def linked(self) -> int:
@@ -60,9 +58,8 @@ class Interpreter:
     def start(self, linked: Any, count: int, *arguments: Any) -> None:
         self.counts[self.place] = max(self.counts[self.place], count)
         self.starts.append(self.place)
-        began = perf_counter()
         linked(*arguments)
-        self.took = perf_counter() - began
 
     def wait(self) -> float:
-        return self.took
+        """Say that it took a millisecond: the next launch must not depend on this computer."""
+        return 0.001

@@ -2,7 +2,7 @@
 
 A GPU is fast if it has thousands of runs, and a published experiment has thirty. If a run is much
 longer than the system takes to settle, it does not matter whether one run is observed for long or
-many are observed for less, each after a warm-up. The pieces of a run are as long as it, together.
+many are observed for less, each after a warm-up. Together, the pieces are as long as the run.
 
 Tasks that have not left at the end of a piece have no response yet, and the longest are missed most
 often. So the response is worked out from the mean number in system by Little's law, over the tasks

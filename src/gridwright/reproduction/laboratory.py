@@ -114,11 +114,13 @@ class Laboratory:
     results: dict[Run, Result] = field(default_factory=dict)
     whole: set[Run] = field(default_factory=set)
     """Runs that are not cut, because their pieces are too short to tell whether they settle."""
+    discarded: float = 0.0
+    """Seconds of the GPU for pieces that did not tell."""
 
     def work(self) -> str:
         """Say how much was simulated."""
         found = self.results.items()
-        there = sum(r.seconds for run, r in found if self._place(run) == GPU)
+        there = sum((r.seconds for run, r in found if self._place(run) == GPU), self.discarded)
         here = sum(r.seconds for run, r in found if self._place(run) != GPU)
         return _work(len(found), sum(r.tasks for _, r in found), here, there)
 
@@ -149,6 +151,7 @@ class Laboratory:
             if found.stable is not None:
                 return found
             self.whole.add(run)
+            self.discarded += found.seconds
         return simulate(
             *self._call(run),
             threads=self.threads,

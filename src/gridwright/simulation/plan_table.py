@@ -1,7 +1,7 @@
 """The allocation LP of every situation that failures can lead to, solved before the runs.
 
-On a GPU, threads that run in step wait for the one that solves an LP. What machines of a group with
-equal availability are up does not matter, only how many. So there are far fewer situations than
+On a GPU, threads that run in step wait for the one that solves an LP. Of the machines of a group
+with equal availability, only the number that are up matters. So there are far fewer situations than
 sets of machines. If many runs will meet them, all are solved here, and the runs look them up.
 """
 
