@@ -1,10 +1,22 @@
 """The static split with the fewest tasks, and the plan that follows from it."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gridwright import System
-from gridwright.allocation import Situation, make_workspace, situation, tolls, weights
+from gridwright.allocation import (
+    Situation,
+    allocate,
+    make_workspace,
+    situation,
+    steady,
+    tolls,
+    weights,
+)
 from gridwright.allocation.planner import solve
 from gridwright.allocation.split import ALMOST, delayed, marginal, split
 from gridwright.experiments import random_systems
@@ -68,12 +80,43 @@ def test_equal_machines_share_their_group() -> None:
     np.testing.assert_allclose(flows(six), 2 * flows(three), rtol=1e-9)
 
 
-def test_more_machine_than_work_and_less() -> None:
+@pytest.mark.parametrize("planner", [tolls, steady])
+def test_more_machine_than_work_and_less(planner: Callable[[Situation], np.ndarray]) -> None:
     for availability in (np.array([1.0, 0.0]), np.zeros(2)):
         now = situation(TWO)._replace(availability=availability)
-        plan = tolls(now)
+        plan = planner(now)
         assert np.isfinite(plan).all()
         assert ((plan > 0) == (weights(now) > 0)).all()
+
+
+def test_steady_weights_are_a_mean_of_two() -> None:
+    """By the prices, and by what one more task adds: with three machines this counts a third."""
+    system = System(arrivals=[5.0, 8.0], rates=[[8.0, 3.0, 1.0], [4.0, 10.0, 1.0]])
+    now = situation(system)
+    space = make_workspace(now)
+    solve(now, space)
+    split(now, space)
+    sums = space.flow, space.busy, space.squares
+    added = np.array(
+        [[marginal(*each, 0.0) for each in zip(row, *sums, strict=True)] for row in space.each]
+    )
+    second = (added.min(axis=1, keepdims=True) / added) ** -np.log(1 - allocate(system).load)
+    np.testing.assert_allclose(steady(now), weights(now) ** (2 / 3) * second ** (1 / 3))
+
+
+def test_steady_weights_jump_half_as_far_where_prices_jump() -> None:
+    """Both machines are about as busy with a class each; which class helps out changes prices."""
+    times = np.array([[0.16, 0.08], [0.04, 0.16]])
+
+    def plans(first: float) -> tuple[np.ndarray, np.ndarray]:
+        now = Situation(1 / times, np.array([first, 20.0]), np.ones(2), np.arange(2))
+        return weights(now), steady(now)
+
+    (before, mild_before), (after, mild_after) = plans(9.99), plans(10.01)
+    assert before[0, 0] < 0.1
+    assert after[0, 0] == 1
+    far = after[0, 0] / before[0, 0]
+    assert mild_after[0, 0] / mild_before[0, 0] == pytest.approx(np.sqrt(far), rel=0.1)
 
 
 def test_a_toll_of_nothing_leaves_the_weights() -> None:
@@ -115,3 +158,36 @@ def test_no_class_pays_less_than_the_mean_over_the_time_of_the_machine() -> None
     own = 1.3 * wait
     mean = (0.3 * own[0] + 0.1 * own[1]) / 0.4
     np.testing.assert_allclose(tolls(now)[:, 0], 1 / (1 + np.array([own[0], mean])))
+
+
+@pytest.mark.parametrize("planner", [tolls, steady, weights])
+@given(
+    rates=st.lists(st.lists(st.floats(0.5, 10.0), min_size=3, max_size=3), min_size=2, max_size=4),
+    shares=st.lists(st.sampled_from([1.0, 0.5, 0.25, 0.125]), min_size=3, max_size=3),
+    load=st.floats(0.3, 0.98),
+)
+def test_machines_with_a_share_of_their_cpu_are_slower_machines(
+    planner: Callable[[Situation], np.ndarray],
+    rates: list[list[float]],
+    shares: list[float],
+    load: float,
+) -> None:
+    """The third group has two machines. Powers of two: no sum is rounded otherwise."""
+    group = np.array([0, 1, 2, 2])
+    nominal, share = np.array(rates)[:, group], np.array(shares)[group]
+    arrivals = np.ones(len(rates))
+    slow = System(arrivals=arrivals, rates=nominal * share)
+    arrivals *= load * allocate(slow).capacity
+    one = planner(Situation(nominal, arrivals, share, group))
+    other = planner(Situation(nominal * share, arrivals, np.ones(4), group))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_of_equal_machines_one_with_half_the_cpu_pays_less() -> None:
+    """Half the toll if the group is always busy, and all of it if hardly ever."""
+    now = Situation(
+        np.full((1, 3), 4.0), np.array([6.0]), np.array([1.0, 1.0, 0.5]), np.zeros(3, np.int64)
+    )
+    toll = 1 / tolls(now)[0] - 1
+    assert toll[0] == pytest.approx(toll[1])
+    assert toll[2] / toll[0] == pytest.approx(0.5**0.6)

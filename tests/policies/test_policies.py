@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError, pull, push, simulate
+from gridwright.allocation import Situation
 from gridwright.grid import Book
 from gridwright.policies import (
     KINDS,
@@ -89,8 +90,8 @@ def test_names_with_parameters(text: str, canonical: str | None) -> None:
         ("mct:tie=first", "tie is 'first'; expected lowest or random"),
         (
             "lpas:planner=best",
-            "planner is 'best'; expected dantzig, dual, grouped, interior, prices, tolls, vertex, "
-            "weights",
+            "planner is 'best'; expected dantzig, dual, grouped, interior, prices, steady, tolls, "
+            "vertex, weights",
         ),
         ("lpas:use_availability=3", "expected true or false"),
         ("kpb:k=1:k=2", "policy 'kpb:k=1:k=2': k is given twice; expected it once"),
@@ -112,6 +113,17 @@ def test_calling_a_policy_gives_another() -> None:
     assert other.planning["k"] == 4
     assert kpb.planning["k"] == 2
     assert other.planner is kpb.planner
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0)])
+@pytest.mark.parametrize("policy", [each for each in SHIPPED if each.planner is not None], ids=str)
+def test_a_grid_may_plan_before_it_has_classes_or_machines(
+    policy: Policy, shape: tuple[int, int]
+) -> None:
+    classes, machines = shape
+    availability = np.arange(machines, dtype=np.float64) % 2  # the first machine is down
+    now = Situation(np.ones(shape), np.ones(classes), availability, np.zeros(machines, np.int64))
+    assert policy.plan(now).shape == shape
 
 
 @pytest.mark.parametrize("k", [0, 3, -1])

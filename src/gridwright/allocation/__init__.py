@@ -4,7 +4,7 @@ from .allocation import Allocation, Change, Verdict, allocate, change, groups_of
 from .fleet import Addition, Fleet, PricesGiven, cheapest_fleets, one_more
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
-from .planner import grouped, interior, prices, tolls, vertex, weights
+from .planner import grouped, interior, prices, steady, tolls, vertex, weights
 from .textbook import (
     Dense,
     dantzig,
@@ -44,6 +44,7 @@ __all__ = [
     "plan_dual",
     "prices",
     "situation",
+    "steady",
     "time_limit",
     "tolls",
     "verdict",

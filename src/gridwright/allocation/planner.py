@@ -12,7 +12,7 @@ from .highs import check_time, solve_general, solve_interior
 from .price import efficiency, set_prices
 from .simplex import FAILED, Floats, Tableau, is_clear, keep
 from .simplex import solve as simplex
-from .split import set_tolls, split
+from .split import marginal, set_tolls, split
 from .workspace import (
     ANY,
     CHANGED,
@@ -82,6 +82,16 @@ def weights(situation: Situation) -> Floats:
     matters what a pair wastes, and the closer the load is to 1 the more it does.
     """
     return prices(situation, power=np.inf)
+
+
+def steady(situation: Situation) -> Floats:
+    """Plan with weights that do not jump where a little more of one class changes all prices.
+
+    The efficiency of a pair is a geometric mean of two: by the prices of the allocation, and by
+    what one more task adds to the mean number under a static split of the arrivals. With n machines
+    the second counts 1/n: with more of them, queues of their own tell less.
+    """
+    return _plan(situation, moderate)
 
 
 def tolls(situation: Situation, toll: float = 1.0) -> Floats:
@@ -260,7 +270,7 @@ def permit(situation: Situation, space: Workspace, plan: Floats, power: float) -
     set_prices(situation, space)
     classes, groups = space.rates.shape
     for i in range(classes):
-        load = min(space.load[space.level[i]], 1.0) if space.level[i] >= 0 else 1.0
+        load = _load(space, i)
         least, exponent = load**power - NEGLIGIBLE, -log(max(1.0 - load, NEGLIGIBLE))
         for g in range(groups):
             earned = efficiency(space, i, g)
@@ -271,17 +281,53 @@ def permit(situation: Situation, space: Workspace, plan: Floats, power: float) -
             plan[i, j] = space.weight[i, situation.group[j]] if up else 0.0
 
 
+def _load(space: Workspace, i: int) -> float:
+    """Return the load of the machines that a class is left to, at most 1."""
+    return min(space.load[space.level[i]], 1.0) if space.level[i] >= 0 else 1.0
+
+
+@allocates_nothing
+def moderate(situation: Situation, space: Workspace, plan: Floats) -> None:
+    """Weigh the pairs by the prices, and by what one more task adds under a static split."""
+    permit(situation, space, plan, inf)
+    split(situation, space)
+    classes, groups = space.rates.shape
+    machines, up = situation.rates.shape[1], 0.0
+    for g in range(groups):
+        up += space.running[g]
+    share = 1.0 / max(up, 1.0)
+    for i in range(classes):
+        least, exponent = inf, -log(max(1.0 - _load(space, i), NEGLIGIBLE))
+        for g in range(groups):
+            if space.weight[i, g] > 0.0 and space.capacity[g] > 0.0:
+                sums = space.flow[g], space.busy[g], space.squares[g]
+                space.toll[i, g] = marginal(space.each[i, g], *sums, 0.0)
+                least = min(least, space.toll[i, g])
+        for g in range(groups):
+            if space.weight[i, g] > 0.0 and space.capacity[g] > 0.0:
+                added = (least / space.toll[i, g]) ** exponent
+                space.weight[i, g] = space.weight[i, g] ** (1.0 - share) * added**share
+    for i in range(classes):
+        for j in range(machines):
+            if plan[i, j] > 0.0:
+                plan[i, j] = space.weight[i, situation.group[j]]
+
+
 @allocates_nothing
 def charge(situation: Situation, space: Workspace, plan: Floats, toll: float) -> None:
-    """Weigh the pairs, and divide by what a task on a machine costs itself and others."""
+    """Weigh the pairs, and divide by what a task on a machine costs itself and others.
+
+    The tolls are those of a machine of mean availability. One of its group that is slower takes
+    less from the others, who come to it less often; the more so the more of them wait for any.
+    """
     permit(situation, space, plan, inf)
     split(situation, space)
     set_tolls(space)
-    classes, groups = space.rates.shape
-    for i in range(classes):
-        for g in range(groups):
-            space.weight[i, g] /= 1.0 + toll * space.toll[i, g]
-    for i in range(classes):
-        for j in range(situation.rates.shape[1]):
-            if plan[i, j] > 0.0:
-                plan[i, j] = space.weight[i, situation.group[j]]
+    for j in range(situation.rates.shape[1]):
+        g = situation.group[j]
+        if situation.availability[j] > 0.0:
+            speed = situation.availability[j] * space.running[g] / space.capacity[g]
+            paid = toll * speed ** min(space.busy[g], 1.0)
+            for i in range(len(space.time)):
+                if plan[i, j] > 0.0:
+                    plan[i, j] = space.weight[i, g] / (1.0 + paid * space.toll[i, g])

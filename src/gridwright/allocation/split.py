@@ -34,10 +34,16 @@ def split(situation: Situation, space: Workspace) -> None:
     The flows replace the times in the workspace.
     """
     classes, groups = space.time.shape
+    for g in range(groups):
+        space.running[g] = 0.0
+    for j in range(len(situation.group)):
+        space.running[situation.group[j]] += situation.availability[j] > 0.0
     for i in range(classes):
         total = 0.0
         for g in range(groups):
-            space.each[i, g] = 1.0 / space.rates[i, g] if space.rates[i, g] > 0.0 else inf
+            space.each[i, g] = inf
+            if space.rates[i, g] > 0.0 and space.capacity[g] > 0.0:
+                space.each[i, g] = space.running[g] / space.capacity[g] / space.rates[i, g]
             space.time[i, g] *= space.rates[i, g]
             total += space.time[i, g]
         for g in range(groups):
@@ -77,7 +83,7 @@ def sum_up(space: Workspace) -> None:
 
 def _add(space: Workspace, i: int, g: int, flow: float) -> None:
     """Add a flow of a class to the sums of a group."""
-    each, part = space.each[i, g], flow / space.capacity[g]
+    each, part = space.each[i, g], flow / space.running[g]
     space.flow[g] += part
     space.busy[g] += part * each
     space.squares[g] += 2.0 * part * each * each
@@ -90,12 +96,12 @@ def _move(space: Workspace, i: int, source: int, target: int, gap: float) -> boo
     """
     here = space.flow[source], space.busy[source], space.squares[source]
     there = space.flow[target], space.busy[target], space.squares[target]
-    steep = slope(space.each[i, source], *here) / space.capacity[source]
-    steep += slope(space.each[i, target], *there) / space.capacity[target]
+    steep = slope(space.each[i, source], *here) / space.running[source]
+    steep += slope(space.each[i, target], *there) / space.running[target]
     part = min(space.time[i, source], gap / steep)
     for _ in range(HALVINGS):
-        stays = marginal(space.each[i, source], *here, -part / space.capacity[source])
-        more = part / space.capacity[target]
+        stays = marginal(space.each[i, source], *here, -part / space.running[source])
+        more = part / space.running[target]
         if marginal(space.each[i, target], *there, more) <= stays:
             space.time[i, source] -= part
             space.time[i, target] += part
@@ -141,8 +147,8 @@ def set_tolls(space: Workspace) -> None:
     classes, groups = space.time.shape
     for g in range(groups):
         busy = min(space.busy[g], 1.0)
-        space.full[g] = busy ** max(space.capacity[g], 1.0)
-        space.others[g] = busy ** max(space.capacity[g] - 1.0, 0.0)
+        space.full[g] = busy ** space.running[g]
+        space.others[g] = busy ** max(space.running[g] - 1.0, 0.0)
     for i in range(classes):
         _rank(space, i)
     for g in range(groups):
@@ -192,7 +198,7 @@ def _lost(space: Workspace, i: int, g: int) -> float:
                     lost += left * (1.0 - space.full[h]) * min(max(there - here, 0.0), wait)
                     left *= space.full[h]
             total += space.time[k, g] * (lost + left * each / slack)
-    return total / space.capacity[g]
+    return total / space.running[g]
 
 
 def delayed(slack: float, elsewhere: float) -> float:

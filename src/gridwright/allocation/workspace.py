@@ -52,7 +52,8 @@ class Workspace(NamedTuple):
     group_part: Integers  # [group]
     weight: Floats  # [class, group], of a pair: its efficiency, counted as the load demands
     most: Floats  # [class, class], scratch: by how much prices may differ
-    each: Floats  # [class, group], mean execution time
+    running: Floats  # [group], how many of its machines are up
+    each: Floats  # [class, group], mean execution time on one of mean availability
     flow: Floats  # [group], tasks that come to a machine in a time unit, under the static split
     busy: Floats  # [group], their work
     squares: Floats  # [group], the mean squares of their work
@@ -95,6 +96,7 @@ def make_workspace(situation: Situation) -> Workspace:
         group_part=np.zeros(groups, np.int64),
         weight=np.zeros((classes, groups)),
         most=np.zeros((classes, classes)),
+        running=np.zeros(groups),
         each=np.zeros((classes, groups)),
         flow=np.zeros(groups),
         busy=np.zeros(groups),

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ..allocation import weights
+from ..allocation import steady
 from .choice import ALIKE
 from .registry import push
 from .view import View
 
 
-@push(plan=weights, memory=(4, "machines"))
+@push(plan=steady, memory=(4, "machines"))
 def pas(task_class: int, view: View) -> int:
     """Send the task where it delays itself and later tasks least, by the weight of the pair.
 

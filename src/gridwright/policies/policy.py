@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Situation, dantzig, dual, grouped, interior, prices, tolls, vertex, weights
+from ..allocation import (
+    Situation,
+    dantzig,
+    dual,
+    grouped,
+    interior,
+    prices,
+    steady,
+    tolls,
+    vertex,
+    weights,
+)
 from ..compiler.checks import readonly
 from ..model import Floats, InputError, did_you_mean
 from .kind import BY_PAIR, KINDS, ON_TIMEOUT, Kind
@@ -85,8 +96,11 @@ class Policy:
         """Run the planner in Python and return its plan [class, machine]; refuse any other answer.
 
         The planner gets a copy of the situation, so that it cannot change the arrays of the caller.
+        Without classes or machines, as a grid may be at its start, it is not asked.
         """
         assert self.planner is not None
+        if situation.rates.size == 0:
+            return np.zeros(situation.rates.shape)
         copies: Any = (part.copy() for part in situation)
         made, shape = self.planner(Situation(*copies), **self.planning), situation.rates.shape
         try:
@@ -96,11 +110,8 @@ class Policy:
             is_whole = False
         if not is_whole:
             short = " ".join(reprlib.repr(made).split())
-        Without classes or machines, as a grid may be at its start, it is not asked.
             raise InputError(
                 f"{self.name}: the plan is {short}; expected {shape[0]} × {shape[1]} numbers "
-        if situation.rates.size == 0:
-            return np.zeros(situation.rates.shape)
                 "[class, machine]"
             )
         return plan
@@ -284,6 +295,7 @@ PLANNERS = {
     "grouped": grouped,
     "interior": interior,
     "prices": prices,
+    "steady": steady,
     "tolls": tolls,
     "vertex": vertex,
     "weights": weights,

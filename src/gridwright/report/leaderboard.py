@@ -304,7 +304,8 @@ def _page(board: Leaderboard, command: str) -> Iterator[str]:
         f"{_count(board, True)} systems where it can be computed "
         "([how](how-far-from-the-best.md)). **to the bound**: on "
         f"the {_count(board, False)} others with exponential times, over a lower bound that no "
-        "policy may reach."
+        "policy may reach. Runs are short and start empty, so at a high load a ratio may be below "
+        "1 by chance."
     )
     yield (
         "- **p99**: the 99th percentile of the response over the least of all stable policies. "

@@ -19,12 +19,13 @@ from ..allocation import (
     plan_dantzig,
     plan_dual,
     prices,
+    steady,
     tolls,
     vertex,
     weights,
 )
 from ..allocation.bottlenecks import optimum
-from ..allocation.planner import charge, fill, permit, set_reference, spread
+from ..allocation.planner import charge, fill, moderate, permit, set_reference, spread
 from ..allocation.simplex import FAILED
 from ..allocation.workspace import CHANGED
 from ..compiler.link import allocates_nothing, hook, point, rare, shared
@@ -100,6 +101,15 @@ def plan_prices(now: Situation, planning: Planning, plan: Floats) -> bool:
 
 
 @allocates_nothing
+def plan_steady(now: Situation, planning: Planning, plan: Floats) -> bool:
+    """Plan as ``steady`` does."""
+    if not solved(now, planning):
+        return False
+    moderate(now, planning.room, plan)
+    return True
+
+
+@allocates_nothing
 def plan_tolls(now: Situation, planning: Planning, plan: Floats) -> bool:
     """Plan as ``tolls`` does."""
     if optimum(now, planning.room) == FAILED:
@@ -136,6 +146,7 @@ PLANS: dict[Any, Callable[[Situation, Planning, Floats], bool]] = {
     grouped: plan_grouped,
     prices: plan_prices,
     weights: plan_prices,
+    steady: plan_steady,
     tolls: plan_tolls,
 }
 """Planners that run compiled inside the loop; any other is called in Python."""
@@ -146,7 +157,7 @@ def is_planned_in_python(policy: Policy) -> bool:
     return policy.planner is not None and policy.planner not in PLANS
 
 
-SOLVING = (plan_vertex, plan_grouped, plan_prices)
+SOLVING = (plan_vertex, plan_grouped, plan_prices, plan_steady)
 """Those that solve the allocation LP on groups of machines."""
 
 
