@@ -36,6 +36,51 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.parametrize("example", EXAMPLES, ids=repr)
+def test_log_transforms(example: Distribution) -> None:
+    """Near 0 they begin with the mean and the variance; elsewhere draws agree (6 errors)."""
+    assert example.has_transform
+    step = 1e-4
+    near = example.log_transform(step)
+    assert near is not None
+    expected = -step * example.mean + step**2 / 2 * example.variance
+    assert near == pytest.approx(expected, rel=1e-6)
+    draws = example.sample(np.random.default_rng(3), 100_000)
+    for s in (0.3, 3.0):
+        found, powers = example.log_transform(s), np.exp(-s * draws)
+        error = powers.std() / np.sqrt(len(powers))
+        assert found is not None
+        assert np.exp(found) == pytest.approx(powers.mean(), abs=6 * error + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("example", "last"),
+    [
+        (Exponential(), 1.0),
+        (Gamma(shape=0.7), 0.7),
+        (Erlang(stages=4), 4.0),
+        (Hyperexponential(probabilities=[0.2, 0.8, 0], means=[2, 0.5, 9]), 0.5),
+        (Weibull(shape=0.9), 0.0),
+        (Lognormal(scv=1), 0.0),
+    ],
+    ids=repr,
+)
+def test_where_a_transform_is_infinite(example: Distribution, last: float) -> None:
+    assert example.log_transform(-last - 1e-9) == np.inf
+    inside = example.log_transform(-last + 1e-9 * (last > 0))
+    assert inside is not None
+    assert -1e-12 <= inside < np.inf
+
+
+@given(st.floats(1.01, 20), st.floats(0.01, 1.5))
+def test_transforms_of_weibull_times_that_vary_less(shape: float, s: float) -> None:
+    """By Jensen's and the Cauchy–Schwarz inequality."""
+    up, down = (Weibull(shape=shape).log_transform(each) for each in (-s, s))
+    assert up >= s * (1 - 1e-9)
+    assert down >= -s * (1 + 1e-9)
+    assert up + down >= 0
+
+
 def test_every_kind_has_an_example() -> None:
     assert {type(example) for example in EXAMPLES} == set(DISTRIBUTIONS.values())
 

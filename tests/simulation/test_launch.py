@@ -36,6 +36,9 @@ FAILING = System(
     execution=[{"kind": "hyperexponential", "scv": 2}, "exponential"],
     assumed={"inaccuracy": {"availability": 0.3, "rates": 0.1, "arrivals": 0.1}},
 )
+KEEPING = FAILING.replace(
+    failures={"mean_uptime": 2, "mean_repair": 1, "same_work": True}, name="keeping"
+)
 SEEDS = [np.random.SeedSequence(5, spawn_key=(number,)) for number in range(3)]
 
 
@@ -80,6 +83,8 @@ def test_systems_and_policies_run_together_as_on_a_cpu() -> None:
         (small, "guided_lpas"),
         (FAILING, "lpas_dg"),
         (FAILING, "mct"),
+        (KEEPING, "mct"),
+        (KEEPING, "cmu:preempt=true"),
         (FAILING, "kpb:k=2"),
         (FAILING, "kpb:k=3"),
         (small, "fcfs"),

@@ -95,11 +95,11 @@ def test_a_run_its_twin_and_its_tables(tmp_path: Path) -> None:
     again.close()
 
 
-def stop_at(time: float) -> Callable[[Mapper], None]:
+def stop_when(is_time: Callable[[Mapper], bool]) -> Callable[[Mapper], None]:
     pressed: list[bool] = []
 
     def watch(mapper: Mapper) -> None:
-        if mapper.now() > time and not pressed:
+        if not pressed and is_time(mapper):
             pressed.append(True)
             signal.raise_signal(signal.SIGINT)
 
@@ -109,11 +109,10 @@ def stop_at(time: float) -> Callable[[Mapper], None]:
 def test_a_run_that_is_stopped_goes_on() -> None:
     plan = experiment(system="MGST.HiHi:1", policy="gcmu", duration=6)
     with pytest.raises(KeyboardInterrupt):
-        conduct(plan, watch=stop_at(2.0))
+        conduct(plan, watch=stop_when(lambda mapper: mapper.now() > 2.0))
     with Run.find(1) as run:
         assert run.state == "stopped"
-        stopped = run.until
-        assert 1.9 < stopped < 4
+        assert run.until > 1.9
         came = len(list(run.journal.jobs()))
         assert came < len(run.jobs)
         asked = run.journal.ask("pause run", "")
@@ -124,7 +123,7 @@ def test_a_run_that_is_stopped_goes_on() -> None:
         assert [job.number for job in jobs] == list(range(len(run.jobs)))
         figures = run.statistics().overall
         assert figures.finished + figures.unfinished == len(jobs)
-        assert figures.unfinished < 20
+        assert figures.finished > came, "and so are some that came later"
         ends = Counter(entry.job for entry in run.journal.events("finished"))
         assert set(ends.values()) == {1}, "none finished twice"
         assert len(ends) == figures.finished
@@ -187,9 +186,14 @@ def test_a_run_in_a_notebook_where_a_loop_runs_already(tmp_path: Path) -> None:
 
 def test_a_run_with_a_start_that_nobody_heard_of_can_be_shown_and_exported(tmp_path: Path) -> None:
     """A copy that timed out before its start was heard of may answer first."""
-    with conduct(experiment(duration=2)) as run:
-        where = "FROM job WHERE stage = 'finished' AND class = '1' ORDER BY number LIMIT 1"
-        ((number, machine),) = run.journal.select(f"number, machine {where}")
+    done = "number, machine FROM job WHERE stage = 'finished' AND class = '1' ORDER BY number"
+    with pytest.raises(KeyboardInterrupt):
+        conduct(
+            experiment(duration=60),
+            watch=stop_when(lambda mapper: len(list(mapper.journal.select(done))) > 1),
+        )
+    with Run.find(1) as run:
+        number, machine = next(iter(run.journal.select(done)))
         run.journal._database.execute("UPDATE job SET started=NULL WHERE number=?", (number,))
         found = report(run, expected=False)
         assert found.statistics.overall.finished > 1

@@ -17,6 +17,7 @@ from ..model import InputError, System, by_application, did_you_mean
 from ..statistics import EDGE
 from ..tabular import Tabular
 from .highs import solve_interior
+from .lost_work import LONG, keeps_lost_work, lost_work_of, never_done, percent, without_end
 from .planner import MOST_CLASSES, fill, solve, spread, suited
 from .price import set_prices
 from .simplex import Floats, Integers
@@ -30,10 +31,14 @@ MOST_CELLS = 10_000
 """Pairs of a class and a kind of machine up to which it is computed for more than one kind."""
 
 
+SIMULATE = "Simulate to find out whether a policy can keep up."
+
+
 class Verdict(NamedTuple):
     """Whether any policy can stabilise a system, how far it is from the edge, and why."""
 
-    stabilisable: bool
+    stabilisable: bool | None
+    """None: the LP leaves out the work that failing machines lose, so that it cannot tell."""
     margin: float
     """By how much all arrivals could grow (negative: must shrink) before the edge is reached."""
     words: str
@@ -68,6 +73,8 @@ class Allocation(Tabular):
     """[class]: the load at the level where the class is planned; ``load`` on the bottleneck."""
     left_out: tuple[str, ...]
     """Classes that no machine now up can run."""
+    of_chains: bool = False
+    """Whether the classes are applications of chains, which keep their work if they are lost."""
 
     @property
     def load(self) -> float:
@@ -122,11 +129,13 @@ class Allocation(Tabular):
 
     @cached_property
     def long_run_capacity(self) -> float:
-        """λ* with every machine there only for the share of time that it is up."""
+        """λ* with every machine there only for the share of time that it is up.
+
+        The work that failing machines lose counts, unless ``verdict`` says that it is left out.
+        """
         if self.system.failures is None:
             return self.capacity
-        now = situation(self.system, self.down)
-        now = now._replace(availability=now.availability * self.system.up_fraction)
+        now = long_run_situation(self.system, self.down)
         return solve(now, make_workspace(now))
 
     def gain(self, machine: int) -> float:
@@ -156,9 +165,43 @@ class Allocation(Tabular):
         words = [_stranded(self.left_out)] if self.left_out else []
         if self.system.failures is not None:
             words.append(_failures(self))
-        words.append(_edge(capacity))
-        stabilisable = capacity - 1 > EDGE and not self.left_out
+        stabilisable: bool | None = capacity - 1 > EDGE and not self.left_out
+        left_out, keeps = lost_work_of(self.system).left_out, keeps_lost_work(self.system)
+        if self.of_chains and (self.system.up_fraction < 1).any():
+            left_out, keeps = "the system has chains", True
+        if endless := never_done(self.system):
+            stabilisable = False
+            words.append(f"No policy can keep up: {without_end(endless)}.")
+        elif left_out and keeps and stabilisable:
+            stabilisable = None
+            words.append(
+                f"The load is more than {percent(1 / capacity)}: tasks that are lost keep their "
+                f"work, which the LP leaves out, because {left_out}. {SIMULATE} "
+                f"If arrivals grow by {100 * (capacity - 1):.1f} %, none can."
+            )
+        elif left_out and not keeps and capacity > 0:
+            stabilisable = False if self.left_out else None
+            words.append(
+                f"The load is {percent(1 / capacity)} without lost work, which the LP leaves out, "
+                f"because {left_out}." + f" {SIMULATE}" * (not self.left_out)
+            )
+        else:
+            words += [*self._words_on_lost_work(), _edge(capacity)]
         return Verdict(stabilisable, capacity - 1, " ".join(words))
+
+    def _words_on_lost_work(self) -> list[str]:
+        """Say what the load would be without the work that is lost, if it counts."""
+        lost, now = lost_work_of(self.system), situation(self.system, self.down)
+        if not lost.counted:
+            return []
+        now = now._replace(availability=now.availability * self.system.up_fraction)
+        if (capacity := solve(now, make_workspace(now))) <= 0:
+            return []
+        moved = " for policies that do not interrupt tasks" * lost.depends
+        return [
+            f"Without lost work the load would be {percent(1 / capacity)}. "
+            f"What follows counts lost work{moved}."
+        ]
 
     def change(self, after: Allocation) -> Change:
         """Compare with another allocation of the same system.
@@ -278,7 +321,7 @@ def allocate(
     if not isinstance(system, System):
         entry = find_or_read(system)
         system, down = entry.system, [*entry.down, *down]
-    system = by_application(system)
+    of_chains, system = bool(system.templates), by_application(system)
     if len(system.classes) > MOST_CLASSES:
         number = f"{len(system.classes):,}"
         raise InputError(f"{number} classes cannot be allocated; expected at most {MOST_CLASSES:,}")
@@ -299,6 +342,7 @@ def allocate(
         efficiencies=_efficiencies(now, space),
         loads=np.where(space.level >= 0, space.load[space.level], np.nan),
         left_out=tuple(name for i, name in enumerate(system.classes) if space.level[i] < 0),
+        of_chains=of_chains,
     )
     if method == "interior":
         solve_interior(now, space, capacity)
@@ -339,6 +383,17 @@ def situation(system: System, down: Sequence[int] = ()) -> Situation:
     )
 
 
+def long_run_situation(system: System, down: Sequence[int] = ()) -> Situation:
+    """Describe a system in the long run: how long machines are up, and the work that is lost.
+
+    Policies plan without it, with ``situation``.
+    """
+    now, lost = situation(system, down), lost_work_of(system)
+    if lost.counted:
+        now = now._replace(rates=lost.rates, group=groups_of(lost.rates))
+    return now._replace(availability=now.availability * system.up_fraction)
+
+
 def groups_of(rates: Floats) -> Integers:
     """Give machines with equal rates [class, machine] the same number, in order of appearance."""
     numbers: dict[bytes, int] = {}
@@ -366,7 +421,7 @@ def _machines(system: System, machine: str | int) -> list[int]:
 def _edge(capacity: float) -> str:
     if capacity <= 0:
         return "No policy can keep up: no machine that is up can run anything."
-    load = f"load {100 / capacity:.1f} %"
+    load = f"load {percent(1 / capacity)}"
     if capacity > 1 + EDGE:
         growth = f"{100 * (capacity - 1):.1f} %"
         return (
@@ -375,8 +430,10 @@ def _edge(capacity: float) -> str:
         )
     if capacity >= 1 - EDGE:
         return f"No policy can keep up: {load}, exactly at the edge, where queues grow without end."
-    cut = f"{100 * (1 - capacity):.1f} %"
-    return f"No policy can keep up: {load}. Arrivals would have to fall by more than {cut}."
+    cut = f"by more than {100 * (1 - capacity):.1f} %"
+    if capacity < 1 / LONG:
+        cut = f"to less than {100 * capacity:.3g} %"
+    return f"No policy can keep up: {load}. Arrivals would have to fall {cut}."
 
 
 def _failures(allocation: Allocation) -> str:

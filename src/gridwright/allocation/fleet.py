@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model import InputError, System, did_you_mean, mode
-from .allocation import Allocation, situation
+from .allocation import Allocation, long_run_situation
 from .highs import check_time
 from .long_run import long_run_of
+from .lost_work import lost_work_of, never_done, without_end
 from .planner import solve
 from .simplex import Floats, Integers
-from .workspace import make_workspace
+from .workspace import NEGLIGIBLE, make_workspace
 
 ROUNDING = 1e-9
 """Share by which a load may be above its limit."""
@@ -65,8 +66,7 @@ def one_more(found: Allocation, prices: PricesGiven = None) -> list[Addition]:
     """
     system, each = found.system, prices_of(found.system, prices)
     check_counts(system)
-    now = situation(system, found.down)
-    now = now._replace(availability=now.availability * system.up_fraction)
+    now = long_run_situation(system, found.down)
     there, added = np.arange(len(system.machines)), []
     for column, group in enumerate(system.groups):
         first = int(np.argmax(system.column == column))
@@ -128,6 +128,8 @@ def cheapest_fleets(system: System, prices: PricesGiven, load: float) -> Iterato
     if not 0 < load < 1:
         raise InputError(f"load is {load:g}; expected a number between 0 and 1")
     check_counts(system)
+    if endless := never_done(system):
+        raise InputError(f"no fleet can keep up: {without_end(endless)}")
     each = prices_of(system, prices)
     program = _Program(system, each, load)
     boxes: list[tuple[float, tuple[int, ...], Integers, Integers]] = []
@@ -140,9 +142,10 @@ def cheapest_fleets(system: System, prices: PricesGiven, load: float) -> Iterato
     consider(np.zeros(groups, np.int64), np.full(groups, _UNLIMITED))
     while boxes:
         price, counts, low, high = heappop(boxes)
-        found = long_run_of(system.with_counts(counts)).load
+        fleet = system.with_counts(counts)
+        found = long_run_of(fleet).load
         assert found is not None
-        if found <= load * (1 + ROUNDING):
+        if found <= load * (1 + ROUNDING) and not never_done(fleet):
             yield Fleet(counts, price, found)
         for place, count in enumerate(counts):
             fixed = np.arange(groups) < place
@@ -175,7 +178,8 @@ class _Program:
         first = [int(np.argmax(system.column == g)) for g in range(groups)]
         slots = np.array(system.sizes) / np.array(system.counts)
         time = load * slots * system.mean_availability[first] * system.up_fraction[first]
-        pairs = np.argwhere(system.rates > 0)
+        rates = lost_work_of(system).rates[:, first]
+        pairs = np.argwhere(rates > NEGLIGIBLE * rates.max(axis=1, keepdims=True))
         self.groups = groups
         lp = highspy.HighsLp()
         # columns: the counts, then the time of group g for class i, as a share of what i needs
@@ -192,7 +196,7 @@ class _Program:
         matrix.start_ = np.append(np.arange(groups), groups + 2 * np.arange(len(pairs) + 1))
         rows = pairs + np.array([0, classes])
         matrix.index_ = np.append(classes + np.arange(groups), rows.ravel())
-        needs = system.arrival_rates[pairs[:, 0]] / system.rates[pairs[:, 0], pairs[:, 1]]
+        needs = system.arrival_rates[pairs[:, 0]] / rates[pairs[:, 0], pairs[:, 1]]
         used = -needs / time[pairs[:, 1]]  # machines of the group, if they do the whole class
         matrix.value_ = np.append(
             np.ones(groups), np.column_stack([np.ones(len(pairs)), used]).ravel()

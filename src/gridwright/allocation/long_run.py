@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model import MarkovChain, Profile, System, mode
-from .allocation import situation
+from .allocation import long_run_situation
 from .planner import MOST_CLASSES, solve, suited
 from .price import set_prices
 from .simplex import Floats
@@ -33,10 +33,11 @@ def long_run_of(system: System) -> LongRun:
     """Return the load of a system, the variance of its number of tasks, and how fast it settles.
 
     Machines count for the share of time that they are up, with their mean CPU availability. The
-    true rates and arrivals count, not the assumed ones. At a load of 1 or more no policy can keep
-    up. The load is None if the allocation LP does not bound every policy: for chains of
-    applications, and for rates that change one by one, which a policy could exploit. It is also
-    None for more than 5,000 classes, which are too many for the LP.
+    work that failing machines lose counts where that is known (``lost_work``). The true rates and
+    arrivals count, not the assumed ones. At a load of 1 or more no policy can keep up. The load is
+    None if the allocation LP does not bound every policy: for chains of applications, and for rates
+    that change one by one, which a policy could exploit. It is also None for more than 5,000
+    classes, which are too many for the LP.
 
     Arrivals, execution times, failures, the CPU availability and ``[changes]`` add to the
     variance. A class whose times vary less than exponential ones counts as if they were
@@ -105,13 +106,13 @@ def _peak_load(system: System) -> float | None:
 
 def _on_average(system: System) -> Situation:
     """Describe a system to a planner, with the long-run means of what changes."""
-    now, changes = situation(system), system.changes
+    now, changes = long_run_situation(system), system.changes
     if changes is not None and changes.availability:
         mean = float(np.mean(changes.availability))
-        now = now._replace(availability=np.full_like(now.availability, mean))
+        now = now._replace(availability=mean * system.up_fraction)
     if changes is not None and changes.arrivals:
         now = now._replace(arrivals=now.arrivals * float(np.mean(changes.arrivals)))
-    return now._replace(availability=now.availability * system.up_fraction)
+    return now
 
 
 def _class_variances(system: System) -> Floats:

@@ -1,4 +1,4 @@
-"""``gridwright simulate``, ``gridwright compare`` and ``gridwright sweep``."""
+"""``gridwright simulate`` and ``gridwright compare``."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def show_result(result: experiments.Result) -> None:
     if result.refusals:
         rows["impossible answers refused"] = f"{result.refusals:,}"
     if result.long_run_load is not None:
-        rows["long-run load"] = percent(result.long_run_load)
+        rows["long-run load"] = result.load_words
     if result.peak_load is not None:
         rows["load at the peak"] = percent(result.peak_load)
     show(("", "mean"), [*rows.items(), ("stability", result.verdict)])
@@ -244,7 +244,7 @@ def show_comparison(found: experiments.Comparison, reference: str | None = None)
     """Print a comparison: a row a policy, then what differs beyond noise."""
     out = console()
     first = found.results[0]
-    load = "" if first.long_run_load is None else f"; long-run load {percent(first.long_run_load)}"
+    load = "" if first.long_run_load is None else f"; long-run load {first.load_words}"
     out.print(f"{headline(first)}, common random numbers{load}\n")
     _show_policies(found, reference)
     out.print("")

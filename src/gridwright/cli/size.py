@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from . import options
 from .options import option, policy_option
-from .output import console, finish, kept_results, percent, progress_bar, show
+from .output import console, finish, kept_results, progress_bar, show
 from .packages import experiments
 
 
@@ -60,7 +60,11 @@ def _show(found: experiments.Size) -> None:
     heads = [">price", ">load"] + ([">p95", ">runs", "enough"] if found.p95 is not None else [])
     rows = []
     for each in found.tried:
-        cells = [*map(str, each.fleet.counts), f"{each.fleet.price:g}", percent(each.fleet.load)]
+        cells = [
+            *map(str, each.fleet.counts),
+            f"{each.fleet.price:g}",
+            found.load_words(each.fleet),
+        ]
         if each.p95 is not None:
             word = {True: "yes", False: "no", None: "undecided"}[each.holds]
             cells += [str(each.p95), str(each.replications), word]

@@ -14,7 +14,6 @@ from .output import (
     finish,
     headline,
     kept_results,
-    percent,
     progress_bar,
     show,
     with_verdict,
@@ -201,12 +200,12 @@ def _show_sweep(found: experiments.Sweep) -> None:
     first = found.points[0].results[0]
     metric = first.criteria[-1]
     out.print(f"{headline(first)}, common random numbers; {experiments.in_words(metric)}\n")
-    loads = [max(r.long_run_load or 0.0 for r in point.results) for point in found.points]
-    extra = [">long-run load"] if any(loads) else []
+    full = [max(point.results, key=lambda r: r.long_run_load or 0.0) for point in found.points]
+    extra = [">long-run load"] if any(each.long_run_load for each in full) else []
     rows = []
-    for point, load in zip(found.points, loads, strict=True):
+    for point, fullest in zip(found.points, full, strict=True):
         cells = [with_verdict(r, metric) for r in point.results]
-        rows.append([_word(point.value), *([percent(load)] if extra else []), *cells])
+        rows.append([_word(point.value), *([fullest.load_words] if extra else []), *cells])
     show([found.vary, *extra, *(f">{policy}" for policy in found.policies)], rows)
     unranked = [r for point in found.points for r in point.results if not r.is_ranked]
     if needed := max((r.stability.needed or 0.0 for r in unranked), default=0.0):

@@ -1,4 +1,4 @@
-"""Simulate for several calls of ``simulate`` together, before they are made.
+"""Run the replications of several later calls of ``simulate`` together.
 
 A GPU runs thousands of replications in the time of one. So a comparison, a sweep or a contest gives
 it all of its replications at once, and then goes its usual way: each call of ``simulate`` finds its
@@ -47,8 +47,8 @@ class Ahead:
         self, system: System, policy: Policy, seed: np.random.SeedSequence, options: dict[str, Any]
     ) -> str:
         """Return the key of a replication, of a user's policy too."""
-        named = [(name, options[name]) for name in ("horizon", "warmup", "tails", "rng")]
-        parts = (text_of(system), id(policy.decide), str(policy), named, seed.entropy)
+        chosen = sorted(options.items())
+        parts = (text_of(system), id(policy.decide), str(policy), chosen, seed.entropy)
         key = repr((*parts, seed.spawn_key))
         if self.store is not None and (kept := self.store.key(system, policy, seed, options)):
             self.kept[key] = kept

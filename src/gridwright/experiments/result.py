@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..allocation import long_run_of, situation
+from ..allocation import long_run_of, lost_work, situation
 from ..model import Floats, System
 from ..policies import EXCLUDED, INFORMED, PUSH, Policy
 from ..simulation import Replication
@@ -186,9 +186,18 @@ class Result(Tabular):
         """The load of the busiest machine under the best allocation, failures accounted for.
 
         It is the same for every policy; at 1 or more no policy is stable. None where the
-        allocation LP does not apply.
+        allocation LP does not apply: also if the work that is lost depends on how a policy moves
+        tasks that it interrupts. Elsewhere lost work counts, unless ``load_words`` says that it is
+        left out.
         """
+        if self.policy.preempts and lost_work.lost_work_of(self.system).depends:
+            return None
         return long_run_of(self.system).load
+
+    @property
+    def load_words(self) -> str:
+        """The long-run load in words, which say whether it leaves out the work that is lost."""
+        return lost_work.load_in_words(self.system, self.long_run_load or 0.0)
 
     @property
     def peak_load(self) -> float | None:
@@ -199,17 +208,30 @@ class Result(Tabular):
     def stability(self) -> Stability:
         """Whether the number in system settles, grows without end, or the run cannot tell."""
         known = long_run_of(self.system)
-        return stability(
+        found = stability(
             self.replications[0].times,
             np.array([r.number for r in self.replications]),
             float(self.system.arrival_rates.sum()),
-            load=self.long_run_load,
+            load=lost_work.bound(self.system, self.long_run_load),
             variance=known.variance,
-            settling=known.settling,
+            settling=self._settling,
             waiting=known.queue,
             machines=len(self.system.machines),
             busy=float(self._stack("utilisation").sum(axis=1).mean()),
         )
+        return Stability(False, found.growth) if lost_work.never_done(self.system) else found
+
+    @property
+    def _settling(self) -> float | None:
+        """In how many time units the system settles, about: with the measured load if work is lost.
+
+        The time is as 1 / (1 − load)².
+        """
+        known, keeps = long_run_of(self.system), lost_work.keeps_lost_work(self.system)
+        if known.settling is None or known.load is None or not keeps:
+            return known.settling
+        busy = self._stack("utilisation").sum(axis=1).mean() / self.system.up_fraction.sum()
+        return known.settling * ((1 - known.load) / (1 - min(max(busy, known.load), 0.999))) ** 2
 
     @property
     def length(self) -> str:
@@ -238,6 +260,8 @@ class Result(Tabular):
         horizon of 12,000 time units would probably tell".
         """
         found = self.stability
+        if endless := lost_work.never_done(self.system):
+            return f"unstable: {lost_work.without_end(endless)}"
         if found.stable is False and self.is_overloaded:
             return f"unstable: the long-run load is {100 * (self.long_run_load or 0):.1f} %"
         if found.stable is False and self.never_offered:
@@ -295,7 +319,7 @@ class Result(Tabular):
     @property
     def is_overloaded(self) -> bool:
         """Whether no policy can keep up with the arrivals."""
-        return self.long_run_load is not None and self.long_run_load >= 1 - EDGE
+        return (lost_work.bound(self.system, self.long_run_load) or 0.0) >= 1 - EDGE
 
     @property
     def information(self) -> Estimate:
@@ -360,6 +384,7 @@ class Result(Tabular):
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as ``--json`` prints it."""
+        left_out = lost_work.lost_work_of(self.system).left_out
         return {
             "system": self.system.name,
             "policy": str(self.policy),
@@ -371,6 +396,7 @@ class Result(Tabular):
             "growth": self.stability.growth,
             "needed_horizon": self.stability.needed,
             "long_run_load": self.long_run_load,
+            **({"lost_work_left_out": left_out} if left_out else {}),
             **({} if self.peak_load is None else {"peak_load": self.peak_load}),
             "tasks": self.tasks,
             "seconds": self.seconds,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..allocation import Fleet, PricesGiven, cheapest_fleets
+from ..allocation.lost_work import load_in_words, lost_work_of
 from ..model import Exponential, InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
@@ -65,7 +66,10 @@ class Size(Tabular):
         """The outcome in one sentence."""
         if self.found is not None:
             machines = self.named(self.found.fleet)
-            return f"The cheapest fleet is {machines}, for {self.found.fleet.price:g}."
+            words = f"The cheapest fleet is {machines}, for {self.found.fleet.price:g}."
+            if lost_work_of(self.fleet).left_out:
+                words += f" Its load is {self.load_words(self.found.fleet)}."
+            return words
         last = self.tried[-1]
         if last.holds is None:
             return (
@@ -77,6 +81,10 @@ class Size(Tabular):
             f"None of the {len(self.tried)} cheapest fleets holds a p95 of {self.p95:g}; the last "
             f"one costs {last.fleet.price:g}. No fleet may: a task may take longer by itself."
         )
+
+    def load_words(self, fleet: Fleet) -> str:
+        """Write the load of a fleet, and whether it leaves out the work that failures lose."""
+        return load_in_words(self.system.with_counts(fleet.counts), fleet.load)
 
     def named(self, fleet: Fleet) -> str:
         """Write the machines of a fleet."""

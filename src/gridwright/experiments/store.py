@@ -127,11 +127,7 @@ def key_of(
         text,
         policy.name,
         sorted(policy.parameters.items()),
-        float(options["horizon"]),
-        float(options["warmup"]),
-        options["tails"],
-        options["rng"],
-        options.get("on"),
+        sorted({"on": None, **options, "horizon": float(options["horizon"])}.items()),
         seed.entropy,
         seed.spawn_key,
     )

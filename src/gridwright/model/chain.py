@@ -314,11 +314,15 @@ def by_application(system: System) -> System:
         )
     if not system.templates:
         return system
-    parts = ("name", "groups", "counts", "slots", "availability", "failures")
+    parts = ("name", "groups", "counts", "slots", "availability")
+    failures = system.failures
+    if failures is not None:  # what a lost application does is the same either way
+        failures = failures.model_copy(update={"same_work": False})
     numbered = [(each.name, k + 1) for each in system.templates for k in range(each.applications)]
     return type(system)(
         classes=[f"{name}.{number}" for name, number in numbered],
         arrivals=[each.rate for each in system.templates for _ in each.times],
         rates=1 / np.concatenate([each.times for each in system.templates]),
+        failures=failures,
         **{key: getattr(system, key) for key in parts},
     )

@@ -5,13 +5,14 @@ give; the distribution only says how times vary around the mean.
 
 To add one, write one class with a docstring, its parameters, ``mean`` (if not 1), ``variance``
 and ``sample``, in this file or in a file of your own that a system names:
-``execution = { kind = "./mine.py:Triangular", mode = 0.2 }``.
+``execution = { kind = "./mine.py:Triangular", mode = 0.2 }``. With ``log_transform`` too, the load
+of a system whose machines fail counts the work that is lost.
 """
 
 import inspect
 import os
 from abc import abstractmethod
-from math import exp, gamma, log1p, sqrt
+from math import exp, gamma, log, log1p, pi, sqrt
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -22,6 +23,10 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from .error import InputError, did_you_mean
 from .record import Count, NonNegative, Positive, Record, explain, shortened
 from .user_file import load_module
+
+STEP = 0.01
+"""Of integrals by the trapezoidal rule: where the integrand is smooth and vanishes at both ends,
+the error is near rounding."""
 
 
 class Distribution(Record):
@@ -60,6 +65,19 @@ class Distribution(Record):
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         """Draw one number, or an array of them."""
 
+    def log_transform(self, s: float) -> float | None:
+        """Return ln E[e^(−sX)] of a draw X for any s, ∞ if the mean is infinite; None: not known.
+
+        The logarithm keeps its digits where s is small.
+        """
+        return None
+
+    @property
+    def has_transform(self) -> bool:
+        """Whether ``log_transform`` is known: a class with its own ``sample`` needs its own."""
+        owner = next(k for k in type(self).__mro__ if {"sample", "log_transform"} & vars(k).keys())
+        return "log_transform" in vars(owner) and self.log_transform(1.0) is not None
+
 
 class Exponential(Distribution):
     """Memoryless times.
@@ -75,6 +93,9 @@ class Exponential(Distribution):
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return rng.standard_exponential(size)
 
+    def log_transform(self, s: float) -> float:
+        return _log_gamma_transform(1.0, s)
+
 
 class Deterministic(Distribution):
     """Always the mean.
@@ -89,6 +110,9 @@ class Deterministic(Distribution):
 
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return 1.0 if size is None else np.ones(size)
+
+    def log_transform(self, s: float) -> float:
+        return -s
 
 
 class Hyperexponential(Distribution):
@@ -139,6 +163,13 @@ class Hyperexponential(Distribution):
         probabilities, means = self.phases
         return _pick(rng, probabilities, means, size) * rng.standard_exponential(size)
 
+    def log_transform(self, s: float) -> float:
+        phases = np.array(self.phases)
+        shares, means = phases[:, phases[0] > 0]
+        if (s * means <= -1).any():
+            return np.inf
+        return _log_mean(np.log(shares), -np.log1p(s * means))
+
 
 class Gamma(Distribution):
     """Gamma times of mean 1; the squared coefficient of variation is 1/shape.
@@ -155,6 +186,9 @@ class Gamma(Distribution):
 
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return rng.standard_gamma(self.shape, size) / self.shape
+
+    def log_transform(self, s: float) -> float:
+        return _log_gamma_transform(self.shape, s)
 
 
 class Erlang(Distribution):
@@ -173,6 +207,9 @@ class Erlang(Distribution):
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return rng.standard_gamma(self.stages, size) / self.stages
 
+    def log_transform(self, s: float) -> float:
+        return _log_gamma_transform(self.stages, s)
+
 
 class Weibull(Distribution):
     """Weibull times of mean 1; a shape below 1 is heavy-tailed, 1 is exponential.
@@ -189,6 +226,20 @@ class Weibull(Distribution):
 
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return rng.weibull(self.shape, size) / gamma(1 + 1 / self.shape)
+
+    def log_transform(self, s: float) -> float:
+        if self.shape == 1:
+            return _log_gamma_transform(1.0, s)
+        if s < 0 and self.shape < 1:
+            return np.inf
+        scaled, peak = s / gamma(1 + 1 / self.shape), 0.0
+        if s < 0:  # where the integrand e^(−s x − e^t) is largest, x = e^(t / shape)
+            peak = log(-scaled / self.shape) / (1 - 1 / self.shape)
+            most = (self.shape - 1) * float(np.exp(np.float64(peak)))
+            if most > 700:  # the mean is beyond all numbers
+                return most
+        t = np.arange(-60.0, max(peak, 0.0) + 6.0, STEP)
+        return _log_mean(t - np.exp(t) + log(STEP), -scaled * np.exp(t / self.shape))
 
 
 class Lognormal(Distribution):
@@ -207,6 +258,15 @@ class Lognormal(Distribution):
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         sigma = sqrt(log1p(self.scv))
         return np.exp(sigma * rng.standard_normal(size)) * exp(-(sigma**2) / 2)
+
+    def log_transform(self, s: float) -> float:
+        if s < 0:
+            return np.inf
+        sigma = sqrt(log1p(self.scv))
+        step = STEP / max(sigma, 1.0)
+        z = np.arange(-12.0, 12.0 + sigma, step)
+        weights = log(step / sqrt(2 * pi)) - z**2 / 2
+        return _log_mean(weights, -s * np.exp(sigma * z - sigma**2 / 2))
 
 
 class Uniform(Distribution):
@@ -235,6 +295,14 @@ class Uniform(Distribution):
 
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return rng.uniform(self.low, self.high, size)
+
+    def log_transform(self, s: float) -> float:
+        half = abs(s) * (self.high - self.low) / 2
+        if half < 0.01:
+            spread = half**2 / 6 - half**4 / 180
+        else:  # ln(sinh(half) / half)
+            spread = half + log1p(-exp(-2 * half)) - log(2 * half)
+        return spread - s * self.mean
 
 
 class Pmf(Distribution):
@@ -265,11 +333,30 @@ class Pmf(Distribution):
     def sample(self, rng: Generator, size: int | None = None) -> Any:
         return _pick(rng, self.probabilities, self.values, size)
 
+    def log_transform(self, s: float) -> float:
+        shares, values = np.array([self.probabilities, self.values])
+        return _log_mean(np.log(shares[shares > 0]), -s * values[shares > 0])
+
 
 DISTRIBUTIONS: dict[str, type[Distribution]] = {
     kind.__name__.lower(): kind for kind in Distribution.__subclasses__()
 }
 """The distributions of this file by their names in system files."""
+
+
+def _log_gamma_transform(shape: float, s: float) -> float:
+    return -shape * log1p(s / shape) if s > -shape else np.inf
+
+
+def _log_mean(log_weights: Any, exponents: Any) -> float:
+    """Return the logarithm of the mean of e^exponent; the weights sum to 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = float(np.exp(log_weights) @ np.expm1(exponents))
+    if abs(change) < 0.5:
+        return log1p(change)
+    terms = log_weights + exponents
+    most = float(terms.max())
+    return most + log(float(np.exp(terms - most).sum()))
 
 
 def _check_weights(probabilities: tuple[float, ...], others: tuple[float, ...], name: str) -> None:
@@ -355,6 +442,7 @@ def _try(distribution: Distribution, kind: str) -> None:
     try:
         mean, variance = float(distribution.mean), float(distribution.variance)
         draws = np.asarray(distribution.sample(np.random.default_rng(0), 100), dtype=float)
+        power = distribution.log_transform(1.0) if distribution.has_transform else None
     except Exception as error:
         raise InputError(f"{kind}: {type(error).__name__}: {error}") from None
     if not (0 < mean < np.inf and variance >= 0):
@@ -363,6 +451,10 @@ def _try(distribution: Distribution, kind: str) -> None:
         )
     if draws.shape != (100,) or not (np.isfinite(draws).all() and (draws >= 0).all()):
         raise InputError(f"{kind} must return as many finite numbers ≥ 0 as sample() is asked for")
+    if power is not None and not -mean * (1 + 1e-9) <= power <= 0:
+        raise InputError(
+            f"{kind} has log_transform(1) = {power:g}; expected between −mean, {-mean:g}, and 0"
+        )
 
 
 def _name(kind: type[Distribution], folder: Path | None) -> str:

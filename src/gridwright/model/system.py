@@ -110,7 +110,8 @@ class System(ChainTables, BatchTables, DecentralisedTables, Core):
         Distributions of the execution times and of the times between arrivals: one for all
         classes, or one per class. Exponential by default.
     failures
-        Up-times and repair times. By default, machines never fail.
+        Up-times and repair times, and whether a task that is lost has the same work when it
+        starts again. By default, machines never fail.
     delays
         The time to send a task, to hear that it has ended, to notice that a machine has failed,
         and between reports of CPU availability. By default there are no delays.

@@ -78,6 +78,8 @@ class Failures(Record):
     """Up-times and repair times of the machines. Every value may be a list, one per column.
 
     A machine with an infinite mean up-time never fails. The distributions are scaled to the means.
+    A task that is lost starts again. With ``same_work`` it has the same work then, as a real job
+    has; otherwise it gets a new execution time.
 
     >>> Failures(mean_uptime=20, mean_repair=4).mean_uptime
     20.0
@@ -92,6 +94,7 @@ class Failures(Record):
     ]
     uptime: OneOrList[AnyDistribution] = Exponential()
     repair: OneOrList[AnyDistribution] = Exponential()
+    same_work: Annotated[bool, Field(strict=True)] = False
 
 
 class Delays(Record):

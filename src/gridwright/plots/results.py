@@ -45,8 +45,7 @@ def draw_results(results: tuple[Result, ...], path: Path | None = None) -> Figur
     if has_tails:
         _draw_tails(more[-1], results)
     first = results[0]
-    load = first.long_run_load
-    words = "" if load is None else f", long-run load {100 * load:.1f} %"
+    words = "" if first.long_run_load is None else f", long-run load {first.load_words}"
     figure.suptitle(f"{_setting(first)}{words}; bars are 95 % intervals")
     return save(figure, path)
 

@@ -51,8 +51,7 @@ def _parts(
         ],
     )
     first = comparison.results[0]
-    load = first.long_run_load
-    words = "" if load is None else f"The long-run load is {100 * load:.1f} %."
+    words = "" if first.long_run_load is None else f"The long-run load is {first.load_words}."
     rows = [
         (str(each.policy), *(_mean(each, name) for name in MEANS), each.verdict)
         for each in comparison.results

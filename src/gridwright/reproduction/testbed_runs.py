@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..allocation import long_run_of
+from ..allocation.lost_work import bound, with_same_work
 from ..catalogue import Cell, experiment_names
 from ..model import Floats, InputError, System
 from ..statistics import Estimate, estimate, stability
@@ -134,12 +135,13 @@ def _is_stable(found: list[_Measured]) -> bool | None:
         for run in found
     ]
     arrivals, machines = float(found[0].arrivals.sum()), found[0].rates.shape[1]
-    known = long_run_of(found[0].system)
+    system = with_same_work(found[0].system)
+    known = long_run_of(system)
     return stability(
         times,
         np.array(number),
         arrivals,
-        load=known.load,
+        load=bound(system, known.load),
         settling=known.settling,
         waiting=known.queue,
         machines=machines,

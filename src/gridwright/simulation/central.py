@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Floats, InputError, System
+from ..model import Floats, InputError, MarkovChain, System
 from ..policies import Policy
 from . import event_loop, preemption, pull, push
 from .central_setup import is_static, make_plan, make_state, situation_of
@@ -116,8 +116,8 @@ class Central(Mechanism):
 
     @staticmethod
     def check(system: System, policy: Policy) -> None:
-        """Refuse delays that only pull policies have, or those that never interrupt tasks."""
-        late = system.delays
+        """Refuse delays that not all policies have, and lost work that would have to be kept."""
+        late, failures = system.delays, system.failures
         if late is not None and policy.preempts:
             raise InputError(
                 f"[delays] are for policies that do not interrupt tasks; {policy} does: simulate "
@@ -127,6 +127,12 @@ class Central(Mechanism):
             raise InputError(
                 f"[delays] sending and timeout are for pull policies; {policy.name} is a "
                 f"{policy.kind} policy"
+            )
+        keeps = failures is not None and failures.same_work and not policy.kind.pulls
+        if keeps and late is not None and np.any(late.after) and _changes(system):
+            raise InputError(
+                "[failures] same_work, [delays] after and availabilities that change are for pull "
+                f"policies only, if all three are given; {policy.name} is a {policy.kind} policy"
             )
 
     @property
@@ -187,6 +193,11 @@ class Central(Mechanism):
 
     def measured(self) -> dict[str, Any]:
         return central_figures(self.state, self.conditions)
+
+
+def _changes(system: System) -> bool:
+    """Tell whether the availability of a machine changes."""
+    return any(isinstance(each, MarkovChain) for each in system.availability)
 
 
 def central_figures(state: State, conditions: Conditions) -> dict[str, Any]:

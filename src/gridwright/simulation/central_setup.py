@@ -60,6 +60,7 @@ def make_state(
     count = records(1, COUNT)
     count["oldest"] = count["newest"] = -1
     count["planned"] = policy.planner is not None
+    count["same_work"] = system.failures is not None and system.failures.same_work
     count["sending"] = 0.0 if system.delays is None else system.delays.sending
     kinds, table = shapes.tables()
     rate = np.ascontiguousarray(nominal * view["availability"])

@@ -88,7 +88,7 @@ STREAM = record_type(
 TICKET = record_type(
     born="f8",
     work="f8",  # standardised
-    expected="f8",  # what it adds to the machine's expected work
+    expected="f8",  # what it adds to the machine's expected work; with preemption: its whole work
     next="i8",
     task_class="i8",
     number="i8",
@@ -121,6 +121,7 @@ COUNT = record_type(
     sending="f8",  # time that the scheduler takes to send a task
     sent="f8",  # when it has sent all tasks that it was to send
     interrupted="i8",  # tasks that gave way to others
+    same_work="i8",  # whether a task that is lost has the same work when it starts again
     key="i8",  # of the numbers that changes of availability are drawn with, two words of 32 bits
     key_2="i8",
 )

@@ -138,23 +138,25 @@ def begin(s: State, j: int, x: int, begun: float, start: float) -> None:
 
 @rare
 def interrupt(s: State, j: int, repeats: Generator) -> int:
-    """Take the task off a machine that fails; it will need a fresh execution time."""
+    """Take the task off a machine that fails; it has to start again."""
     c, o = s.count[0], s.server[j]
     x = o.ticket
     o.ticket = -1
     o.busy += max(c.now - o.begun, 0.0)
     o.finish = np.inf
     s.machines[j].serving = -1
-    redraw(s, j, x, repeats)
+    lose(s, j, x, repeats)
     return x
 
 
 @rare
-def redraw(s: State, j: int, x: int, repeats: Generator) -> None:
-    """Draw the work of a task anew that a failure has interrupted, and count the loss."""
+def lose(s: State, j: int, x: int, repeats: Generator) -> None:
+    """Count the loss of a task that has begun, and draw its work anew unless it keeps it."""
     ticket = s.ticket[x]
-    ticket.work = shape_draw(s.shapes, s.table, s.stream[ticket.task_class].work_shape, repeats)
-    s.stream[ticket.task_class].lost += 1
+    q = s.stream[ticket.task_class]
+    if s.count[0].same_work == 0:
+        ticket.work = shape_draw(s.shapes, s.table, q.work_shape, repeats)
+    q.lost += 1
     if len(s.trace) > 0:
         note(s, s.count[0].now, LOSE, ticket.number, ticket.task_class, j)
 
@@ -164,8 +166,9 @@ def catch_up(s: State, j: int) -> None:
     """Work off what a machine has done of its queue before it is known to have finished a task.
 
     A task that has begun has less work left, from the time when it arrived or was last looked at.
+    Tasks that keep their work are only looked at when their machine fails, and start again.
     """
-    o, now = s.server[j], s.count[0].now
+    o, now, kept = s.server[j], s.count[0].now, s.count[0].same_work != 0
     end, x = o.finish - o.after, o.head
     while x >= 0 and end < now:
         ticket = s.ticket[x]
@@ -173,11 +176,13 @@ def catch_up(s: State, j: int) -> None:
         rate = s.truth[ticket.task_class, j] * o.speed
         if start + ticket.work / rate >= now:
             if start < now:
-                ticket.work -= (now - start) * rate
+                if not kept:
+                    ticket.work -= (now - start) * rate
                 ticket.leaves = now
             return
         end = start + ticket.work / rate
-        ticket.work = 0.0
+        if not kept:
+            ticket.work = 0.0
         ticket.leaves = end
         x = ticket.next
 

@@ -310,7 +310,7 @@ def _shift(p: PeerState, j: int, now: float) -> None:
 def _fail(
     p: PeerState, j: int, now: float, warmup: float, horizon: float, events: Generator
 ) -> None:
-    """Let a machine fail: it keeps its queue, and its task will need a fresh execution time."""
+    """Let a machine fail: it keeps its queue, and its task has to start again."""
     s = p.central
     o, m = s.server[j], s.machines[j]
     o.fault = now + shape_draw(s.shapes, s.table, o.repair, events) * o.mean_repair
@@ -325,7 +325,8 @@ def _fail(
         if len(s.trace) > 0:
             note(s, o.begun, START, ticket.number, ticket.task_class, j)
             note(s, now, LOSE, ticket.number, ticket.task_class, j)
-        ticket.work = shape_draw(s.shapes, s.table, q.work_shape, events)
+        if s.count[0].same_work == 0:
+            ticket.work = shape_draw(s.shapes, s.table, q.work_shape, events)
         ticket.leaves = np.inf
         q.lost += 1
     o.begun = np.inf

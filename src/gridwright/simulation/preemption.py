@@ -25,7 +25,9 @@ fifth. Results are the same."""
 
 
 def placed(s: State, i: int, arguments: Any, own: Generator) -> None:
-    """Deal out the tasks anew, because one has arrived."""
+    """Deal out the tasks anew, because one has arrived; note its work, of which less is left."""
+    ticket = s.ticket[s.stream[i].tail]
+    ticket.expected = ticket.work
     deal(s, arguments, own)
 
 
@@ -39,7 +41,10 @@ def freed(s: State, j: int, arguments: Any, own: Generator) -> None:
 def returned(s: State, j: int, repeats: Generator, arguments: Any, own: Generator) -> None:
     """Put the task of a failed machine back, to begin anew, and deal out all tasks."""
     if s.server[j].ticket >= 0:
-        insert(s, interrupt(s, j, repeats))
+        x = interrupt(s, j, repeats)
+        if s.count[0].same_work != 0:
+            s.ticket[x].work = s.ticket[x].expected
+        insert(s, x)
     deal(s, arguments, own)
 
 

@@ -19,7 +19,7 @@ from ..policies.view import View
 from ..statistics.histogram import bin_of
 from .central_state import State, draw_first_arrivals, shown
 from .event_log import ARRIVE, ASSIGN, FINISH, START, note
-from .event_loop import begin, hand_over, insert, interrupt, redraw, settle
+from .event_loop import begin, hand_over, insert, interrupt, lose, settle
 from .interrupts import DRAWS, HELD, POOL, SLICE, TRACE
 from .sampling import arrives, low, shape_draw
 
@@ -219,7 +219,7 @@ def take_back(s: State, j: int, repeats: Generator) -> None:
     while x >= 0:
         following = s.ticket[x].next
         if s.ticket[x].leaves > s.ticket[x].sent + o.before:  # it has begun: see ``catch_up``
-            redraw(s, j, x, repeats)
+            lose(s, j, x, repeats)
         insert(s, x)
         x = following
     o.head = -1

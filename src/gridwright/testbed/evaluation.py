@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..allocation.lost_work import with_same_work
 from ..catalogue import Cell, remarks_on, results_of
 from ..grid import Statistics
 from ..grid.export_tables import TIME_TITLES, TIMES, Rows, event_tables, known, write_tables
@@ -144,10 +145,15 @@ def report(
 
 
 def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectation:
-    """Simulate many runs of a length, and a long one; their assumed rates never change."""
+    """Simulate many runs of a length, and a long one; their assumed rates never change.
+
+    A task that is lost has the same work when it starts again, as a job has in a run.
+    """
     policy, system = experiment.chosen_policy(), experiment.system
     if experiment.failures != "generated":
         system = system.replace(failures=None)
+    else:
+        system = with_same_work(system)
     seeds = np.random.SeedSequence(seed).spawn(SHORT_RUNS + 1)
 
     def mean_response(horizon: float, own: np.random.SeedSequence) -> float:

@@ -37,6 +37,7 @@ def describe_result(result: Result) -> Document:
         "has_mean": result.has_interval(metric),
         "growth": result.stability.growth,
         "long_run_load": result.long_run_load,
+        "load_words": result.load_words,
         "value": result.figure(metric).as_json(),
         "figures": {name: found.as_json() for name, found in result.figures.items()},
         "classes": [

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..allocation import long_run_of
+from ..allocation.lost_work import bound, with_same_work
 from ..grid import Interruptions, interruptions, queues
 from ..grid.event import Entry
 from ..grid.timeline import Attempt, attempts
@@ -118,16 +119,18 @@ def is_growing(run: Run) -> bool:
 
     Jobs may pile up at any load, under a bad policy or while operators hold machines.
     """
-    known, seen = long_run_of(run.system), queues(run.journal)
+    system, seen = with_same_work(run.system), queues(run.journal)
+    known = long_run_of(system)
+    load = bound(system, known.load)
     if run.until <= 0:
-        return known.load is not None and known.load >= 1
+        return load is not None and load >= 1
     during = seen.times <= run.until  # what ends later says nothing about the run
     number = np.sum(list(seen.in_system.values()), axis=0, dtype=float)
     found = stability(
         seen.times[during],
         np.atleast_2d(number[during]),
         float(run.system.arrival_rates.sum()),
-        load=known.load,
+        load=load,
         settling=known.settling,
         waiting=known.queue,
         machines=len(run.system.machines),

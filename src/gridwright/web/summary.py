@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import cache
 
 from ..allocation import allocate, long_run_of, time_limit
+from ..allocation.lost_work import bound, load_in_words
 from ..catalogue import experiment_names
 from ..catalogue.entry import Entry
 from ..model import InputError, System
@@ -79,8 +80,9 @@ def summary_of(system: System) -> str:
     except InputError:  # it takes too long
         load = None
     if load is not None:
-        words.append(f"long-run load {100 * load:.1f} %{_apart_from_failures(system)}")
-    if load is not None and load >= 1:
+        shown = load_in_words(system, load)
+        words.append(f"long-run load {shown}{_apart_from_failures(system)}")
+    if (bound(system, load) or 0) >= 1:
         words.append("more than any policy can do")
     if system.failures is None:
         words.append("machines never fail")

@@ -102,7 +102,7 @@ class AllocationCard:
 
     def _show(self, found: Allocation, words: str, changed: Change | None) -> None:
         self.capacity.text = f"λ* = {found.capacity:.4f}, load {100 * found.load:.1f} %"
-        over, tight = not found.verdict.stabilisable, found.load >= TIGHT
+        over, tight = found.verdict.stabilisable is False, found.load >= TIGHT
         self.capacity.text += ": overload" if over else ""
         look = "gw-over" if over else "gw-tight" if tight else "gw-fine"
         self.capacity.classes(look, remove=LOOKS.replace(look, ""))

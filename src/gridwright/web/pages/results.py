@@ -143,8 +143,11 @@ class Results:
 
 def about(found: Document) -> str:
     """Say what was simulated, in a line."""
-    loads = [each["long_run_load"] for each in found["policies"] if each.get("long_run_load")]
-    load = f", long-run load {100 * loads[0]:.1f} %" if loads else ""
+    loaded = [each for each in found["policies"] if each.get("long_run_load")]
+    load = ""
+    if loaded:
+        words = loaded[0].get("load_words") or f"{100 * loaded[0]['long_run_load']:.1f} %"
+        load = f", long-run load {words}"
     runs = f"{found['replications']} replication{'s' * (found['replications'] > 1)}"
     return f"{found['system']}, {runs} of {found['length']}, seed {found['wanted']['seed']}{load}"
 
