@@ -1,4 +1,4 @@
-"""Stop the loop with an event list at every decision, so that somebody else makes it.
+"""Stop the loop with an event list at every decision, so that a caller decides.
 
 In place of asking a policy, the functions here write down who has to be asked. The loop then stops
 at each question, and goes on with the answer. Everything else is as in ``pull`` and ``push``. There

@@ -1,9 +1,9 @@
 """The loop of a grid of chains: from one tick at which something happens to the next.
 
-At a tick applications that end free their nodes, in the order of the nodes, and those that may
-overlap their successors hand on; data arrives at nodes; nodes fail or are repaired; jobs arrive;
-then idle nodes start what waits for them. The policy is asked about
-every application that becomes ready.
+At a tick each application that ends frees its node, in the order of the nodes, and one that may
+overlap its successor passes data on; data arrives at nodes; nodes fail or are repaired; jobs
+arrive; then idle nodes start what waits for them. The policy is asked about every application that
+becomes ready.
 
 Names: ``s`` state, ``c`` its count, ``j`` node, ``i`` template, ``k`` source of jobs, ``o`` server
 (what the engine knows of a node), ``own`` the random numbers of the policy.
