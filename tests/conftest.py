@@ -33,6 +33,7 @@ LONGEST = (
     "test_commands.py::test_demo",
     "docs/decentralised.md",
     "docs/test_site.py",
+    "web/test_schema.py",
     "grid/test_soak.py",
     "test_notebooks.py::test_a_notebook_runs",
     "test_reproduction_commands.py::test_figures_and_the_page",
@@ -48,6 +49,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if SLOW.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     items.sort(key=_place)
+
+
+def pytest_collection_finish() -> None:
+    """Keep all that was imported and collected out of the searches for garbage."""
+    gc.freeze()
 
 
 def _place(item: pytest.Item) -> int:

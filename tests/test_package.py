@@ -2,18 +2,19 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 
 import pytest
 
 import gridwright
 
-MODULES = sorted(
-    module.name
-    for module in walk_packages(gridwright.__path__, "gridwright.")
-    if not module.name.endswith("__main__")
-)
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+FILES = [file.relative_to(SOURCE).with_suffix("") for file in SOURCE.rglob("*.py")]
+MODULES = sorted(
+    ".".join(file.parts).removesuffix(".__init__")
+    for file in FILES
+    if file.name not in ("__main__", "conftest")
+)
 OPTIONAL = {"gridwright.compiler.cuda": "numba_cuda"}
 """Modules that an extra is for which the tests do not need."""
 HEAVY = ["highspy", "matplotlib", "numba", "numpy", "pydantic", "scipy"]
