@@ -1,7 +1,7 @@
 """Let Dask workers join, leave, die, pause and change under load, and check every result.
 
-    python tools/dask_walk.py [--minutes 1] [--events 20] [--clients 3] [--seed 1] [--json]
-                              [--policy pas_dg | --stock]
+    python tools/dask_walk.py [--minutes 1] [--events 20] [--tasks 100] [--clients 3] [--seed 1]
+                              [--json] [--policy pas_dg | --stock]
 
 The scheduler places tasks by ``gridwright.dask.Placement``, or as stock Dask does. Several clients
 use whatever Dask offers: submits, maps, dependencies, arrays, retries, restrictions, resources,
@@ -124,17 +124,22 @@ class Walk:
     # what happens to workers
 
     def walk(self) -> None:
-        """Let everything happen in turn, in random order, until the time is over."""
+        """Let everything happen in turn, in random order, until it is enough or time is over."""
         end, events = time.time() + 60 * self.options.minutes, 0
         happenings = [self.join, self.join, self.retire, self.kill, self.pause, self.freeze]
         happenings += [self.change_speed, self.change_speed]
-        while time.time() < end and events != self.options.events and not self.wrong:
+        while time.time() < end and not self.is_enough(events) and not self.wrong:
             if events % len(happenings) == 0:
                 self.rng.shuffle(happenings)
             time.sleep(self.rng.expovariate(1 / self.options.pause))
             happenings[events % len(happenings)]()
             events += 1
         self.stop.set()
+
+    def is_enough(self, events: int) -> bool:
+        """Tell whether so many events have happened, and so many tasks were checked, as asked."""
+        checked = sum(tuple(self.checked.values()))  # clients add to it meanwhile
+        return 0 <= self.options.events <= events and checked >= self.options.tasks
 
     def start(self, name: str = "") -> None:
         """Start a worker."""
@@ -316,7 +321,8 @@ def main() -> int:
     """Walk, and print what came of it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--events", type=int, default=-1, help="end after so many, or before")
+    parser.add_argument("--events", type=int, default=-1, help="end after so many")
+    parser.add_argument("--tasks", type=int, default=0, help="but not before so many are checked")
     parser.add_argument("--clients", type=int, default=3)
     parser.add_argument("--policy", default="pas_dg")
     parser.add_argument("--stock", action="store_true", help="without Placement")

@@ -12,7 +12,7 @@ from gridwright.grid import Journal, Mapper, Settings, Stage
 from gridwright.grid.event import Entry
 from gridwright.grid.executors import Ended, MachineDown
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
-from gridwright.grid.history import job_rows
+from gridwright.grid.export_tables import job_rows
 from gridwright.grid.job import Options
 from gridwright.grid.journal import IN_MEMORY
 from gridwright.grid.journal_queries import known_jobs

@@ -14,9 +14,9 @@ WALK = Path(__file__).parents[2] / "tools" / "dask_walk.py"
 
 def test_a_walk_of_sixteen_events_finds_nothing_wrong() -> None:
     """Everything that happens to workers happens twice."""
-    options = ["--events", "16", "--pause", "0.4", "--minutes", "3", "--seed", "3"]
+    options = ["--events", "16", "--tasks", "100", "--pause", "0.4", "--minutes", "3"]
     done = subprocess.run(
-        [sys.executable, str(WALK), "--json", *options],
+        [sys.executable, str(WALK), "--json", "--seed", "3", *options],
         capture_output=True,
         text=True,
         check=False,
@@ -25,5 +25,5 @@ def test_a_walk_of_sixteen_events_finds_nothing_wrong() -> None:
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)
     assert not found["wrong"], "\n".join(found["wrong"])
-    assert sum(found["checked"].values()) > 100
+    assert sum(found["checked"].values()) >= 100
     assert sum(found["done"].values()) >= 10  # on a busy computer, not every event happens

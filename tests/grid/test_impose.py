@@ -108,6 +108,14 @@ def ready_share(seconds: float) -> float:
     return (ready() - before) / (time.monotonic() - began)
 
 
+def share_of_cpu(seconds: float) -> float:
+    """Return the share of some seconds in which this process ran: on a busy computer, less."""
+    began, used = time.monotonic(), time.process_time()
+    while time.monotonic() < began + seconds:
+        pass
+    return (time.process_time() - used) / (time.monotonic() - began)
+
+
 Makes = Callable[[Any], Executor]
 KINDS: list[tuple[str, Makes]] = [
     ("local", lambda cluster: LocalExecutor(["a"])),
@@ -137,9 +145,9 @@ def test_before_during_and_after(kind: str, make: Makes, cluster: Cluster) -> No
             found.append(measured(0.4, 1.0))
             if abs(found[-1] - 0.4) < 0.02:
                 break
-        # on a busy computer a process stops only when it gets the processor; `bench imposed` tells
-        # how exact it is on a quiet one
-        assert 0.2 < min(found) < 0.75, found
+        # on a busy computer a process stops only when it gets the processor, and until then it is
+        # ready; `bench imposed` tells how exact it is on a quiet one
+        assert 0.2 < min(found) < 0.9, found
         assert measured(1.0, 0.3) > 0.95
 
         number = next(numbers)
@@ -166,8 +174,8 @@ def test_a_process_in_place_of_another_is_as_slow() -> None:
         os.kill(first, signal.SIGKILL)
         until(lambda: executor.pid(0) not in (first, -1))
         until(lambda: sum(isinstance(each, MachineUp) for each in driven.told) == 2)
-        driven.start(0, 0, ready_share, 0.5)
-        assert 0 < driven.result(0) < 0.4
+        driven.start(0, 0, share_of_cpu, 0.5)
+        assert 0 < driven.result(0) < 0.3
 
 
 @pytest.mark.slow
