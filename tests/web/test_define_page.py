@@ -94,6 +94,7 @@ def test_everything_is_reached_from_the_keyboard_on_a_phone(page: Any, server: A
         page.goto(f"{server.url}{path}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
+    expect(cell(page, "Rate of class 1 on machine 1")).to_be_visible()  # its script has come
     page.get_by_role("link", name="Define").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
