@@ -112,7 +112,7 @@ def simulate_ahead(
         seeds = seeds_of(each.seed, 0, each.replications)
         found = {ahead.key(system, policy, seed, {**options, "on": GPU}): seed for seed in seeds}
         missing = {k: s for k, s in found.items() if k not in asked and ahead.get(k) is None}
-        asked |= missing.keys()
+        asked.update(missing)
         if missing:
             if not policy.is_shipped and policy.decide not in prepared:
                 prepared[policy.decide] = prepare(system, policy, options["rng"])
