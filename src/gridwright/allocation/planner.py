@@ -108,7 +108,7 @@ def _plan(situation: Situation, write: Callable[..., None], *parameters: float) 
     """Solve a situation, and write the plan that follows from the solution."""
     space, plan = make_workspace(situation), np.empty(situation.rates.shape)
     solve(situation, space)
-    write(situation, space, plan, *parameters)
+    suited(write, space, _smallest)(situation, space, plan, *parameters)
     return plan
 
 
@@ -151,7 +151,7 @@ def set_reference(situation: Situation, space: Workspace) -> None:
 
 
 _smallest = LARGE
-"""The fewest steps for which this process uses the compiled simplex."""
+"""The fewest steps for which this process compiles the simplex, and planners."""
 
 
 MANY_PLANS = 500
@@ -159,7 +159,7 @@ MANY_PLANS = 500
 
 
 def compile_simplex() -> None:
-    """Compile the simplex now, and use it for all further plans of this process, however small.
+    """Compile the simplex now, and planners when they are used, for plans of any size.
 
     This pays if the process makes many plans. If compiling fails, plans are made as before.
     """

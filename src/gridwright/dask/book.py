@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..allocation import Situation
 from ..allocation.planner import compile_simplex
 from ..compiler.link import entry
 from ..grid.beliefs import Floats
@@ -57,10 +58,12 @@ class PlacedBook(Book):
 
 
 def compile_policy(policy: Policy) -> bool:
-    """Compile a policy's function and the simplex; return False if it must run in plain Python."""
+    """Compile a policy and its planner; return False if it must run in plain Python."""
     book = PlacedBook(policy)
     try:
         compile_simplex()
+        if policy.planner is not None:
+            policy.plan(Situation(np.ones((1, 1)), np.ones(1), np.ones(1), np.arange(1)))
         entry(policy.decide, 0, book.view(), *book.arguments)
     except Exception as error:
         LOG("%s runs in plain Python: %s", policy.name, error)
