@@ -33,6 +33,7 @@ def test_a_system_is_typed_and_its_capacity_changes(page: Any, server: Any) -> N
 
 def test_what_changes_with_a_machine_switched_off(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/define")
+    expect(page.get_by_text("λ* = 1.3333")).to_be_visible()
     page.get_by_role("combobox", name="Switched off").click()
     page.get_by_role("option", name="2", exact=True).click()
     expect(page.get_by_text(re.compile(r"λ\* goes from 1\.3333 to 0\.\d+"))).to_be_visible()
