@@ -1,12 +1,24 @@
 """Prices, efficiencies, and what is planned off the bottleneck."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwright import System, allocate, load
-from gridwright.allocation import grouped, make_workspace, prices, situation, vertex, weights
+from gridwright.allocation import (
+    Situation,
+    grouped,
+    make_workspace,
+    prices,
+    situation,
+    steady,
+    tolls,
+    vertex,
+    weights,
+)
 from gridwright.allocation.bottlenecks import optimum
 from gridwright.allocation.planner import permit
 from gridwright.catalogue import entries
@@ -152,6 +164,19 @@ def test_power_is_where_pairs_are_permitted_from() -> None:
     for power in (0.0, 0.25, 0.5, 1.0):
         permitted = prices(situation(system), power=power) > 0
         assert (permitted == (e >= busy**power - 1e-9)).all()
+
+
+@pytest.mark.parametrize("planner", [weights, steady, tolls])
+def test_plans_are_numbers_where_nothing_arrives_of_a_class(planner: Any) -> None:
+    """A grid that learns may believe so; a machine may be able to run such classes only."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        classes, machines = rng.integers(1, 5, 2)
+        rates = rng.uniform(0.1, 3, (classes, machines)) * (rng.random((classes, machines)) < 0.7)
+        arrivals = rng.uniform(0.1, 1, classes) * (rng.random(classes) < 0.7)
+        plan = planner(Situation(rates, arrivals, np.ones(machines), np.arange(machines)))
+        assert np.isfinite(plan).all()
+        assert (plan[rates <= 0] == 0).all()
 
 
 def test_a_room_is_as_good_as_new() -> None:

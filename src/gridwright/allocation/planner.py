@@ -88,8 +88,8 @@ def steady(situation: Situation) -> Floats:
     """Plan with weights that do not jump where a little more of one class changes all prices.
 
     The efficiency of a pair is a geometric mean of two: by the prices of the allocation, and by
-    what one more task adds to the mean number under a static split of the arrivals. With n machines
-    the second counts 1/n: with more of them, queues of their own tell less.
+    what one more task adds to the mean number under a static split of the arrivals. If n machines
+    are up, the second has the weight 1/n: the more there are, the less a static split says.
     """
     return _plan(situation, moderate)
 
@@ -317,8 +317,8 @@ def moderate(situation: Situation, space: Workspace, plan: Floats) -> None:
 def charge(situation: Situation, space: Workspace, plan: Floats, toll: float) -> None:
     """Weigh the pairs, and divide by what a task on a machine costs itself and others.
 
-    The tolls are those of a machine of mean availability. One of its group that is slower takes
-    less from the others, who come to it less often; the more so the more of them wait for any.
+    The tolls are those of a machine of mean availability. A slower one of its group pays less,
+    because others lose less while it is busy; the higher the load, the less it pays.
     """
     permit(situation, space, plan, inf)
     split(situation, space)

@@ -42,8 +42,8 @@ def set_prices(situation: Situation, space: Workspace) -> None:
 
 
 def efficiency(space: Workspace, i: int, g: int) -> float:
-    """Return the efficiency of a class on a group of machines; 0 between parts."""
-    if space.part[i] < 0 or space.part[i] != space.group_part[g]:
+    """Return the efficiency of a class on a group of machines; 0 between parts, or at rate 0."""
+    if space.part[i] < 0 or space.part[i] != space.group_part[g] or space.rates[i, g] <= 0.0:
         return 0.0
     earned = space.price[i] * space.rates[i, g] / space.worth[g]
     return earned if space.time[i, g] <= 0.0 and earned < 1.0 else 1.0
