@@ -1,9 +1,11 @@
+from math import gamma
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import gammaln, logsumexp
 
 from gridwright.model import (
     Deterministic,
@@ -79,6 +81,21 @@ def test_transforms_of_weibull_times_that_vary_less(shape: float, s: float) -> N
     assert up >= s * (1 - 1e-9)
     assert down >= -s * (1 + 1e-9)
     assert up + down >= 0
+
+
+@pytest.mark.parametrize(("shape", "s"), [(1.0005, -1.0), (1.001, -0.999), (1.05, -1.0), (2.5, -4)])
+def test_transforms_of_weibull_times_near_exponential_ones(shape: float, s: float) -> None:
+    """Against the sum of all moments."""
+    n = np.arange(200_000.0)
+    terms = n * np.log(-s / gamma(1 + 1 / shape)) + gammaln(1 + n / shape) - gammaln(1 + n)
+    assert terms[-1] < terms.max() - 40
+    assert Weibull(shape=shape).log_transform(s) == pytest.approx(logsumexp(terms), rel=1e-9)
+
+
+def test_a_mean_beyond_all_numbers_is_not_infinite() -> None:
+    found = Weibull(shape=1.0001).log_transform(-2)
+    assert found is not None
+    assert 700 < found < np.inf
 
 
 def test_every_kind_has_an_example() -> None:

@@ -12,7 +12,7 @@ of a system whose machines fail counts the work that is lost.
 import inspect
 import os
 from abc import abstractmethod
-from math import exp, gamma, log, log1p, pi, sqrt
+from math import exp, expm1, gamma, log, log1p, pi, sqrt
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -66,7 +66,7 @@ class Distribution(Record):
         """Draw one number, or an array of them."""
 
     def log_transform(self, s: float) -> float | None:
-        """Return ln E[e^(−sX)] of a draw X for any s, ∞ if the mean is infinite; None: not known.
+        """Return ln E[e^(−sX)] of a draw X for any s: ∞ if infinite, None if it is not known.
 
         The logarithm keeps its digits where s is small.
         """
@@ -76,7 +76,12 @@ class Distribution(Record):
     def has_transform(self) -> bool:
         """Whether ``log_transform`` is known: a class with its own ``sample`` needs its own."""
         owner = next(k for k in type(self).__mro__ if {"sample", "log_transform"} & vars(k).keys())
-        return "log_transform" in vars(owner) and self.log_transform(1.0) is not None
+        if "log_transform" not in vars(owner):
+            return False
+        try:
+            return self.log_transform(1.0) is not None
+        except Exception:
+            return True  # its first use says what is wrong
 
 
 class Exponential(Distribution):
@@ -232,13 +237,16 @@ class Weibull(Distribution):
             return _log_gamma_transform(1.0, s)
         if s < 0 and self.shape < 1:
             return np.inf
-        scaled, peak = s / gamma(1 + 1 / self.shape), 0.0
-        if s < 0:  # where the integrand e^(−s x − e^t) is largest, x = e^(t / shape)
-            peak = log(-scaled / self.shape) / (1 - 1 / self.shape)
-            most = (self.shape - 1) * float(np.exp(np.float64(peak)))
-            if most > 700:  # the mean is beyond all numbers
-                return most
-        t = np.arange(-60.0, max(peak, 0.0) + 6.0, STEP)
+        scaled, end = s / gamma(1 + 1 / self.shape), 6.0
+        if s < 0:  # the integrand is e^(−s x + t − e^t), with x = e^(t / shape)
+            grows, slower = log(-scaled), 1 - 1 / self.shape
+            peak = (grows - log(self.shape)) / slower
+            if peak > log(700 / (self.shape - 1)):  # the mean is beyond all numbers
+                return (self.shape - 1) * exp(min(peak, 600.0))
+            end += max(peak, 0.0)
+            while end + exp(end) * expm1(grows - end * slower) > -40:
+                end += 1
+        t = np.arange(-60.0, end, STEP)
         return _log_mean(t - np.exp(t) + log(STEP), -scaled * np.exp(t / self.shape))
 
 
