@@ -1,7 +1,8 @@
 """The rates at which failing machines complete tasks: formulas, simulations and what users see."""
 
 import json
-from math import exp, expm1, log
+import re
+from math import exp, expm1, inf, log
 from pathlib import Path
 from typing import Any
 
@@ -256,15 +257,93 @@ class Wrong(Distribution):
     def sample(self, rng: Any, size: Any = None) -> Any:
         return rng.exponential(size=size)
 
-    def log_transform(self, s: float) -> float | None:
-        return -log(s + 1) if s > -0.2 else None if s > -0.4 else log(s)
+    def log_transform(self, s: float) -> Any:
+        if s <= -0.45:
+            return "large" if s > -0.6 else log(s)
+        return -log(s + 1) if s > -0.2 else None
 
 
 @pytest.mark.parametrize(
-    ("up", "words"), [(3.0, "is None; expected a number"), (2.0, "math domain")]
+    ("up", "words"),
+    [(3.0, "is None; expected a number"), (2.0, "could not convert"), (1.25, "math domain")],
 )
 def test_a_wrong_transform_is_refused(up: float, words: str) -> None:
     failing = {"mean_uptime": up, "mean_repair": 1, "same_work": True}
     found = allocate(System(arrivals=[0.1], rates=[[1]], execution=Wrong(), failures=failing))
     with pytest.raises(InputError, match=words):
         str(found.verdict)
+
+
+class Steep(Exponential):
+    """Its transform overflows where the mean is beyond all numbers."""
+
+    def sample(self, rng: Any, size: Any = None) -> Any:
+        return rng.uniform(0.5, 1.5, size)
+
+    def log_transform(self, s: float) -> float:
+        return log((exp(-0.5 * s) - exp(-1.5 * s)) / s)
+
+
+def test_a_transform_that_overflows_is_a_very_large_number() -> None:
+    failing = {"mean_uptime": 0.001, "mean_repair": 1, "same_work": True}
+    found = allocate(System(arrivals=[0.1], rates=[[1]], execution=Steep(), failures=failing))
+    assert "infinitely" not in found.verdict.words
+    assert found.verdict.margin == pytest.approx(-1.0)
+
+
+def test_a_fleet_without_the_machines_that_leave_lost_work_out_is_not_missed() -> None:
+    failing: dict[str, Any] = {"mean_uptime": 1, "mean_repair": 1}
+    parts: dict[str, Any] = {"arrivals": [20], "execution": {"kind": "hyperexponential", "scv": 10}}
+    alone = System(rates=[[1]], failures=failing, **parts)
+    failing["uptime"] = ["deterministic", "exponential"]
+    both = System(rates=[[1, 1]], groups=["a", "b"], failures=failing, **parts)
+    (count,) = next(cheapest_fleets(alone, [1], 0.8)).counts
+    assert count < 50, "with the nominal rates it would be 20 / 0.8 / 0.5"
+    assert next(cheapest_fleets(both, [10, 1], 0.8)).counts == (0, count)
+
+
+def test_a_fleet_for_a_load_that_is_only_bounded_is_undecided() -> None:
+    failing = {"mean_uptime": [1, inf], "mean_repair": 1, "same_work": True}
+    parts: dict[str, Any] = {"rates": [[0.9, 1]], "groups": ["spot", "solid"], "failures": failing}
+    few = size(System(arrivals=[0.4], **parts), {"spot": 1, "solid": 300}, load=0.8)
+    assert few.words == "The cheapest fleet is 1 × solid, for 300."
+    many = size(System(arrivals=[50], **parts), {"spot": 1, "solid": 4}, load=0.8)
+    assert many.found is None
+    assert re.match(r"Undecided: \d+ × spot, 1 × solid, .* has a load of more than ", many.words)
+
+
+def test_machines_that_are_down_for_good_decide_nothing() -> None:
+    def verdict(*uptimes: float) -> Any:
+        failing = {"mean_uptime": list(uptimes), "mean_repair": 1, "same_work": True}
+        system = System(arrivals=[0.3], rates=[[1] * len(uptimes)], failures=failing)
+        return allocate(system, down=range(2, len(uptimes) + 1)).verdict
+
+    for ups in ((5.0, inf), (5.0, 0.5), (5.0, 50.0)):
+        assert verdict(*ups)[:2] == verdict(ups[0])[:2]
+        assert verdict(*ups).stabilisable
+    assert verdict(0.5, inf)[:2] == (False, -1.0)
+
+
+def test_a_class_without_a_machine_does_not_hide_that_lost_work_is_left_out() -> None:
+    failing = {"mean_uptime": [1.05, 3, 10], "mean_repair": 1, "same_work": True}
+    system = System(arrivals=[0.3, 0.2], rates=[[1, 1, 1], [0, 0, 1]], failures=failing)
+    found = allocate(system, down=["3"]).verdict
+    assert found.stabilisable is False
+    assert "tasks that are lost keep their work, which the LP leaves out" in found.words
+    assert "A good policy can keep up" not in found.words
+
+
+def test_the_load_is_told_whatever_the_order_of_the_policies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lost work counts only for policies that do not interrupt tasks."""
+    file = tmp_path / "two.toml"
+    file.write_text(
+        'arrivals = [0.3]\nrates = [[1, 1]]\nexecution = "deterministic"\n'
+        "[failures]\nmean_uptime = [1, 2]\nmean_repair = 1\n"
+    )
+    said = []
+    for policies in ("fcfs,cmu:preempt=true", "cmu:preempt=true,fcfs"):
+        assert run(["compare", str(file), "--policies", policies, "--horizon", "200"]) == 0
+        said.append(re.findall(r"long-run load .* %", capsys.readouterr().out))
+    assert said[0] == said[1] != []

@@ -1,6 +1,16 @@
 """The allocation LP: a system's maximum capacity, and which machine should serve which class."""
 
-from .allocation import Allocation, Change, Verdict, allocate, change, groups_of, situation, verdict
+from .allocation import (
+    SIMULATE,
+    Allocation,
+    Change,
+    Verdict,
+    allocate,
+    change,
+    groups_of,
+    situation,
+    verdict,
+)
 from .fleet import Addition, Fleet, PricesGiven, cheapest_fleets, one_more
 from .highs import time_limit
 from .long_run import LongRun, long_run_of
@@ -17,6 +27,7 @@ from .textbook import (
 from .workspace import Situation, Workspace, make_workspace
 
 __all__ = [
+    "SIMULATE",
     "Addition",
     "Allocation",
     "Change",

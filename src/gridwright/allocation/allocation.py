@@ -40,7 +40,8 @@ class Verdict(NamedTuple):
     stabilisable: bool | None
     """None: the LP leaves out the work that failing machines lose, so that it cannot tell."""
     margin: float
-    """By how much all arrivals could grow (negative: must shrink) before the edge is reached."""
+    """By how much all arrivals could grow (negative: must shrink) before the edge is reached.
+    Without lost work if that is not known; −1 if no arrivals are few enough."""
     words: str
 
 
@@ -165,33 +166,34 @@ class Allocation(Tabular):
         words = [_stranded(self.left_out)] if self.left_out else []
         if self.system.failures is not None:
             words.append(_failures(self))
-        stabilisable: bool | None = capacity - 1 > EDGE and not self.left_out
-        left_out, keeps = lost_work_of(self.system).left_out, keeps_lost_work(self.system)
+        margin, stabilisable = capacity - 1, False if self.left_out else None
+        left_out = lost_work_of(self.system, self.down).left_out
+        keeps = keeps_lost_work(self.system)
         if self.of_chains and (self.system.up_fraction < 1).any():
             left_out, keeps = "the system has chains", True
-        if endless := never_done(self.system):
-            stabilisable = False
+        simulate = f" {SIMULATE}" * (stabilisable is None)
+        if endless := never_done(self.system, self.down):
+            margin, stabilisable = -1.0, False
             words.append(f"No policy can keep up: {without_end(endless)}.")
-        elif left_out and keeps and stabilisable:
-            stabilisable = None
+        elif left_out and keeps and margin > EDGE:
             words.append(
                 f"The load is more than {percent(1 / capacity)}: tasks that are lost keep their "
-                f"work, which the LP leaves out, because {left_out}. {SIMULATE} "
-                f"If arrivals grow by {100 * (capacity - 1):.1f} %, none can."
+                f"work, which the LP leaves out, because {left_out}.{simulate} "
+                f"If arrivals grow by {100 * margin:.1f} %, none can."
             )
         elif left_out and not keeps and capacity > 0:
-            stabilisable = False if self.left_out else None
             words.append(
                 f"The load is {percent(1 / capacity)} without lost work, which the LP leaves out, "
-                f"because {left_out}." + f" {SIMULATE}" * (not self.left_out)
+                f"because {left_out}.{simulate}"
             )
         else:
+            stabilisable = margin > EDGE and not self.left_out
             words += [*self._words_on_lost_work(), _edge(capacity)]
-        return Verdict(stabilisable, capacity - 1, " ".join(words))
+        return Verdict(stabilisable, margin, " ".join(words))
 
     def _words_on_lost_work(self) -> list[str]:
         """Say what the load would be without the work that is lost, if it counts."""
-        lost, now = lost_work_of(self.system), situation(self.system, self.down)
+        lost, now = lost_work_of(self.system, self.down), situation(self.system, self.down)
         if not lost.counted:
             return []
         now = now._replace(availability=now.availability * self.system.up_fraction)
@@ -388,7 +390,7 @@ def long_run_situation(system: System, down: Sequence[int] = ()) -> Situation:
 
     Policies plan without it, with ``situation``.
     """
-    now, lost = situation(system, down), lost_work_of(system)
+    now, lost = situation(system, down), lost_work_of(system, tuple(down))
     if lost.counted:
         now = now._replace(rates=lost.rates, group=groups_of(lost.rates))
     return now._replace(availability=now.availability * system.up_fraction)

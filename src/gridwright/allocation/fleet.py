@@ -7,9 +7,10 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model import InputError, System, did_you_mean, mode
-from .allocation import Allocation, long_run_situation
+from .allocation import Allocation, groups_of, long_run_situation
 from .highs import check_time
 from .long_run import long_run_of
 from .lost_work import lost_work_of, never_done, without_end
@@ -66,18 +67,15 @@ def one_more(found: Allocation, prices: PricesGiven = None) -> list[Addition]:
     """
     system, each = found.system, prices_of(found.system, prices)
     check_counts(system)
-    now = long_run_situation(system, found.down)
-    there, added = np.arange(len(system.machines)), []
+    now, every = long_run_situation(system, found.down), long_run_situation(system)
+    added = []
     for column, group in enumerate(system.groups):
         first = int(np.argmax(system.column == column))
         slots = system.sizes[column] // system.counts[column]
-        more = np.append(there, np.repeat(first, slots))
-        share = system.mean_availability[first] * system.up_fraction[first]
-        after = now._replace(
-            rates=np.ascontiguousarray(now.rates[:, more]),
-            availability=np.append(now.availability, np.repeat(share, slots)),
-            group=now.group[more],
-        )
+        new = np.repeat(first, slots)
+        rates = np.hstack([now.rates, every.rates[:, new]])
+        availability = np.append(now.availability, every.availability[new])
+        after = now._replace(rates=rates, availability=availability, group=groups_of(rates))
         capacity = solve(after, make_workspace(after))
         before = 1 / found.long_run_capacity if found.long_run_capacity > 0 else np.inf
         load = 1 / capacity if capacity > 0 else np.inf
@@ -168,6 +166,25 @@ def check_counts(system: System) -> None:
 _UNLIMITED = 2**40
 
 
+def _by_group(system: System) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return how fast the machines of each group complete tasks, and which classes end there.
+
+    Lost work may count in some fleets and be left out in others: then the faster of both rates, so
+    that no fleet is missed.
+    """
+    whole, rates, ends = lost_work_of(system), [], []
+    for group in range(len(system.groups)):
+        first = int(np.argmax(system.column == group))
+        others = tuple(np.flatnonzero(system.column != group).tolist())
+        found = whole.rates[:, first]
+        if whole.left_out:
+            found = np.maximum(found, lost_work_of(system, others).rates[:, first])
+        rates.append(found)
+        endless = never_done(system, others)
+        ends.append((found > 0) & [name not in endless for name in system.classes])
+    return np.column_stack(rates), np.column_stack(ends)
+
+
 class _Program:
     """The integer program: the least price of counts whose machines can hold the load."""
 
@@ -178,28 +195,31 @@ class _Program:
         first = [int(np.argmax(system.column == g)) for g in range(groups)]
         slots = np.array(system.sizes) / np.array(system.counts)
         time = load * slots * system.mean_availability[first] * system.up_fraction[first]
-        rates = lost_work_of(system).rates[:, first]
+        rates, ends = _by_group(system)
         pairs = np.argwhere(rates > NEGLIGIBLE * rates.max(axis=1, keepdims=True))
         self.groups = groups
         lp = highspy.HighsLp()
-        # columns: the counts, then the time of group g for class i, as a share of what i needs
-        lp.num_col_, lp.num_row_ = groups + len(pairs), classes + groups
+        # columns: the counts, then the time of group g for class i, as a share of what i needs;
+        # rows: what is done of each class, the time of each group, machines on which a class ends
+        lp.num_col_, lp.num_row_ = groups + len(pairs), 2 * classes + groups
         lp.col_cost_ = np.append(prices / prices.max(), np.zeros(len(pairs)))
         lp.col_lower_ = np.zeros(lp.num_col_)
         lp.col_upper_ = np.full(lp.num_col_, highspy.kHighsInf)
-        lp.row_lower_ = np.append(np.ones(classes), np.zeros(groups))
+        lp.row_lower_ = np.concatenate([np.ones(classes), np.zeros(groups), np.ones(classes)])
         lp.row_upper_ = np.full(lp.num_row_, highspy.kHighsInf)
         kinds = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
         lp.integrality_ = [kinds[0]] * groups + [kinds[1]] * len(pairs)
         matrix = lp.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kColwise
-        matrix.start_ = np.append(np.arange(groups), groups + 2 * np.arange(len(pairs) + 1))
-        rows = pairs + np.array([0, classes])
-        matrix.index_ = np.append(classes + np.arange(groups), rows.ravel())
+        enough = [classes + groups + np.flatnonzero(each) for each in ends.T]
+        columns = [np.append(classes + g, rows) for g, rows in enumerate(enough)]
+        columns += list(pairs + np.array([0, classes]))
+        matrix.start_ = np.append(0, np.cumsum(list(map(len, columns))))
+        matrix.index_ = np.concatenate(columns)
         needs = system.arrival_rates[pairs[:, 0]] / rates[pairs[:, 0], pairs[:, 1]]
         used = -needs / time[pairs[:, 1]]  # machines of the group, if they do the whole class
         matrix.value_ = np.append(
-            np.ones(groups), np.column_stack([np.ones(len(pairs)), used]).ravel()
+            np.ones(groups + ends.sum()), np.column_stack([np.ones(len(pairs)), used]).ravel()
         )
         self.model: Any = highspy.Highs()
         self.model.silent()

@@ -49,8 +49,10 @@ class LostWork(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def lost_work_of(system: System) -> LostWork:
+def lost_work_of(system: System, down: tuple[int, ...] = ()) -> LostWork:
     """Return the rates of a system with the work that is lost counted.
+
+    Machines that are down for good decide nothing.
 
     >>> failing = {"mean_uptime": 1, "mean_repair": 0.1}
     >>> parts = {"arrivals": [0.5], "rates": [[1]], "failures": failing}
@@ -65,7 +67,8 @@ def lost_work_of(system: System) -> LostWork:
     if failures is None or system.mode is mode.CHAINS or not any(memory):
         return LostWork(nominal)
     fails = 1 / np.array(system.per_machine(failures.mean_uptime), dtype=float)
-    runs = (nominal > 0) & (fails > 0) & np.array(memory)[:, None]
+    able = (nominal > 0) & _up(system, down)
+    runs = able & (fails > 0) & np.array(memory)[:, None]
     ends = system.per_machine(failures.uptime)
     if any(not _is_exponential(ends[j]) for j in np.flatnonzero(runs.any(axis=0))):
         return LostWork(nominal, left_out="up-times are not exponential")
@@ -76,10 +79,10 @@ def lost_work_of(system: System) -> LostWork:
         return LostWork(nominal, left_out=reason)
     per_work = np.zeros_like(nominal)
     np.divide(fails, system.effective, out=per_work, where=runs)
-    uneven = [i for i in np.flatnonzero(memory) if not _equal(per_work[i][nominal[i] > 0])]
+    uneven = [i for i in np.flatnonzero(memory) if not _equal(per_work[i][able[i]])]
     if failures.same_work and any(shapes[i].variance > 0 for i in uneven):
         return LostWork(nominal, left_out="it depends on the policy")
-    if never_done(system):
+    if never_done(system, down):
         return LostWork(nominal, left_out="it is infinite")
     needed = np.ones_like(nominal)
     for i in np.flatnonzero(runs.any(axis=1)):
@@ -134,11 +137,11 @@ def bound(system: System, load: float | None) -> float | None:
     return None if lost_work_of(system).left_out else load
 
 
-def never_done(system: System) -> tuple[str, ...]:
+def never_done(system: System, down: tuple[int, ...] = ()) -> tuple[str, ...]:
     """Return the classes whose tasks take infinitely long on average, because work is lost.
 
     Only what holds for every policy counts: each machine has its highest availability, and the
-    lowest failure rate that its up-times ever have.
+    lowest failure rate that its up-times ever have. Machines that are down for good do not count.
 
     >>> failing = {"mean_uptime": 2, "mean_repair": 1, "same_work": True}
     >>> never_done(System(arrivals=[0.1, 0.1], rates=[[0.5], [0.51]], failures=failing))
@@ -152,7 +155,7 @@ def never_done(system: System) -> tuple[str, ...]:
     rates = system.nominal * _best_speeds(system)
     found = []
     for i, work in enumerate(system.per_class(system.execution)):
-        can = rates[i] > 0
+        can = (rates[i] > 0) & _up(system, down)
         per_work = float((lowest[can] / rates[i][can]).min()) if can.any() else 0.0
         if not (0 < per_work < np.inf and work.has_transform):
             continue
@@ -169,6 +172,12 @@ def without_end(classes: tuple[str, ...]) -> str:
     """
     names = ("class " if len(classes) == 1 else "classes ") + ", ".join(map(repr, classes))
     return f"tasks of {names} that are lost keep their work, and take infinitely long on average"
+
+
+def _up(system: System, down: tuple[int, ...]) -> NDArray[np.bool_]:
+    up = np.ones(len(system.machines), dtype=bool)
+    up[list(down)] = False
+    return up
 
 
 def _best_speeds(system: System) -> Floats:
@@ -206,12 +215,15 @@ def _log_transform(work: Distribution, s: float) -> float:
     """Return ln E[e^{−sX}], perhaps of a user's distribution."""
     try:
         found = work.log_transform(s)
+        value = np.nan if found is None else float(found)
     except Exception as error:
+        if s < 0 and isinstance(error, OverflowError):
+            return MOST  # finite, but beyond all numbers
         raise InputError(f"log_transform({s:g}) of {work!r}: {error}") from error
-    if found is None or np.isnan(found):
+    if np.isnan(value):
         expected = "a number, or inf if the mean is infinite"
         raise InputError(f"log_transform({s:g}) of {work!r} is {found}; expected {expected}")
-    return found
+    return value
 
 
 def _varies(system: System) -> NDArray[np.bool_]:

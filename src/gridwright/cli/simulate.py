@@ -243,9 +243,9 @@ def _show_tails(result: experiments.Result) -> None:
 def show_comparison(found: experiments.Comparison, reference: str | None = None) -> None:
     """Print a comparison: a row a policy, then what differs beyond noise."""
     out = console()
-    first = found.results[0]
-    load = "" if first.long_run_load is None else f"; long-run load {first.load_words}"
-    out.print(f"{headline(first)}, common random numbers{load}\n")
+    known = experiments.with_known_load(found.results)
+    load = "" if known is None else f"; long-run load {known.load_words}"
+    out.print(f"{headline(found.results[0])}, common random numbers{load}\n")
     _show_policies(found, reference)
     out.print("")
     lines = [*found.statements]
@@ -262,8 +262,8 @@ def show_comparison(found: experiments.Comparison, reference: str | None = None)
         for result in found.results
         if result.refusals
     ]
-    if first.long_run_load is not None and any(r.stable is False for r in found.results):
-        lines.append(_what_is_possible(first))
+    if known is not None and any(r.stable is False for r in found.results):
+        lines.append(_what_is_possible(known))
     for line in [*lines, *([""] if lines else []), *found.conclusions]:
         out.print(line, markup=False)
 
@@ -295,7 +295,8 @@ def _show_policies(found: experiments.Comparison, reference: str | None) -> None
 
 def _what_is_possible(result: experiments.Result) -> str:
     """Say of a system under which a policy is unstable whether any could do better."""
-    return allocation.allocate(result.system).verdict.words
+    words = allocation.allocate(result.system).verdict.words
+    return words.replace(f" {allocation.SIMULATE}", "")  # it was simulated
 
 
 def _relative(result: experiments.Result) -> str:

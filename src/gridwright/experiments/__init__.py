@@ -10,7 +10,7 @@ from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .over_time import SweepOverTime, sweep_over_time
 from .pieces import Pieces, simulate_in_pieces
-from .result import ClassResult, Result, in_words
+from .result import ClassResult, Result, in_words, with_known_load
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
 from .size import Size, size
@@ -61,4 +61,5 @@ __all__ = [
     "size",
     "sweep",
     "sweep_over_time",
+    "with_known_load",
 ]

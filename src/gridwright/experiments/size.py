@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..allocation import Fleet, PricesGiven, cheapest_fleets
-from ..allocation.lost_work import load_in_words, lost_work_of
+from ..allocation.lost_work import keeps_lost_work, load_in_words, lost_work_of
 from ..model import Exponential, InputError, System
 from ..policies import Policy
 from ..policies import find as find_policy
@@ -34,7 +34,7 @@ class Tried(NamedTuple):
     """The 95th percentile of the response; None if only the load was asked for."""
     replications: int = 0
     holds: bool | None = True
-    """Whether it is enough; None if the simulations cannot tell."""
+    """Whether it is enough; None if the simulations, or the allocation LP, cannot tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,12 @@ class Size(Tabular):
                 words += f" Its load is {self.load_words(self.found.fleet)}."
             return words
         last = self.tried[-1]
+        if last.p95 is None:
+            return (
+                f"Undecided: {self.named(last.fleet)}, for {last.fleet.price:g}, has a load of "
+                f"{self.load_words(last.fleet)}, because tasks that are lost keep their work. A "
+                "p95 in place of a load would be simulated."
+            )
         if last.holds is None:
             return (
                 f"Undecided: {self.named(last.fleet)}, for {last.fleet.price:g}, may or may not "
@@ -146,7 +152,8 @@ def size(
     Fleets are tried by rising price. A fleet holds a p95 if the whole 95 % interval of its
     simulated percentile is at most the limit, and the policy is stable; it does not if the whole
     interval is above it. In between, up to eight times as many replications are run. If these
-    cannot tell either, the search ends, and nothing is found.
+    cannot tell either, the search ends, and nothing is found. Nor is it where only a bound of the
+    load is known, because tasks that are lost keep their work.
 
     Parameters
     ----------
@@ -182,7 +189,10 @@ def size(
     system, length = resolve(system, horizon)
     fleets = cheapest_fleets(system, prices, FULLEST if load is None else load)
     if p95 is None:
-        return Size(system, prices, load, p95, None, (Tried(next(fleets)),))
+        fleet = next(fleets)
+        lost = lost_work_of(system.with_counts(fleet.counts))
+        holds = None if lost.left_out and keeps_lost_work(system) else True
+        return Size(system, prices, load, p95, None, (Tried(fleet, holds=holds),))
     _check_possible(system, p95)
     chosen, tried = find_policy(policy), list[Tried]()
     while len(tried) < most and (not tried or tried[-1].holds is False):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..experiments import PeerResult, in_words
+from ..experiments import PeerResult, in_words, with_known_load
 from ..statistics import longer_than
 from .figure import band, literal, log_if_far, mark, new_figure, save, side_by_side
 
@@ -44,9 +44,9 @@ def draw_results(results: tuple[Result, ...], path: Path | None = None) -> Figur
         _draw_views(more[0], results)
     if has_tails:
         _draw_tails(more[-1], results)
-    first = results[0]
-    words = "" if first.long_run_load is None else f", long-run load {first.load_words}"
-    figure.suptitle(f"{_setting(first)}{words}; bars are 95 % intervals")
+    known = with_known_load(results)
+    words = "" if known is None else f", long-run load {known.load_words}"
+    figure.suptitle(f"{_setting(results[0])}{words}; bars are 95 % intervals")
     return save(figure, path)
 
 
@@ -210,9 +210,9 @@ def draw_over_time(found: SweepOverTime, path: Path | None = None) -> Figure:
 def _full_load(found: Sweep) -> float | None:
     """Return the value at which the long-run load is 1, if it lies within the picture."""
     points = [
-        (point.value, load)
+        (point.value, known.long_run_load or 0.0)
         for point in found.points
-        if not isinstance(point.value, str) and (load := point.results[0].long_run_load) is not None
+        if not isinstance(point.value, str) and (known := with_known_load(point.results))
     ]
     for (value, load), (after, more) in pairwise(sorted(points)):
         if (load - 1) * (more - 1) <= 0 and load != more:
