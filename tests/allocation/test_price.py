@@ -1,5 +1,6 @@
 """Prices, efficiencies, and what is planned off the bottleneck."""
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,19 @@ def test_power_is_where_pairs_are_permitted_from() -> None:
     for power in (0.0, 0.25, 0.5, 1.0):
         permitted = prices(situation(system), power=power) > 0
         assert (permitted == (e >= busy**power - 1e-9)).all()
+
+
+def test_what_does_not_limit_the_capacity_is_not_wasted() -> None:
+    """A solution of the whole may use all the time of the rest, and serve it as badly as the rest.
+
+    The second class limits the capacity to 8; the others can have 150 / 17.
+    """
+    rates = [[0, 7.5, 1, 0, 2], [0, 0, 1, 1, 0], [1, 2, 7.5, 0, 2]]
+    for order in permutations(range(5)):
+        system = System(arrivals=[0.25, 0.25, 0.5], rates=np.array(rates)[:, order])
+        found = allocate(system)
+        served = (found.shares * system.nominal).sum(axis=1) / system.arrival_rates
+        assert served == pytest.approx([150 / 17, 8, 150 / 17])
 
 
 @pytest.mark.parametrize("planner", [weights, steady, tolls])

@@ -6,8 +6,11 @@ the bottleneck is planned first, then the rest as a problem of its own, and so o
 """
 
 from ..compiler.link import allocates_nothing
-from .simplex import FAILED, solve
+from .simplex import FAILED, GAIN, solve
 from .workspace import NEGLIGIBLE, Situation, Workspace, totals, weigh
+
+PERHAPS = 2
+"""A mark that may become one of slack."""
 
 
 @allocates_nothing
@@ -41,6 +44,7 @@ def close(situation: Situation, space: Workspace, capacity: float, level: int) -
     """Write the solution of a level; make the rest the problem at hand."""
     space.load[level] = 1.0 / capacity
     _mark(space, capacity)
+    _mark_unpriced(space, capacity)
     _spread_slack(space)
     classes, groups = space.tableau.size
     limiting = 0
@@ -72,6 +76,36 @@ def _mark(space: Workspace, capacity: float) -> None:
             if not is_used(space, capacity, k, h):
                 t.share[k, h] = 0.0
         space.slack_group[h] = used < 1.0 - NEGLIGIBLE
+
+
+def _mark_unpriced(space: Workspace, capacity: float) -> None:
+    """Mark classes without a price, and groups without a worth, that share nothing with others.
+
+    They do not limit the capacity, but a solution may waste their time so that none is left.
+    """
+    t = space.tableau
+    classes, groups = t.size
+    for k in range(classes):
+        if t.row[k]["price"] <= GAIN and space.slack_class[k] == 0:
+            space.slack_class[k] = PERHAPS
+    for h in range(groups):
+        worth = 0.0
+        for k in range(classes):
+            worth = max(worth, t.row[k]["price"] * t.given[k, h])
+        if worth <= GAIN * capacity and space.slack_group[h] == 0:
+            space.slack_group[h] = PERHAPS
+    changed = True
+    while changed:
+        changed = False
+        for k in range(classes):
+            for h in range(groups):
+                if t.share[k, h] > 0.0 and space.slack_class[k] + space.slack_group[h] == PERHAPS:
+                    space.slack_class[k], space.slack_group[h] = 0, 0
+                    changed = True
+    for k in range(classes):
+        space.slack_class[k] = space.slack_class[k] > 0
+    for h in range(groups):
+        space.slack_group[h] = space.slack_group[h] > 0
 
 
 def is_used(space: Workspace, capacity: float, k: int, h: int) -> bool:

@@ -63,8 +63,9 @@ def solve_general(t: Tableau) -> float:
     """Solve a problem that is too large for our own simplex, or on which it failed."""
     weights = _weights(t)
     largest = weights.max(axis=1, initial=0).min(initial=1)
-    capacity, shares, _ = solve_highs(weights / largest)
+    capacity, shares, prices = solve_highs(weights / largest)
     t.share[: len(weights), : weights.shape[1]] = np.where(shares > TINY, shares, 0)
+    t.row["price"][: len(weights)] = prices / max(prices.sum(), TINY)
     return capacity * largest
 
 

@@ -2,7 +2,7 @@
 
 from .adversary import Adversary, adversary
 from .ahead import Wanted, simulate_ahead
-from .compare import Comparison, Difference, compare
+from .compare import Comparison, Difference, compare, with_known_load
 from .contest import Bout, Contest, Standing, contest
 from .device import GPU
 from .families import FAMILIES, random_systems
@@ -10,7 +10,7 @@ from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .over_time import SweepOverTime, sweep_over_time
 from .pieces import Pieces, simulate_in_pieces
-from .result import ClassResult, Result, in_words, with_known_load
+from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
 from .size import Size, size

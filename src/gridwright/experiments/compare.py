@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -305,6 +305,11 @@ def difference(first: Result, second: Result, metric: str) -> Difference:
     elif found.low > 0 or found.high < 0:
         winner = more if metric in first.more_is_better else less
     return Difference(str(first.policy), str(second.policy), metric, found, winner)
+
+
+def with_known_load(results: Iterable[Result]) -> Result | None:
+    """Return the first of several results of a system whose load is known: not for all policies."""
+    return next((each for each in results if each.long_run_load is not None), None)
 
 
 def may_be_better(other: Result, best: Result, metric: str) -> bool:

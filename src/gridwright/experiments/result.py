@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -435,11 +434,6 @@ class Result(Tabular):
         if informed >= 0:
             asked = np.minimum(asked, informed)
         return float(np.average(asked, weights=self.system.arrival_rates))
-
-
-def with_known_load(results: Iterable[Result]) -> Result | None:
-    """Return the first of several results of a system whose load is known: not for all policies."""
-    return next((each for each in results if each.long_run_load is not None), None)
 
 
 def in_full(number: float) -> str:
