@@ -86,7 +86,10 @@ def _mark_unpriced(space: Workspace, capacity: float) -> None:
     t = space.tableau
     classes, groups = t.size
     for k in range(classes):
-        if t.row[k]["price"] <= GAIN and space.slack_class[k] == 0:
+        used = 0.0
+        for h in range(groups):
+            used += t.share[k, h]
+        if used > 0.0 and t.row[k]["price"] <= GAIN and space.slack_class[k] == 0:
             space.slack_class[k] = PERHAPS
     for h in range(groups):
         worth = 0.0
