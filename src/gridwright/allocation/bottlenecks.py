@@ -9,8 +9,8 @@ from ..compiler.link import allocates_nothing
 from .simplex import FAILED, GAIN, solve
 from .workspace import NEGLIGIBLE, Situation, Workspace, totals, weigh
 
-PERHAPS = 2
-"""A mark that may become one of slack."""
+PERHAPS = 3
+"""A mark that may become one of slack, which is 1: two marks add up to it only if one is 0."""
 
 
 @allocates_nothing
