@@ -60,6 +60,9 @@ class Interpreter:
         self.starts.append(self.place)
         linked(*arguments)
 
+    def has_ended(self) -> bool:
+        return True
+
     def wait(self) -> float:
         """Say that it took a millisecond: the next launch must not depend on this computer."""
         return 0.001

@@ -14,6 +14,7 @@ tested anywhere. And only machine code is kept on disk.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -168,9 +169,13 @@ def lanes() -> tuple[int, int]:
 
 
 class Device:
-    """The GPU of this computer: its memory, and what it runs."""
+    """The GPU of this computer: its memory, and what it runs.
+
+    By default the driver has eight queues. Programs in the same one would wait for each other.
+    """
 
     def __init__(self) -> None:
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
         try:
             self.context = cuda.current_context()
             self.unit = cuda.get_current_device()
@@ -240,6 +245,10 @@ class Device:
             self.began.record(self.stream)
             launch(*arguments)
             self.ended.record(self.stream)
+
+    def has_ended(self) -> bool:
+        """Tell whether nothing that was started is running."""
+        return bool(self.ended.query())
 
     def wait(self) -> float:
         """Wait for what was started; return the seconds that it took."""

@@ -49,6 +49,9 @@ class Device(Memory, Protocol):
     def start(self, linked: Any, count: int, *arguments: Any) -> None:
         """Run a linked function for so many runs; do not wait for it."""
 
+    def has_ended(self) -> bool:
+        """Tell whether nothing that was started is running."""
+
     def wait(self) -> float:
         """Wait for what was started; return the seconds that it took."""
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
-from time import perf_counter
+from math import inf
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,10 @@ from .kernel import (
 )
 from .on_device import HERE, Batch, Job, OnDevice, batches_of, parts_of
 
-ENOUGH = 4096
+ENOUGH = 16_384
 """Programs run side by side until they have so many runs: these keep a large GPU busy."""
+PAUSE = 0.0005
+"""Seconds between two looks at whether a launch has ended."""
 SECONDS = 0.3
 """About how long a launch takes, so that it can be stopped in time; it may have many slices."""
 COUNT = State._fields.index("count")
@@ -75,19 +78,19 @@ def launch(
                 running.append(Fleet(device, part))
             if not running:
                 break
-            for fleet in running:
+            for fleet in _ready(running):
                 fleet.is_alone = len(running) == 1
                 fleet.go_on()
-            until = share_out(running, until)
-            on_progress((finished + sum(each.share * each.work for each in running)) / all_work)
-            for fleet in [each for each in running if each.is_done]:
-                for batch, number, replication in fleet.results():
-                    on_done(batch.job, number, replication)
-                left = list(fleet.left())
-                again += left
-                finished += fleet.work - sum(batch.work for batch in left)
-                running.remove(fleet)
+                until = share_out(fleet, running, until)
+                if fleet.is_done:
+                    for batch, number, replication in fleet.results():
+                        on_done(batch.job, number, replication)
+                    left = list(fleet.left())
+                    again += left
+                    finished += fleet.work - sum(batch.work for batch in left)
+                    running.remove(fleet)
             del fleet  # one that is done gives its memory back
+            on_progress((finished + sum(each.share * each.work for each in running)) / all_work)
         waiting = again
 
 
@@ -98,20 +101,30 @@ def _has_room(device: Device, running: Sequence[Fleet], memory: int) -> bool:
     return sum(each.size for each in running) < ENOUGH and device.free() > memory / 2
 
 
-def share_out(running: Sequence[Fleet], until: float) -> float:
-    """Add the time of the last launches to the fleets; return when the last one ended.
+def _ready(running: Sequence[Fleet]) -> list[Fleet]:
+    """Wait until one or more can go on; return these.
 
-    Time in which several ran is shared by them: together, they get the time that the device worked.
+    None waits for another: a launch of a slow program may take a hundred times as long.
     """
-    own, shared = 0.0, 0.0
-    for begin, end in sorted(each.span for each in running):
-        own += end - begin
-        shared += max(0.0, end - max(begin, until))
-        until = max(end, until)
-    for fleet in running:
-        begin, end = fleet.span
-        fleet.seconds += shared * (end - begin) / max(own, 1e-9)
-    return until
+    while not (found := [fleet for fleet in running if fleet.is_ready]):
+        sleep(PAUSE)
+    return found
+
+
+def share_out(fleet: Fleet, running: Sequence[Fleet], until: float) -> float:
+    """Add the time of a fleet's last launch to all that ran; return up to when time is counted.
+
+    Time in which several run is shared by them: together, they get the time that the device worked.
+    """
+    others = [each for each in running if each is not fleet]
+    begins = [fleet.span[0], *(each.began for each in others)]
+    end = fleet.span[1]
+    if end <= until:
+        return until
+    own = [max(0.0, end - max(begin, until)) for begin in begins]
+    for each, time in zip([fleet, *others], own, strict=True):
+        each.seconds += max(own) * time / sum(own)
+    return end
 
 
 class Fleet:
@@ -159,11 +172,19 @@ class Fleet:
         self.inside_there = device.put(self.inside)
         self.reasons_there = device.put(self.reasons)
         self.work = sum(batch.work for batch in batches)
-        self.seconds, self.share, self.span = 0.0, 0.0, (0.0, 0.0)
+        self.seconds, self.share, self.span, self.began = 0.0, 0.0, (0.0, 0.0), inf
         self.is_alone, self.is_done, self._going = True, False, self._run()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing of it is running now."""
+        return self.device.has_ended()
+
     def go_on(self) -> None:
-        """Wait for the last launch, and start the next one; ``span`` is when the last one ran."""
+        """Wait for the last launch, and start the next one, which begins at ``began``.
+
+        ``span`` is when the last one ran; both leave out the launches that compile.
+        """
         self.span = (0.0, 0.0)
         self.is_done = next(self._going, self) is self
 
@@ -181,6 +202,7 @@ class Fleet:
             took = 0.0
             while (self.reasons == GO).any():
                 began = self._start(last)
+                self.began = began if begin else inf
                 yield
                 seconds = self.device.wait()
                 self.device.get(self.reasons_there, self.reasons)
