@@ -11,13 +11,15 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Protocol
+from weakref import finalize
 
 import numpy as np
 
@@ -64,8 +66,11 @@ class Store:
         self.path = path or home / "gridwright" / "results.sqlite"
         self.fresh, self.anywhere = fresh, anywhere
         self.mine: set[str] = set()
+        self.turn = Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.database = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
+            finalize(self, self.database.close)
             with self._open() as database:
                 database.execute("PRAGMA journal_mode=WAL")
                 database.execute(
@@ -102,8 +107,9 @@ class Store:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
-            yield database
+        """Use the file, one thread at a time; write what was done."""
+        with self.turn, self.database:
+            yield self.database
 
 
 def key_of(
