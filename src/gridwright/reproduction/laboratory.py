@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..allocation import dantzig, dual
 from ..catalogue import find
 from ..experiments import (
     GPU,
@@ -166,11 +167,15 @@ class Laboratory:
         return run.changed(), run.policy, length, times, self.seed
 
     def _place(self, run: Run) -> str | None:
-        """Return where a run is simulated: a GPU runs push and pull policies that it can plan."""
+        """Return where a run is simulated: a GPU runs push and pull policies that it can plan.
+
+        One of its threads takes a quarter of a second for a plan of a textbook's tableau.
+        """
         policy = find_policy(run.policy)
         if run in self.whole:
             return None
-        if self.on == GPU and (not policy.kind.is_central or is_planned_in_python(policy)):
+        is_slow = is_planned_in_python(policy) or policy.planner in (dantzig, dual)
+        if self.on == GPU and (is_slow or not policy.kind.is_central):
             return None
         return self.on
 
