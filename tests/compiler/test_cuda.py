@@ -57,15 +57,13 @@ def least_backlog(task_class: int, view: View) -> int:
             marks=pytest.mark.slow,
         ),
         (System(arrivals=[1], rates=[[2, 3]]), policy_of(least_backlog, PUSH), 1),
-        pytest.param(FAILING, find("lpas_dg"), 1, marks=pytest.mark.slow),
-        pytest.param(FAILING, find("mct"), MANY_RUNS, marks=pytest.mark.slow),
+        pytest.param(FAILING, find("lpas_dg"), MANY_RUNS, marks=pytest.mark.slow),
         pytest.param(FAILING, find("cmu:preempt=true"), 1, marks=pytest.mark.slow),
     ],
     ids=[
         "push, gamma, side by side",
         "push, a user's",
-        "pull, failures, plans",
-        "push, failures, side by side",
+        "pull, failures, plans, side by side",
         "preemption, failures",
     ],
 )
