@@ -63,9 +63,12 @@ def test_what_was_reproduced_on_a_gpu_names_it(fake: Interpreter) -> None:
     assert found.made.endswith(" and a fake GPU")
 
 
-def test_what_a_gpu_cannot_plan_is_reproduced_on_the_cpu(fake: Interpreter) -> None:
+def test_what_a_gpu_cannot_plan_or_plans_slowly_is_reproduced_on_the_cpu(
+    fake: Interpreter,
+) -> None:
     laboratory = Laboratory(Scale(2, 1e-5), on="gpu")
-    runs = [Run("3.B:alpha1:2", f"lpas_dg:planner={name}") for name in ("interior", "grouped")]
+    names = ("interior", "dantzig", "dual", "grouped")
+    runs = [Run("3.B:alpha1:2", f"lpas_dg:planner={name}") for name in names]
     laboratory.simulate_ahead(runs)
     assert fake.counts == [0, 2]
     assert all(laboratory.result(run).tasks > 0 for run in runs)
