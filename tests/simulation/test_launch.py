@@ -21,7 +21,7 @@ from gridwright import (
 from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation import Job, Replication, launch, replicate
-from gridwright.simulation.launch import Fleet, share_out
+from gridwright.simulation.launch import Fleet, _ready, share_out
 from gridwright.simulation.on_device import ROOM, OnDevice
 
 from .fake_device import Interpreter
@@ -292,6 +292,20 @@ def test_no_program_waits_for_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> Non
     last = {place: len(slow.starts) - slow.starts[::-1].index(place) for place in (1, 2, 3)}
     assert last[1] > max(last[2], last[3])
     assert slow.starts.count(1) == slow.starts.count(2)
+
+
+def test_what_ended_first_is_counted_first() -> None:
+    """Time in which nothing ran is not shared out, however late a launch is seen to have ended."""
+    early, late = (
+        SimpleNamespace(is_ready=True, ended=end, began=begin, span=(begin, end), seconds=0.0)
+        for begin, end in ((0.0, 1.0), (10.5, 10.75))
+    )
+    fleets: Any = [late, early]
+    until = 0.0
+    for fleet in _ready(fleets):
+        until = share_out(fleet, fleets, until)
+        fleet.began = 11.0
+    assert (early.seconds, late.seconds) == (1.0, 0.25)
 
 
 LAUNCHES = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=5)

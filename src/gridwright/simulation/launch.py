@@ -102,13 +102,13 @@ def _has_room(device: Device, running: Sequence[Fleet], memory: int) -> bool:
 
 
 def _ready(running: Sequence[Fleet]) -> list[Fleet]:
-    """Wait until one or more can go on; return these.
+    """Wait until one or more can go on; return these, as their launches ended.
 
     None waits for another: a launch of a slow program may take a hundred times as long.
     """
     while not (found := [fleet for fleet in running if fleet.is_ready]):
         sleep(PAUSE)
-    return found
+    return sorted(found, key=lambda fleet: fleet.ended)
 
 
 def share_out(fleet: Fleet, running: Sequence[Fleet], until: float) -> float:
@@ -119,7 +119,7 @@ def share_out(fleet: Fleet, running: Sequence[Fleet], until: float) -> float:
     others = [each for each in running if each is not fleet]
     begins = [fleet.span[0], *(each.began for each in others)]
     end = fleet.span[1]
-    if end <= until:
+    if end <= max(until, fleet.span[0]):
         return until
     own = [max(0.0, end - max(begin, until)) for begin in begins]
     for each, time in zip([fleet, *others], own, strict=True):
@@ -179,6 +179,11 @@ class Fleet:
     def is_ready(self) -> bool:
         """Whether nothing of it is running now."""
         return self.device.has_ended()
+
+    @property
+    def ended(self) -> float:
+        """When the last launch ended; 0 if there was none, or if it compiled."""
+        return self.began + self.device.wait() if self.began < inf else 0.0
 
     def go_on(self) -> None:
         """Wait for the last launch, and start the next one, which begins at ``began``.
