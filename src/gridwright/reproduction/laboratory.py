@@ -169,15 +169,15 @@ class Laboratory:
     def _place(self, run: Run) -> str | None:
         """Return where a run is simulated: a GPU runs push and pull policies that it can plan.
 
-        One of its threads takes a quarter of a second for a plan of a textbook's tableau.
+        One of its threads takes a quarter of a second for a new plan with a textbook's tableau.
         """
         policy = find_policy(run.policy)
-        if run in self.whole:
+        if self.on != GPU:
+            return self.on
+        if run in self.whole or not policy.kind.is_central or is_planned_in_python(policy):
             return None
-        is_slow = is_planned_in_python(policy) or policy.planner in (dantzig, dual)
-        if self.on == GPU and (is_slow or not policy.kind.is_central):
-            return None
-        return self.on
+        is_textbook = policy.planner in (dantzig, dual)
+        return None if is_textbook and run.changed().failures is not None else GPU
 
 
 def _work(runs: int, tasks: int, here: float, there: float = 0.0) -> str:
