@@ -21,7 +21,7 @@ from gridwright import (
 from gridwright.policies import PULL, PUSH, PerClass, View, find
 from gridwright.policies.policy import policy_of
 from gridwright.simulation import Job, Replication, launch, replicate
-from gridwright.simulation.launch import Fleet, _ready, share_out
+from gridwright.simulation.launch import Fleet, ready, share_out
 from gridwright.simulation.on_device import ROOM, OnDevice
 
 from .fake_device import Interpreter
@@ -285,7 +285,7 @@ class Slow(Interpreter):
         return True
 
 
-def test_no_program_waits_for_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_program_waits_for_a_slow_one() -> None:
     jobs = [Job(load("2.B"), find(name), SEEDS, 3.0) for name in ("mct", "fcfs", "jsq")]
     slow = Slow()
     check(run(slow, *jobs), *jobs)
@@ -302,7 +302,7 @@ def test_what_ended_first_is_counted_first() -> None:
     )
     fleets: Any = [late, early]
     until = 0.0
-    for fleet in _ready(fleets):
+    for fleet in ready(fleets):
         until = share_out(fleet, fleets, until)
         fleet.began = 11.0
     assert (early.seconds, late.seconds) == (1.0, 0.25)

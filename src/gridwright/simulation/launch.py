@@ -78,7 +78,7 @@ def launch(
                 running.append(Fleet(device, part))
             if not running:
                 break
-            for fleet in _ready(running):
+            for fleet in ready(running):
                 fleet.is_alone = len(running) == 1
                 fleet.go_on()
                 until = share_out(fleet, running, until)
@@ -101,7 +101,7 @@ def _has_room(device: Device, running: Sequence[Fleet], memory: int) -> bool:
     return sum(each.size for each in running) < ENOUGH and device.free() > memory / 2
 
 
-def _ready(running: Sequence[Fleet]) -> list[Fleet]:
+def ready(running: Sequence[Fleet]) -> list[Fleet]:
     """Wait until one or more can go on; return these, as their launches ended.
 
     None waits for another: a launch of a slow program may take a hundred times as long.
